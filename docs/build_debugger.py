@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_run import of_recording
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.workflows.audit.judge import audit_job
 
 PAGE = Path(__file__).parent / "debugger.md"
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"

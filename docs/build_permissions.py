@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from sageaudit.cli.sources.permissions import (
+from sageaudit.cli.support.doctor.permissions import (
     CHANGING,
     COMMANDS,
     COVERAGE,

@@ -13,8 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import Run, of_recording
+from sageaudit.cli.support.recordings.recorded_run import Run, of_recording
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
@@ -26,10 +25,11 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import share, usd
+from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
-from sageaudit.text.estimate import about
-from sageaudit.text.money import share, usd
-from sageaudit.text.words import counted
+from sageaudit.workflows.audit.judge import audit_job
 
 PAGE = Path(__file__).parent / "recorded-gpu-jobs.md"
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sageaudit.cli.views import track_record
-from sageaudit.cli.views.rule_page import page
+from sageaudit.cli.support.rules import track_record
+from sageaudit.cli.support.rules.rule_page import page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 

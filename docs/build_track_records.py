@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sageaudit.cli.views.track_record import FILE, to_text
+from sageaudit.cli.support.rules.track_record import FILE, to_text
 from tests.labelled.track_records import track_records
 
 DATA = Path(__file__).parents[1] / "functions" / "sageaudit" / "data" / FILE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
-from sageaudit.cli.sources import dead_letters
-from sageaudit.cli.sources.redriving import Fate
-from sageaudit.cli.views import lists
-from sageaudit.cli.views.check_document import CheckedFile
-from sageaudit.cli.views.check_findings import FindingRow
-from sageaudit.cli.views.formats import Kind, Listing
-from sageaudit.cli.views.type_rates import TypeRate
+from sageaudit.cli.support.check.document import CheckedFile
+from sageaudit.cli.support.check.findings import FindingRow
+from sageaudit.cli.support.history import lists
+from sageaudit.cli.support.history.formats import Kind, Listing
+from sageaudit.cli.support.prices.type_rates import TypeRate
+from sageaudit.cli.support.redrive import dead_letters
+from sageaudit.cli.support.redrive.redriving import Fate
 from sageaudit.domain.audit.document import (
     FindingDocument,
     NotApplicableDocument,
@@ -22,7 +22,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules.card import Threshold
-from sageaudit.scanning import Result
+from sageaudit.workflows.scan.run import Result
 
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}

@@ -31,12 +31,14 @@ _BUILDERS = (Path(__file__), Path(byte_code.__file__), Path(file_tree.__file__))
 NOT_ON_LAMBDA = (
     "api",
     "cli",
-    "report",
+    "output/fixes",
+    "output/html",
+    "output/terminal",
     "adapters/billing",
-    "adapters/in_memory",
-    "adapters/sqlite",
+    "adapters/history/in_memory.py",
+    "adapters/history/sqlite",
 )
-"""Folders of the package that no handler imports: the command line and what only it uses."""
+"""Parts of the package that no handler imports: the command line and what only it uses."""
 
 
 @dataclass(frozen=True, slots=True)

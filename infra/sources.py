@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from infra.functions import Worker
-from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, SORT_KEY
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, SORT_KEY
 
 POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 POLL_STREAM = (

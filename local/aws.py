@@ -31,7 +31,7 @@ from local.stack import create_stack
 from local.streams import StreamSource
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import StoredSecret
-from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
 STEP_S = 60

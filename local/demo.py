@@ -21,17 +21,17 @@ from local.aws import LocalAws, local_aws
 from local.recorded import RECORDINGS, RecordedJob, of_file, recorded_jobs
 from local.slack import SlackStandIn, slack_stand_in
 from sageaudit import __version__
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.cli.sources import reported
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.cli.support.history import reported
 from sageaudit.domain.audit.record import FindingRow, Head
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.report.account import account_body, account_title
-from sageaudit.report.page import page
-from sageaudit.text.estimate import about
-from sageaudit.text.money import cents, usd
-from sageaudit.text.untrusted import middle, terminal
+from sageaudit.output.html.account import account_body, account_title
+from sageaudit.output.html.page import page
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import cents, usd
+from sageaudit.output.text.untrusted import middle, terminal
 
 ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"

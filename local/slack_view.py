@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
 
-from sageaudit.text.untrusted import terminal
+from sageaudit.output.text.untrusted import terminal
 
 WIDTH = 56
 _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)>")

@@ -16,13 +16,16 @@ ROOT = Path(__file__).parents[1]
 FUNCTIONS = ROOT / "functions"
 PACKAGE = FUNCTIONS / "sageaudit"
 _A_FILE_EACH = ("commands", "rules")
-_ALERT = ("domain/telling", "domain/alert", "workflows/notify")
-_LOOSE_ALERT = ("notifying", "claiming", "weighing")
+_ALERT = ("domain/alert", "workflows/notify")
 
 
 def main() -> None:
     """Prints the measures."""
-    trees = {_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in _files(FUNCTIONS)}
+    trees = {
+        _name(path): ast.parse(path.read_text(encoding="utf-8"))
+        for path in _files(FUNCTIONS)
+        if path.name != "__init__.py"
+    }
     importers = importers_of(trees)
     lone = [name for name, users in importers.items() if len(users) == 1]
     folder, modules = largest_folder()
@@ -79,19 +82,16 @@ def imports(tree: ast.Module) -> Iterator[str]:
 
 
 def class_names(trees: Mapping[str, ast.Module]) -> Counter[str]:
-    """How often each public class name is defined."""
+    """How often each class name is defined."""
     return Counter(
-        node.name
-        for tree in trees.values()
-        for node in tree.body
-        if isinstance(node, ast.ClassDef)
+        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     )
 
 
 def _alert_classes(trees: Mapping[str, ast.Module]) -> Iterator[int]:
     for name, tree in trees.items():
         short = name.removeprefix("sageaudit.").replace(".", "/")
-        if short.startswith(_ALERT) or short in _LOOSE_ALERT:
+        if short.startswith(_ALERT):
             yield sum(isinstance(node, ast.ClassDef) for node in tree.body)
 
 
@@ -104,7 +104,7 @@ def _modules(folder: Path) -> Iterator[Path]:
 
 
 def _name(path: Path) -> str:
-    return ".".join(path.relative_to(FUNCTIONS).with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(path.relative_to(FUNCTIONS).with_suffix("").parts)
 
 
 if __name__ == "__main__":

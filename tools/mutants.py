@@ -25,8 +25,14 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path("functions/sageaudit")
-CORE = ("domain/**/*.py", "rules/**/*.py", "auditing.py", "flow.py", "notifying.py")
-TESTS = tuple(f"tests/{name}" for name in ("unit", "recorded", "labelled", "cli", "contract"))
+CORE = ("domain/**/*.py", "rules/**/*.py", "workflows/**/*.py")
+TESTS = tuple(
+    f"tests/{name}"
+    for name in (
+        *("domain", "rules", "workflows", "output", "queries", "adapters", "properties"),
+        *("recorded", "labelled", "cli"),
+    )
+)
 """Those that look at what the core answers; a mutant of the core shows there or nowhere."""
 _OTHER: dict[type[ast.AST], Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -124,7 +130,7 @@ def _pass(root: Path, *tests: str) -> bool:
 
 def survives(mutant: Mutant, root: Path) -> bool:
     """Tries it in a copy of the project: the tests of its module's name, then all."""
-    near = [str(path) for path in sorted(root.glob(f"tests/unit/**/test_{mutant.path.stem}.py"))]
+    near = [str(path) for path in sorted(root.glob(f"tests/**/test_{mutant.path.stem}.py"))]
     original = (root / mutant.path).read_bytes()
     (root / mutant.path).write_bytes(mutant.module)
     try:

@@ -137,7 +137,7 @@ def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -
     words: Mapping[str, str] = {"name": name, "id": rule_id, "mark": _MARK}
     paths = {
         root / "functions/sageaudit/rules" / folder / f"{module}.py": RULE,
-        root / "tests/unit/rules" / folder / f"test_{module}.py": TEST,
+        root / "tests/rules" / folder / f"test_{module}.py": TEST,
         root / "tests/labelled/stories" / f"{module}.py": STORY,
     }
     for path in paths:

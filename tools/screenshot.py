@@ -12,10 +12,10 @@ from pathlib import Path
 from local.chromium import browser
 from local.recorded import RECORDINGS
 from sageaudit import __version__
-from sageaudit.cli.sources import reported, stored
+from sageaudit.cli.support.history import reported, stored
 from sageaudit.domain.job.listed import Period
-from sageaudit.report.account import account_body, account_title
-from sageaudit.report.page import page
+from sageaudit.output.html.account import account_body, account_title
+from sageaudit.output.html.page import page
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 _WIDTH, _HEIGHT = 1280, 880

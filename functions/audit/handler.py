@@ -21,7 +21,6 @@ from typing import Any
 
 import boto3
 
-from sageaudit import flow
 from sageaudit.adapters.aws import s3
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
@@ -31,9 +30,9 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -52,7 +51,8 @@ from sageaudit.ports import History, Queue, SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
-from sageaudit.waiting import Later, Wait
+from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.waits import Later, Wait
 
 WAITED = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""

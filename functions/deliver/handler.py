@@ -22,12 +22,16 @@ from sageaudit.adapters.channels.catalogue import CHECKS, connected
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
-from sageaudit.adapters.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.retries import QueueRetries
-from sageaudit.delivering import (
+from sageaudit.errors import AwsError, Malformed, RejectedEvent
+from sageaudit.output.text.envelope import Notice, read_body
+from sageaudit.ports import Queue
+from sageaudit.settings import DeliverSettings
+from sageaudit.workflows.deliver.run import (
     AlreadySent,
     DeliverDependencies,
     GivenUp,
@@ -36,10 +40,6 @@ from sageaudit.delivering import (
     deliver,
     record_given_up,
 )
-from sageaudit.errors import AwsError, Malformed, RejectedEvent
-from sageaudit.ports import Queue
-from sageaudit.settings import DeliverSettings
-from sageaudit.text.envelope import Notice, read_body
 
 _STOP_BEFORE_MS = 50_000
 """Below this remaining time, no further record is started: a delivery may take this long."""

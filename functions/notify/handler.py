@@ -27,10 +27,10 @@ from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.installation import DynamoInstallation
-from sageaudit.adapters.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.installation import DynamoInstallation
+from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.decision import read_decision
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
@@ -43,9 +43,16 @@ from sageaudit.adapters.lambda_runtime.retries import (
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
-from sageaudit.notifying import Later, NewAudit, NotifyDependencies, Queued, notify, stored_audit
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
+from sageaudit.workflows.notify.decide import (
+    Later,
+    NewAudit,
+    NotifyDependencies,
+    Queued,
+    notify,
+    stored_audit,
+)
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""

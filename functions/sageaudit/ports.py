@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
+from sageaudit.domain.alert.family_day import FamilyDay
+from sageaudit.domain.alert.run_told import RunTold
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -24,10 +26,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.run_told import RunTold
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")

@@ -14,22 +14,22 @@ from typing import Any
 
 import boto3
 
-from sageaudit import sweeping
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.swept_lists import SweptLists
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
 from sageaudit.ports import SweepNotes
 from sageaudit.settings import SweepSettings
-from sageaudit.sweeping import DueSent, SweepDependencies, Swept
+from sageaudit.workflows.sweep import run as sweeping
+from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
 
 STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read: no request of one would be begun."""

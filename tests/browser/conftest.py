@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser, browser
-from sageaudit.cli.sources.recorded_audit import of_recording
-from sageaudit.cli.sources.reported import recorded_report
+from sageaudit.cli.support.history.reported import recorded_report
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.report.contents import AccountReport, JobReport
+from sageaudit.output.html.contents import AccountReport, JobReport
 from tests.fakes import reports
 
 Open = Callable[..., Browser]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
-from sageaudit.cli.sources import history_table
-from sageaudit.cli.sources.history_table import HistoryTable
+from sageaudit.cli.support.history import history_table
+from sageaudit.cli.support.history.history_table import HistoryTable
 from sageaudit.ports import History
-from tests.contract.tables import dynamodb, new_table
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import fill
 from tests.fakes.command_line import Result, Run
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load

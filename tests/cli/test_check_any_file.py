@@ -15,9 +15,11 @@ import pytest
 from rich.console import Console
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.cli.sources.planned_jobs import Checks
-from sageaudit.cli.views import check_github, check_markdown, check_table
-from sageaudit.cli.views.check_document import document
+from sageaudit.cli.support.check import github as check_github
+from sageaudit.cli.support.check import markdown as check_markdown
+from sageaudit.cli.support.check import table as check_table
+from sageaudit.cli.support.check.document import document
+from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
 from tests.labelled.before_run.cases import CASES

@@ -16,9 +16,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.parsers import ResponseParserError
 from moto import mock_aws
 
-from sageaudit.adapters.sqlite.history import SqliteHistory
-from sageaudit.cli.sources import permissions
-from tests.contract.tables import new_table
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.doctor import permissions
+from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 

@@ -13,8 +13,8 @@ import pytest
 from moto import mock_aws
 
 from sageaudit.adapters.history.moments import moment_text
-from sageaudit.cli.sources import permissions
-from tests.contract.tables import new_table
+from sageaudit.cli.support.doctor import permissions
+from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run
 from tests.fakes.dead_letters import DEAD, REGION, Stack, event

@@ -14,13 +14,13 @@ from typing import Any, Self
 
 import pytest
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
 from sageaudit.adapters.files import parquet_rows
-from sageaudit.adapters.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.history import asking
 from sageaudit.errors import Unavailable
 from sageaudit.queries import answer
-from tests.contract.tables import dynamodb, new_table
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import NOW, RULES, audits, fill
 from tests.fakes.command_line import Run
 

@@ -9,7 +9,7 @@ import pytest
 
 from sageaudit.cli.commands import audit as command
 from sageaudit.cli.main import main
-from sageaudit.cli.sources import recorded_audit
+from sageaudit.cli.support.recordings import recorded_audit
 from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.command_line import Run
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from sageaudit.cli.main import commands
-from sageaudit.cli.views.fixes import show
-from sageaudit.text.fixes.dialects import DIALECTS, Dialect
+from sageaudit.output.fixes.dialects import DIALECTS, Dialect
+from sageaudit.output.terminal.fixes import show
 from tests.fakes.documents import document, finding, fix
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"

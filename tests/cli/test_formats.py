@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from sageaudit.cli.views import lists
-from sageaudit.cli.views.fitting import Column, fitted
-from sageaudit.cli.views.formats import (
+from sageaudit.cli.support.history import lists
+from sageaudit.cli.support.history.formats import (
     FORMATS,
     Field,
     Kind,
@@ -32,6 +31,7 @@ from sageaudit.cli.views.formats import (
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.fitting import Column, fitted
 from sageaudit.queries.rows import AuditRow
 from tests.fakes.hostile import ATTACKS, texts
 

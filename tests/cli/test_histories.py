@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.sources import histories
+from sageaudit.cli.support.history import histories
 from sageaudit.domain.audit.record import Head
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
-from tests.contract.entries import ACCOUNT, ended, entry
+from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
 from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.history import asking
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.queries.window import window
-from tests.contract.entries import ended, entry
+from tests.adapters.history.entries import ended, entry
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS
 from tests.fakes.command_line import Run
 

@@ -14,14 +14,14 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from docs import build_permissions
-from sageaudit.adapters.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.command_folder import GROUPS, CommandFolder
-from sageaudit.cli.sources import permissions
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.doctor import permissions
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from tests.contract.tables import new_table
+from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
 

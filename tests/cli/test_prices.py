@@ -16,7 +16,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged, price_table
 from sageaudit.cli.commands import prices as command
-from sageaudit.cli.sources import live_prices
+from sageaudit.cli.support.prices import live_prices
 from sageaudit.domain.job.kinds import Component
 from tests.fakes.command_line import Result, Run
 from tests.fakes.price_lists import PricingClient, denied, product

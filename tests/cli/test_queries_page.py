@@ -18,10 +18,9 @@ from botocore.model import Shape
 from botocore.session import Session
 from botocore.validate import ParamValidator
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.cli import asking
-from sageaudit.cli.views import lists
-from tests.contract.tables import dynamodb, new_table
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.cli.support.history import asking, lists
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import NOW, audits
 from tests.fakes.command_line import Run
 

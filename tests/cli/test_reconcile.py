@@ -15,15 +15,15 @@ import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.cli.commands import reconcile as command
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.ports import History
-from tests.contract.tables import dynamodb, new_table
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, line
 from tests.fakes.schemas import wrong

@@ -18,7 +18,7 @@ from moto import mock_aws
 from local.recorded import RecordedJob, of_file
 from local.sagemaker import RecordedSageMaker, put_series
 from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.cli.sources import live
+from sageaudit.cli.support.account import live
 from tests.fakes.command_line import Run
 from tests.fakes.price_lists import PricingClient, product
 

@@ -18,10 +18,11 @@ from moto import mock_aws
 from sageaudit.adapters.aws import dead_letters as queue_module
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.cli.sources import permissions, redriving
-from sageaudit.cli.sources.dead_letters import HOPELESS, Kind, read_letter
-from sageaudit.cli.sources.interruption import Interruption
-from sageaudit.cli.views import scan as scan_view
+from sageaudit.cli.support.doctor import permissions
+from sageaudit.cli.support.redrive import redriving
+from sageaudit.cli.support.redrive.dead_letters import HOPELESS, Kind, read_letter
+from sageaudit.cli.support.scan import view as scan_view
+from sageaudit.cli.support.scan.interruption import Interruption
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import (

@@ -17,8 +17,8 @@ import pytest
 from moto import mock_aws
 
 from sageaudit.adapters.aws import dead_letters as queue_module
-from sageaudit.cli.sources import deleting
-from sageaudit.cli.sources.interruption import Interruption
+from sageaudit.cli.support.redrive import deleting
+from sageaudit.cli.support.scan.interruption import Interruption
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, event, failed_batch, notice

@@ -10,8 +10,8 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from sageaudit.cli.views.render import render
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.terminal.render import render
 from tests.fakes.documents import (
     document,
     finding,

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from sageaudit.cli.main import commands
-from sageaudit.cli.sources import stored
+from sageaudit.cli.support.history import stored
 from sageaudit.domain.audit.record import Entry
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History

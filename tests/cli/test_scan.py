@@ -15,7 +15,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from moto import mock_aws
 
-from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Recorded
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError

@@ -19,9 +19,9 @@ from rich.console import Console
 
 from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
-from sageaudit.cli.sources import account_list
-from sageaudit.cli.sources.scanned_accounts import AccountStatus
-from sageaudit.cli.views import accounts as accounts_view
+from sageaudit.cli.support.account import account_list
+from sageaudit.cli.support.scan import accounts_view
+from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.sums import Scope, total
 from tests.fakes.command_line import Run
 

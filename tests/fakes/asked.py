@@ -11,7 +11,7 @@ from typing import Any
 
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.ports import History
-from tests.contract.entries import entry, finding
+from tests.adapters.history.entries import entry, finding
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from audit.handler import audit_message
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -27,10 +27,10 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.errors import JobNotFound, Unavailable
-from sageaudit.flow import AuditDependencies
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
+from sageaudit.workflows.audit.run import AuditDependencies
 from tests.fakes.dependencies import OneMarket, SaidBuckets
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
 from tests.fakes.sweeps import MemoryNotes

@@ -18,10 +18,10 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.delivering import DeliverDependencies
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.text.envelope import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
-from sageaudit.text.envelope import Notice, Payload, to_body
+from sageaudit.workflows.deliver.run import DeliverDependencies
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"

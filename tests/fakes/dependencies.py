@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -16,9 +16,9 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.flow import AuditDependencies
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.workflows.audit.run import AuditDependencies
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
 
 Answer = Mapping[str, Any] | Exception

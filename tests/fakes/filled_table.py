@@ -25,10 +25,10 @@ from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
 
-from sageaudit.adapters.dynamo import items, keys
-from sageaudit.adapters.dynamo.sum_table import directory_item, sum_item
-from sageaudit.adapters.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.daily_sums import changes
+from sageaudit.adapters.history.dynamo import items, keys
+from sageaudit.adapters.history.dynamo.sum_table import directory_item, sum_item
+from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.record import Entry, Head

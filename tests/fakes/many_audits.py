@@ -14,7 +14,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
-from tests.contract.entries import entry, finding, key
+from tests.adapters.history.entries import entry, finding, key
 
 LAST_END = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS = ("111122223333", "444455556666")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from sageaudit.adapters.dynamo.leases import MOST_TRIES, Lease, State, claim_of, claimed
+from sageaudit.adapters.history.dynamo.leases import MOST_TRIES, Lease, State, claim_of, claimed
 from sageaudit.adapters.history.moments import epoch_s
+from sageaudit.domain.alert.family_day import FamilyDay
+from sageaudit.domain.alert.run_told import RunTold
 from sageaudit.domain.audit.record import Claim
-from sageaudit.domain.telling.family_day import FamilyDay
-from sageaudit.domain.telling.run_told import RunTold
 from sageaudit.ports import Circuit
 
 

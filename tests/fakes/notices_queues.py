@@ -17,9 +17,9 @@ from deliver.handler import wired
 from infra.queues import MAX_RECEIVES
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.delivering import DeliverDependencies
 from sageaudit.errors import Unavailable
 from sageaudit.ports import Channel, SendLedger
+from sageaudit.workflows.deliver.run import DeliverDependencies
 from tests.fakes.delivering import PAYLOADS, PK, Clock, Killed, batch, failures, notice_body
 from tests.fakes.memory_ledger import MemoryLedger
 

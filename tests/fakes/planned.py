@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sageaudit.adapters.aws.api_model import api_model
-from sageaudit.checking import Checked, FamilyHistory, check, prepare, problems_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Finding, Outcome
@@ -18,6 +17,7 @@ from sageaudit.domain.request.forecast import Cost
 from sageaudit.domain.request.request import CREATE, Request
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.rules import catalogue
+from sageaudit.workflows.check.run import Checked, FamilyHistory, check, prepare, problems_of
 from tests.fakes.jobs import REGION, START, market
 
 LATER = NotKnown("known after apply")

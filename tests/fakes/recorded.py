@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.adapters.prices import packaged
-from sageaudit.auditing import audit_job
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.bill.bill import Bill, bill
@@ -21,6 +20,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START
 
 DATA = Path(__file__).parents[1] / "recorded" / "data"

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.in_memory.history import MemoryHistory
-from sageaudit.cli.sources import recorded_run, reported
+from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.cli.support.history import reported
+from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.listed import Period
-from sageaudit.report.account import account_body, account_title
-from sageaudit.report.contents import AccountReport, JobReport
-from sageaudit.report.job import job_body, job_title
-from sageaudit.report.page import page
+from sageaudit.output.html.account import account_body, account_title
+from sageaudit.output.html.contents import AccountReport, JobReport
+from sageaudit.output.html.job import job_body, job_title
+from sageaudit.output.html.page import page
 from tests.fakes import documents
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"

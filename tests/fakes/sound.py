@@ -12,6 +12,7 @@ from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.output.fixes import ways
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from sageaudit.rules.judge import (
@@ -21,7 +22,6 @@ from sageaudit.rules.judge import (
     judge_account,
     judge_tuning,
 )
-from sageaudit.text.fixes import ways
 from tests.fakes import request
 
 EVERY_RULE_ON = Policy(rules_on=frozenset(rule.name.name for rule in catalogue.load()))

@@ -13,9 +13,9 @@ from sageaudit.domain.audit.record import Head, JobKey, Page
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
-from sageaudit.sweeping import DueSent, SweepDependencies, Swept, sweep
+from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
 from tests.fakes.jobs import ACCOUNT, REGION
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)

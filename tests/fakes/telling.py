@@ -16,8 +16,15 @@ from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
-from sageaudit.notifying import Later, NewAudit, NotifyDependencies, Queued, Quiet, notify
 from sageaudit.ports import History, Queue, TellLedger
+from sageaudit.workflows.notify.decide import (
+    Later,
+    NewAudit,
+    NotifyDependencies,
+    Queued,
+    Quiet,
+    notify,
+)
 from tests.fakes.delivering import PK, RecordingQueue, stream_record
 from tests.fakes.documents import document, finding, job
 from tests.fakes.memory_ledger import MemoryLedger

@@ -21,7 +21,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
-from sageaudit.text import plain, slack
+from sageaudit.output.text import plain, slack
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.leaks import LEAKS
 from tests.faults.calls import Call

@@ -29,7 +29,7 @@ from sageaudit.adapters.aws import dead_letters
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
-from sageaudit.cli.sources.dead_letters import Kind
+from sageaudit.cli.support.redrive.dead_letters import Kind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy

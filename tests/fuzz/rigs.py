@@ -16,21 +16,21 @@ from botocore.parsers import create_parser
 
 from local.recorded import RecordedJob, recorded_jobs
 from notify.handler import wired as notify_wired
-from sageaudit import sweeping
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import writers
-from sageaudit.adapters.in_memory.history import MemoryHistory
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.swept import ListOfJobs, ListState, SentNote
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.notifying import NotifyDependencies
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.ports import Queue
+from sageaudit.workflows.notify.decide import NotifyDependencies
+from sageaudit.workflows.sweep import run as sweeping
 from tests.fakes.audit_world import World
 from tests.fakes.delivering import (
     Clock,

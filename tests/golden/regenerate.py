@@ -11,13 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sageaudit.cli.views.render import render
+from sageaudit.domain.alert.news import IdleHours, News, Said
+from sageaudit.domain.alert.rule import Tell, Why
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.telling.news import IdleHours, News, Said
-from sageaudit.domain.telling.rule import Tell, Why
-from sageaudit.text import plain, slack
-from sageaudit.text.occasion import FIRST, Occasion
+from sageaudit.output.terminal.render import render
+from sageaudit.output.text import plain, slack
+from sageaudit.output.text.occasion import FIRST, Occasion
 from tests.fakes import documents
 from tests.labelled import confusion, expert_jobs
 

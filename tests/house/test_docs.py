@@ -62,6 +62,6 @@ def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
 def test_a_path_that_does_not_exist_is_seen(tmp_path: Path) -> None:
     """Of a file, a folder, a placeholder and a module in a drawing."""
     document = tmp_path / "page.md"
-    document.write_text("`a/b.py`, `gone/`, `rules/<folder>/x.txt`, `new.py`\n```\nflow.py\n```\n")
-    assert list(paths(document)) == ["a/b.py", "gone/", "rules/*/x.txt", "new.py", "flow.py"]
+    document.write_text("`a/b.py`, `gone/`, `rules/<folder>/x.txt`, `new.py`\n```\nports.py\n```\n")
+    assert list(paths(document)) == ["a/b.py", "gone/", "rules/*/x.txt", "new.py", "ports.py"]
     assert [exists(path) for path in paths(document)] == [False, False, False, False, True]

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from docs import build_schemas
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes import recorded
 from tests.fakes.schemas import validator, wrong

@@ -91,7 +91,7 @@ def test_the_wheels_are_the_pinned_ones(lambda_asset: Path) -> None:
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
     """Handlers at the root, the shared package beside them."""
     assert stored_policy.load(lambda_asset / stored_policy.NAME) == POLICY
-    assert (lambda_asset / "sageaudit" / "flow.py").exists()
+    assert (lambda_asset / "sageaudit" / "workflows" / "audit" / "run.py").exists()
     assert list((lambda_asset / "sageaudit" / "data").glob("*.json"))
     assert not [
         folder for folder in NOT_ON_LAMBDA if (lambda_asset / "sageaudit" / folder).exists()

@@ -9,7 +9,7 @@ from infra.stack import AUDIT_TIMEOUT
 from sageaudit.adapters.aws.time_limit import RESERVE_S
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.retries import QueueRetries
-from sageaudit.backoff import GIVE_UP_AFTER
+from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from tests.fakes.delivering import Clock, RecordingQueue, sqs_record
 
 _TRIES_OF_ONE_REQUEST_S = 6 * 13 + 4

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sageaudit import delivering
-from sageaudit.adapters.dynamo import table
+from sageaudit.adapters.history.dynamo import table
+from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
 from tests.infra.conftest import OTHER_ACCOUNT
 from tests.infra.reading import of_type, one, text

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.delivering import LEASE_S, LONGEST_PAUSE_S, REPEAT_AFTER_S
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
@@ -23,6 +22,7 @@ from sageaudit.errors import (
     UnexpectedAnswer,
 )
 from sageaudit.ports import Circuit
+from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S, REPEAT_AFTER_S
 from tests.fakes.delivering import (
     NOON,
     PAYLOADS,

@@ -17,7 +17,7 @@ from deliver.handler import build
 from sageaudit.adapters.channels.webhook import Response
 from sageaudit.adapters.lambda_runtime.batch import entry_point
 from sageaudit.errors import BadSettings
-from tests.contract.tables import new_table
+from tests.adapters.history.tables import new_table
 from tests.fakes.delivering import PAYLOADS, Clock, batch, failures, notice_body, sqs_record
 
 RECORD = sqs_record(notice_body(), queue="slack")

@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from sageaudit.adapters.dynamo.leases import NO_LEASE
+from sageaudit.adapters.history.dynamo.leases import NO_LEASE
 from sageaudit.errors import AccessDenied, ChannelUnavailable, MaybeSent, Throttled, Unavailable
 from tests.fakes.delivering import PK, Clock, Killed
 from tests.fakes.memory_ledger import MemoryLedger

@@ -16,21 +16,21 @@ from moto import mock_aws
 from notify.handler import build, wired
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
-from sageaudit.adapters.dynamo.history import DynamoHistory
-from sageaudit.adapters.dynamo.keys import audit_sk, job_pk
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import audit_sk, job_pk
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.adapters.history.stored_document import stored_text
-from sageaudit.adapters.in_memory.history import MemoryHistory
 from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy, BadSettings, Throttled
-from sageaudit.notifying import LEASE_S, NotifyDependencies
+from sageaudit.output.text.envelope import Notice, Writer, read_body
 from sageaudit.ports import Queue
-from sageaudit.text.envelope import Notice, Writer, read_body
-from tests.contract.tables import new_table
+from sageaudit.workflows.notify.decide import LEASE_S, NotifyDependencies
+from tests.adapters.history.tables import new_table
 from tests.fakes.delivering import (
     ARN,
     NOON,

@@ -16,7 +16,7 @@ from local.recorded import RecordedJob
 from local.slack import Answer
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.cli.main import main
-from sageaudit.cli.sources.redriving import HOLD_S
+from sageaudit.cli.support.redrive.redriving import HOLD_S
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 
 GONE = Answer(404, "no_service")

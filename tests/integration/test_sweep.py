@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 
 from local.recorded import RecordedJob
 from local.requests import Send, http_answer
-from sageaudit.adapters.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.swept import ListOfJobs
+from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.domain.usage.measurements import RawSeries
 from tests.integration.whole_flow import Scene, Steps, a_failed_job, recorded, scene, tuning_set
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sageaudit.domain.bill.change import Change, CutPhase, SetCount, SetType
 from sageaudit.domain.bill.finding import Finding, Parameter, Scalar
-from sageaudit.text.fixes.names import ELEMENT_NAMES
+from sageaudit.output.fixes.names import ELEMENT_NAMES
 from tests.fakes import request
 from tests.labelled.heeded import HAPPENS, changed
 from tests.labelled.tape import Tape, put_together, taken_apart

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_run import of_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.recorded import DATA, files
 from tests.labelled import labelled_jobs
 from tests.labelled.labelled_jobs import rules

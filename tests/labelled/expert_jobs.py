@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy

@@ -11,12 +11,12 @@ from functools import cache
 from types import MappingProxyType
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_run import of_recording
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, RequestCase
+from sageaudit.workflows.audit.judge import audit_job
 from tests.labelled.collected import families, searches, stories
 from tests.labelled.expert_jobs import Range, compared
 from tests.labelled.large import Expert

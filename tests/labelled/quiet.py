@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument, stands
 from sageaudit.domain.policy.policy import Policy
 from tests.labelled.collected import families, stories

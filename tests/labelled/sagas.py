@@ -14,7 +14,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
-from sageaudit.flow import AuditDependencies, Done, audit_finished_job
+from sageaudit.workflows.audit.run import AuditDependencies, Done, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Plot, alike, iso, training
 from tests.labelled.story import BUSY_A10G, TRIALS

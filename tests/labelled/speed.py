@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_run import of_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
 from tests.labelled.machine import Doing, Plot, alike, training
 
 AUDITS = 60

@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.checking import FamilyHistory, PlannedJob
-from sageaudit.cli.sources.planned_jobs import Checks
-from sageaudit.cli.views.check_document import CheckedFile, document
+from sageaudit.cli.support.check.document import CheckedFile, document
+from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
+from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

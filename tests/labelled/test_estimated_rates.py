@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, idle, training

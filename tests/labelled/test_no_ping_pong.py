@@ -13,7 +13,6 @@ import pytest
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import sources
-from sageaudit.auditing import audit_job, run_facts
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import FindingDocument, FixDocument
 from sageaudit.domain.audit.earlier import EarlierRun
@@ -23,6 +22,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job, run_facts
 from tests.labelled.advised import Way, followed, left_open, put, ways
 from tests.labelled.collected import families, searches, stories
 from tests.labelled.machine import Doing, Plot, alike, training

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs.build_track_records import DATA
-from sageaudit.cli.views.track_record import packaged, section, to_text
+from sageaudit.cli.support.rules.track_record import packaged, section, to_text
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.labelled.track_records import track_records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.cli.views.track_record import AnswerCounts, Dollars, Example, TrackRecord
+from sageaudit.cli.support.rules.track_record import AnswerCounts, Dollars, Example, TrackRecord
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
 from tests.labelled import expert_jobs

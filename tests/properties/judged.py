@@ -11,15 +11,15 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
 from sageaudit.cli.commands.what_if import document_of
-from sageaudit.cli.sources import recorded_run
+from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
+from sageaudit.workflows.audit.judge import audit_job
 
 Document = dict[str, Any]
 CENT = Decimal("0.01")

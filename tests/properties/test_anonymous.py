@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.cli.sources import recorded_audit
-from sageaudit.cli.sources.recorded_run import RecordedRuns, of_recording
+from sageaudit.cli.support.recordings import recorded_audit
+from sageaudit.cli.support.recordings.recorded_run import RecordedRuns, of_recording
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.addresses import SOME_VERSION
-from sageaudit.domain.job.aws_images import AWS_REGISTRIES
 from sageaudit.domain.job.buckets import bucket_of
 from sageaudit.domain.job.family import family, stem
 from sageaudit.domain.job.image import cuda, pytorch
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.privacy.addresses import SOME_VERSION
+from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
 from sageaudit.rules import catalogue
 from tests.fakes import recorded
 

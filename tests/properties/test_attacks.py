@@ -16,9 +16,9 @@ from rich.console import Console
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.audit import _gate
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.sources.recorded_audit import of_recording
-from sageaudit.cli.views.render import render
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.output.terminal.render import render
 from tests.properties.judged import MICRO, counted, judged, says, told_otherwise
 from tests.properties.programs import Layout, Spell, plain
 

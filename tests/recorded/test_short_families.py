@@ -8,8 +8,7 @@ import pytest
 
 from docs.build_recorded_gpus import RECORDINGS, gpu_jobs, low
 from sageaudit.adapters.files import recording
-from sageaudit.auditing import audit_job
-from sageaudit.cli.sources.recorded_run import Run, of_recording
+from sageaudit.cli.support.recordings.recorded_run import Run, of_recording
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
@@ -17,6 +16,7 @@ from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, Measurements
 from sageaudit.domain.usage.pooled_runs import pooled, short_use
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
 
 JUDGES_USE = {"gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-too-big"}
 """Rules that judge the GPUs of a job."""

@@ -13,8 +13,8 @@ from typing import Any, cast
 from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.api.rows import Rows
-from sageaudit.cli.sources import recorded_audit
-from sageaudit.cli.sources.recorded_run import RecordedRuns
+from sageaudit.cli.support.recordings import recorded_audit
+from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Confidence, Scalar, Severity
 from sageaudit.domain.policy.policy import Policy

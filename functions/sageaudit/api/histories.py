@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 from sageaudit.api.audits import Audit
 from sageaudit.api.rows import Rows
-from sageaudit.cli.sources.histories import HistorySource, open_history
+from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage

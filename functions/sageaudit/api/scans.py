@@ -12,20 +12,21 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sageaudit.adapters.aws.pace import Pace
-from sageaudit.adapters.threads import Threads
+from sageaudit.adapters.files.threads import Threads
 from sageaudit.api.audits import policy_of
 from sageaudit.api.histories import word_of
-from sageaudit.cli.sources import histories, periods, scanned_account
-from sageaudit.cli.sources.interruption import Interruption
-from sageaudit.cli.sources.scan_cost import usd_of
-from sageaudit.cli.sources.scan_lanes import Asked, LaneMaker, Places
-from sageaudit.cli.sources.scan_run import ScanRun, period_of
-from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.session import open_session
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.history import histories, periods
+from sageaudit.cli.support.scan import scanned_account
+from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.cli.support.scan.scan_cost import usd_of
+from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
+from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
+from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.domain.audit.ranking import Ranking
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
-from sageaudit.scanning import Result
+from sageaudit.workflows.scan.run import Result
 
 _Path = str | os.PathLike[str]
 

@@ -24,7 +24,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli.command_folder import CommandFolder
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
-from sageaudit.cli.sources.data_folder import data_folder
+from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.errors import BadUsage, SageauditError
 
 _EPILOG = """\b

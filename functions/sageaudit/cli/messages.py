@@ -9,7 +9,7 @@ import unicodedata
 import click
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.text.untrusted import terminal
+from sageaudit.output.text.untrusted import terminal
 
 _NOT_ASCII = re.compile(r"[\x7f-\U0010ffff]")
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})

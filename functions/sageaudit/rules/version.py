@@ -19,7 +19,7 @@ from importlib.resources.abc import Traversable
 from sageaudit import __version__
 
 DECIDES = (
-    "auditing.py",
+    "workflows/audit/judge.py",
     "domain/job",
     "domain/prices",
     "domain/usage",
@@ -29,8 +29,8 @@ DECIDES = (
     "rules",
 )
 """Everything between a job's description and its audit. Left out: `domain/reconcile`, which
-compares finished audits with a bill, the words that are chosen (`text`), and where inputs come from
-(`adapters`): prices have a version of their own."""
+compares finished audits with a bill, the words that are chosen (`output`), and where inputs come
+from (`adapters`): prices have a version of their own."""
 BUILT = "data/ruleset.json"
 """Where a built package keeps its version."""
 

@@ -16,7 +16,7 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.swept import ListOfJobs
+from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.errors import Malformed, Unavailable
 
 CLI_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)

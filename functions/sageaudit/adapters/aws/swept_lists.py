@@ -14,7 +14,7 @@ from weakref import WeakSet
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.domain.job.listed import Listed
-from sageaudit.domain.job.swept import ListOfJobs
+from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.errors import RejectedEvent, Unavailable
 
 APART_S = 1.0

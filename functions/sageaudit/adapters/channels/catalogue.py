@@ -8,7 +8,7 @@ from sageaudit.adapters.channels.channel import Connections, NoticeChannel, Stac
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.errors import BadSettings
-from sageaudit.text.envelope import Check, Writer
+from sageaudit.output.text.envelope import Check, Writer
 
 CHANNELS: tuple[type[NoticeChannel], ...] = (SnsChannel, SlackChannel)
 CHECKS: Mapping[str, Check] = {channel.name: channel.check for channel in CHANNELS}

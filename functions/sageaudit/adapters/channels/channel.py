@@ -17,8 +17,8 @@ from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import FIRST, Occasion
+from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.occasion import FIRST, Occasion
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from sageaudit.adapters.channels.channel import Connections, NoticeChannel, Stor
 from sageaudit.adapters.channels.webhook import Secret, Transport, Webhook
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.text import slack
-from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import FIRST, Occasion
+from sageaudit.output.text import slack
+from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.occasion import FIRST, Occasion
 
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"

@@ -28,9 +28,9 @@ from sageaudit.errors import (
     NoCredentials,
     Throttled,
 )
-from sageaudit.text import plain
-from sageaudit.text.envelope import Payload
-from sageaudit.text.occasion import FIRST, Occasion
+from sageaudit.output.text import plain
+from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.occasion import FIRST, Occasion
 
 PERMISSIONS = ("sns:Publish",)
 

@@ -18,7 +18,7 @@ from sageaudit.errors import (
     RateLimited,
     UnexpectedAnswer,
 )
-from sageaudit.text.envelope import Payload
+from sageaudit.output.text.envelope import Payload
 
 WAIT_S = 30
 """Seconds to wait when the service does not say how long."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.lambda_runtime.stream import WRITTEN_AT, run_of, written_at
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.errors import Malformed

@@ -9,8 +9,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 from sageaudit.adapters.lambda_runtime.counts import Counts
-from sageaudit.domain.job.redact import redact
-from sageaudit.text import untrusted
+from sageaudit.domain.privacy.redact import redact
+from sageaudit.output.text import untrusted
 
 REQUEST_ID = "function_request_id"
 """The key of Lambda's request id in log lines, as Powertools names it."""

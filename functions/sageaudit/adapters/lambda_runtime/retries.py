@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.stream import Change
-from sageaudit.backoff import GIVE_UP_AFTER, doubled_s
+from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
 from sageaudit.ports import Queue
 
 R_contra = TypeVar("R_contra", contravariant=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.stored_document import read_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey

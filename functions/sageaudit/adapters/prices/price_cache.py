@@ -13,10 +13,10 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from sageaudit.adapters.dynamo import keys
-from sageaudit.adapters.dynamo.calls import Dynamo
-from sageaudit.adapters.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.calls import Dynamo
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused

@@ -9,19 +9,19 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.auditing import audit_account
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories, periods, stored
-from sageaudit.cli.sources.heads import heads_of_account
-from sageaudit.cli.views import account as view
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.account import view
+from sageaudit.cli.support.history import histories, periods, stored
+from sageaudit.cli.support.history.heads import heads_of_account
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_account
 
 _EPILOG = """\b
 Examples:

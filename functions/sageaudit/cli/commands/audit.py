@@ -10,25 +10,27 @@ import click
 from rich.console import Console
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.auditing import Child
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import histories, live, recorded_run
-from sageaudit.cli.sources.beside_table import BesideTable
-from sageaudit.cli.sources.kept_recordings import KeptFile, KeptRecordings
-from sageaudit.cli.sources.recorded_audit import of_recording, of_set
-from sageaudit.cli.views import fixes
-from sageaudit.cli.views.layout import console_for
-from sageaudit.cli.views.render import render
+from sageaudit.cli.support.account import live
+from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.history.beside_table import BesideTable
+from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.cli.support.recordings.kept_recordings import KeptFile, KeptRecordings
+from sageaudit.cli.support.recordings.recorded_audit import of_recording, of_set
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import HistoryFileError, SageauditError
+from sageaudit.output.fixes.dialects import DIALECTS, Dialect
+from sageaudit.output.terminal import fixes
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.render import render
 from sageaudit.ports import History
-from sageaudit.text.fixes.dialects import DIALECTS, Dialect
+from sageaudit.workflows.audit.judge import Child
 
 _EPILOG = """\b
 Examples:

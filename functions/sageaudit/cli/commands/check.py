@@ -15,18 +15,20 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources.family_history import read_family
-from sageaudit.cli.sources.histories import HistorySource, open_history
-from sageaudit.cli.sources.planned_jobs import Checks
-from sageaudit.cli.sources.session import open_session
-from sageaudit.cli.views import check_github, check_markdown, check_table
-from sageaudit.cli.views.check_document import CheckedFile, document
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.check import github as check_github
+from sageaudit.cli.support.check import markdown as check_markdown
+from sageaudit.cli.support.check import table as check_table
+from sageaudit.cli.support.check.document import CheckedFile, document
+from sageaudit.cli.support.check.planned_jobs import Checks
+from sageaudit.cli.support.history.family_history import read_family
+from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import Form
 from sageaudit.errors import BadUsage, HistoryFileError, NoHistory, SageauditError
+from sageaudit.output.terminal.layout import console_for
 
 _EPILOG = """\b
 Examples:

@@ -16,11 +16,11 @@ from sageaudit.adapters.aws.assumed_role import Role
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import account_list, checkup, permissions, stack_checkup
-from sageaudit.cli.sources.checkup import Check, State
-from sageaudit.cli.sources.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
-from sageaudit.cli.sources.session import open_session
-from sageaudit.cli.views import doctor as view
+from sageaudit.cli.support.account import account_list
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.doctor import checkup, permissions, stack_checkup, view
+from sageaudit.cli.support.doctor.checkup import Check, State
+from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
 
 _EPILOG = """\b

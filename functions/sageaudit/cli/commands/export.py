@@ -11,13 +11,13 @@ import click
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.files.parquet_rows import write_parquet
 from sageaudit.adapters.files.whole_file import whole_file
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Filters, Where
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
-from sageaudit.cli.views import formats, lists
-from sageaudit.cli.views.formats import Field
+from sageaudit.cli.support.history import asking, formats, lists
+from sageaudit.cli.support.history.asking import Filters, Where
+from sageaudit.cli.support.history.formats import Field
 from sageaudit.errors import BadUsage
+from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries import answer, totals
 from sageaudit.queries.lists import Reading
@@ -25,7 +25,6 @@ from sageaudit.queries.question import Question
 from sageaudit.queries.rows import OF_A_FINDING, AuditRow
 from sageaudit.queries.totals import SumsFilter
 from sageaudit.rules import catalogue
-from sageaudit.text.words import counted
 
 _FORMATS = ("parquet", "jsonl", "csv")
 _STDOUT = Path("-")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Shown, SumFilters, Where
-from sageaudit.cli.views import lists
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
 from sageaudit.queries.question import Sort

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Filters, Shown, Where
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.views import lists
-from sageaudit.cli.views.formats import Listing, Tail
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import Filters, Shown, Where
+from sageaudit.cli.support.history.formats import Listing, Tail
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer

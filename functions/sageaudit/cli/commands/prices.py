@@ -15,14 +15,13 @@ from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import learnt_rates, live_prices
-from sageaudit.cli.sources.data_folder import made_data_folder
-from sageaudit.cli.views import own_rates, type_rates
-from sageaudit.cli.views.layout import console_for, plain_table
+from sageaudit.cli.support.history.data_folder import made_data_folder
+from sageaudit.cli.support.prices import learnt_rates, live_prices, own_rates, type_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.own_rates import TYPE, RateBasis
 from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.layout import console_for, plain_table
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b

@@ -23,15 +23,15 @@ from sageaudit.adapters.billing.cost_explorer import (
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories
-from sageaudit.cli.sources.session import open_session
-from sageaudit.cli.views import reconciliation
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 
 _MONTH = re.compile(r"(\d{4})-(\d{2})\Z")

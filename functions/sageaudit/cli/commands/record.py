@@ -15,9 +15,10 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
-from sageaudit.cli.sources import live, recorded_audit
-from sageaudit.cli.sources.fingerprint_key import fingerprint_key
-from sageaudit.cli.sources.recorded_run import RecordedRuns
+from sageaudit.cli.support.account import live
+from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
+from sageaudit.cli.support.recordings import recorded_audit
+from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME

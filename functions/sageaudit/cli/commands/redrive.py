@@ -13,17 +13,17 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.dynamo.stream_position import StreamPosition, decisions_at
+from sageaudit.adapters.history.dynamo.stream_position import StreamPosition, decisions_at
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import deleting, redrive_queues
-from sageaudit.cli.sources.dead_letters import Kind, region_of, table_of
-from sageaudit.cli.sources.deleting import KeptLetters
-from sageaudit.cli.sources.interruption import Interruption
-from sageaudit.cli.sources.permissions import STACK
-from sageaudit.cli.sources.redrive_queues import RedriveQueues
-from sageaudit.cli.sources.redriving import (
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.doctor.permissions import STACK
+from sageaudit.cli.support.redrive import deleting, redrive_queues, view
+from sageaudit.cli.support.redrive.dead_letters import Kind, region_of, table_of
+from sageaudit.cli.support.redrive.deleting import KeptLetters
+from sageaudit.cli.support.redrive.redrive_queues import RedriveQueues
+from sageaudit.cli.support.redrive.redriving import (
     HOLD_S,
     BatchReader,
     Fate,
@@ -33,12 +33,11 @@ from sageaudit.cli.sources.redriving import (
     move,
     planned,
 )
-from sageaudit.cli.sources.session import open_session
-from sageaudit.cli.views import redrive as view
-from sageaudit.cli.views.layout import console_for
-from sageaudit.cli.views.scan import may_ask
+from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.cli.support.scan.view import may_ask
 from sageaudit.errors import AwsError, BadUsage, SageauditError
-from sageaudit.text.words import counted
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.words import counted
 
 _LINE_EVERY_S = 10.0
 _EPILOG = """\b

@@ -9,22 +9,22 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.files import policy_file
-from sageaudit.auditing import audit_job
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import histories, periods, stored
-from sageaudit.cli.sources.heads import heads_of_days
-from sageaudit.cli.views import replay as view
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.history import histories, periods, stored
+from sageaudit.cli.support.history.heads import heads_of_days
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.policy_diff import FindingMove, moves
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.terminal import replay as view
+from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
 
 _EPILOG = """\b
 Examples:

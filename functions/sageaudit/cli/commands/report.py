@@ -10,24 +10,24 @@ from click.core import ParameterSource
 from sageaudit import __version__
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.whole_file import whole_file
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import SumFilters, Where
+from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
-from sageaudit.cli.sources import reported, stored
-from sageaudit.cli.sources.recorded_audit import of_recording
+from sageaudit.cli.support.history import asking, reported, stored
+from sageaudit.cli.support.history.asking import SumFilters, Where
+from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.html.account import account_body, account_title
+from sageaudit.output.html.contents import AccountReport, JobReport
+from sageaudit.output.html.job import job_body, job_title
+from sageaudit.output.html.markdown import account_markdown, job_markdown
+from sageaudit.output.html.page import page
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import Window
-from sageaudit.report.account import account_body, account_title
-from sageaudit.report.contents import AccountReport, JobReport
-from sageaudit.report.job import job_body, job_title
-from sageaudit.report.markdown import account_markdown, job_markdown
-from sageaudit.report.page import page
 
 _STDOUT = "-"
 _KIB = 1024

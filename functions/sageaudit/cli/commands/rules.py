@@ -9,14 +9,13 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Shown, SumFilters, Where
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.views import lists
-from sageaudit.cli.views.layout import console_for, plain_table
-from sageaudit.cli.views.rule_page import page, rule_document
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.cli.support.rules.rule_page import page, rule_document
 from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
 from sageaudit.rules import catalogue

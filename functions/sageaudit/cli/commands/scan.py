@@ -16,37 +16,31 @@ from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.in_memory.history import MemoryHistory
-from sageaudit.adapters.threads import Threads
+from sageaudit.adapters.files.threads import Threads
+from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.sources import (
-    account_list,
-    billed,
-    histories,
-    periods,
-    scanned_account,
-)
-from sageaudit.cli.sources.interruption import Interruption
-from sageaudit.cli.sources.scan_cost import ScanCost, scan_cost
-from sageaudit.cli.sources.scan_lanes import Asked, LaneMaker, Places
-from sageaudit.cli.sources.scan_run import ScanRun, period_of
-from sageaudit.cli.sources.scan_tally import ScanTally
-from sageaudit.cli.sources.scanned_account import ScannedAccount
-from sageaudit.cli.sources.scanned_accounts import ScannedAccounts
-from sageaudit.cli.sources.session import open_session
-from sageaudit.cli.views import accounts as accounts_view
-from sageaudit.cli.views import coverage as coverage_view
-from sageaudit.cli.views import ranking as ranking_view
-from sageaudit.cli.views import scan as view
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.account import account_list
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.history import histories, periods
+from sageaudit.cli.support.scan import accounts_view, billed, scanned_account, view
+from sageaudit.cli.support.scan import coverage as coverage_view
+from sageaudit.cli.support.scan import ranking as ranking_view
+from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.cli.support.scan.scan_cost import ScanCost, scan_cost
+from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
+from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
+from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.cli.support.scan.scanned_account import ScannedAccount
+from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, NoHistory
-from sageaudit.scanning import Lane, Result
-from sageaudit.text.words import counted
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.words import counted
+from sageaudit.workflows.scan.run import Lane, Result
 
 _ASK_ABOVE_USD = Decimal(5)
 """A scan that costs more is asked about, where somebody can answer."""

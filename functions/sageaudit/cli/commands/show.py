@@ -7,22 +7,23 @@ from decimal import Decimal
 
 import click
 
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import Where
+from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.views import fixes, formats, lists
-from sageaudit.cli.views.layout import console_for
-from sageaudit.cli.views.render import render
+from sageaudit.cli.support.history import asking, formats, lists
+from sageaudit.cli.support.history.asking import Where
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.output.fixes.dialects import DIALECTS, Dialect
+from sageaudit.output.terminal import fixes
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.render import render
+from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import window
-from sageaudit.text.fixes.dialects import DIALECTS, Dialect
-from sageaudit.text.words import counted
 
 _EPILOG = """\b
 Examples:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Filters, Shown, Where
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.views import lists
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import Filters, Shown, Where
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.question import Sort

@@ -8,19 +8,18 @@ from dataclasses import replace
 import click
 from rich.text import Text
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import Shown, SumFilters, Where
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
-from sageaudit.cli.views import lists
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.account_words import summed
+from sageaudit.output.text.money import cents
+from sageaudit.output.text.sparkline import marks
+from sageaudit.output.text.words import counted
 from sageaudit.queries import totals
 from sageaudit.queries.lists import Reading
 from sageaudit.queries.totals import Total, TrendPeriod
-from sageaudit.text.account_words import summed
-from sageaudit.text.money import cents
-from sageaudit.text.sparkline import marks
-from sageaudit.text.words import counted
 
 _SINCE = {TrendPeriod.WEEK: "56d", TrendPeriod.MONTH: "180d"}
 _TITLE = "Avoidable+lost"

@@ -15,10 +15,9 @@ from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.sources import live, recorded_run
-from sageaudit.cli.sources.recorded_run import Run
-from sageaudit.cli.views import candidates
-from sageaudit.cli.views.layout import console_for
+from sageaudit.cli.support.account import live
+from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.cli.support.recordings.recorded_run import Run
 from sageaudit.domain.audit.document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
@@ -31,6 +30,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
+from sageaudit.output.terminal import candidates
+from sageaudit.output.terminal.layout import console_for
 
 _HOUR_S = Decimal(3600)
 _MOST_HEADROOM = 1000

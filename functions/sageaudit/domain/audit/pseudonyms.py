@@ -12,15 +12,15 @@ import hmac
 import re
 from collections.abc import Iterable
 
-from sageaudit.domain.job.addresses import SOME_VERSION
-from sageaudit.domain.job.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
 from sageaudit.domain.job.buckets import bucket_of
 from sageaudit.domain.job.data_version import CODE_INPUTS, data_pinned
 from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.image import cuda, pytorch
-from sageaudit.domain.job.ordinary_words import is_debugger_rule
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.privacy.addresses import SOME_VERSION
+from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
+from sageaudit.domain.privacy.ordinary_words import is_debugger_rule
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import telling_words
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.addresses import without_query
 from sageaudit.domain.job.job import UsedBucket
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.redact import redact
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.job.user_values import user_values
+from sageaudit.domain.privacy.addresses import without_query
+from sageaudit.domain.privacy.redact import redact
 
 KEY = "BucketRegions"
 """The key under which a stored answer has the regions, by bucket name."""

@@ -25,10 +25,10 @@ from sageaudit.domain.job.buckets import used_buckets
 from sageaudit.domain.job.family import FINGERPRINT, fingerprint
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.redact import redact
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import user_values
+from sageaudit.domain.privacy.redact import redact
 from sageaudit.errors import Malformed
 
 _FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {

@@ -14,8 +14,8 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.redact import redacted_pairs
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.privacy.redact import redacted_pairs
 from sageaudit.errors import Malformed, RejectedEvent
 
 REPLAY_SOURCE = "sageaudit.replay"

@@ -8,9 +8,9 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import RuleEvaluation, TransformBatching, Upload
-from sageaudit.domain.job.redact import redact
 from sageaudit.domain.job.tuning import Direction, Objective, Tuning
 from sageaudit.domain.job.user_values import user_values
+from sageaudit.domain.privacy.redact import redact
 
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sageaudit.domain.job.redact import redacted_pairs
 from sageaudit.domain.job.user_values import user_values
+from sageaudit.domain.privacy.redact import redacted_pairs
 
 
 def safe_tags(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:

@@ -16,11 +16,11 @@ from itertools import islice
 from typing import Any
 
 from sageaudit.domain.job.entry_point import script
-from sageaudit.domain.job.hidden_values import NOTHING, UserValues
-from sageaudit.domain.job.ordinary_words import is_ordinary
-from sageaudit.domain.job.plain_values import LONG, is_module, is_name, is_plain, looks_secret
-from sageaudit.domain.job.readings import folded, readings
-from sageaudit.domain.job.secret_names import is_secret_name
+from sageaudit.domain.privacy.hidden_values import NOTHING, UserValues
+from sageaudit.domain.privacy.ordinary_words import is_ordinary
+from sageaudit.domain.privacy.plain_values import LONG, is_module, is_name, is_plain, looks_secret
+from sageaudit.domain.privacy.readings import folded, readings
+from sageaudit.domain.privacy.secret_names import is_secret_name
 
 PAIRS = frozenset(
     {

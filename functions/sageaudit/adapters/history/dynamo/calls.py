@@ -1,0 +1,230 @@
+"""Calls on one DynamoDB table: items are plain Python, errors are this project's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
+from botocore.exceptions import ClientError
+
+from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of, parsing, part_of
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.errors import TableNotFound, Throttled
+
+_BATCH = 25
+"""The most items in one BatchWriteItem."""
+_BATCH_TRIES = 3
+_LARGEST_LIMIT = 1_000
+"""A page of 1 MB has fewer of the table's rows."""
+_CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
+_BUSY = frozenset(
+    {
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "ThrottlingError",
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+"""Error codes and cancellation reasons that a later retry may overcome."""
+_OTHER_KEYS = (
+    "key schema element",
+    "key element does not match",
+    "does not match schema type",
+    "does not have the specified index",
+)
+"""Parts of DynamoDB's messages about a table with other keys or indexes."""
+
+
+class ConditionFailed(Exception):
+    """A write's condition was not met; `item` is the stored item, if it was requested."""
+
+    def __init__(self, item: Item | None = None) -> None:
+        super().__init__("a condition of the write does not hold")
+        self.item = item
+
+
+class Dynamo:
+    """Calls a table by boto3's low-level client. Its methods raise AwsError or ConditionFailed."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._client = client
+        self._table = table_name
+
+    def get(self, pk: str, sk: str) -> Item | None:
+        """One item by a strongly consistent read; None where there is none."""
+        with _aws_errors(self._table):
+            answer = self._client.get_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                ConsistentRead=True,
+            )
+        with parsing("dynamodb"):
+            return _plain(answer["Item"]) if "Item" in answer else None
+
+    def pages(self, **query: Any) -> Iterator[list[Item]]:
+        """Yields the pages of a Query, each read when needed; values are plain Python.
+
+        A Limit is that of the first page; each further page may be twice as long.
+        """
+        values = _typed(query.pop("ExpressionAttributeValues"))
+        asked = {"TableName": self._table, "ExpressionAttributeValues": values, **query}
+        while True:
+            with _aws_errors(self._table):
+                answer = self._client.query(**asked)
+            with parsing("dynamodb"):
+                page = [_plain(item) for item in part_of(answer, "Items")]
+            yield page
+            if "LastEvaluatedKey" not in answer:
+                return
+            asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            if "Limit" in asked:
+                asked["Limit"] = min(2 * asked["Limit"], _LARGEST_LIMIT)
+
+    def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
+        """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""
+        with _aws_errors(self._table):
+            self._client.put_item(
+                TableName=self._table,
+                Item=_typed(item),
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **_condition(condition, values, names),
+            )
+
+    def put_all(self, items: list[Item]) -> None:
+        """Puts or overwrites items, not atomically. Raises Throttled if some were not written."""
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
+            for _ in range(_BATCH_TRIES):
+                with _aws_errors(self._table):
+                    answer = self._client.batch_write_item(RequestItems=left)
+                left = part_of(answer, "UnprocessedItems")
+                if not left:
+                    break
+            if left:
+                raise Throttled(f"The table {self._table} did not take all items of a batch.")
+
+    def update(
+        self,
+        pk: str,
+        sk: str,
+        change: str,
+        *,
+        values: Item,
+        names: dict[str, str],
+        condition: str | None = None,
+    ) -> None:
+        """Updates an item, if `condition` is met."""
+        with _aws_errors(self._table):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                UpdateExpression=change,
+                **_condition(condition, values, names),
+            )
+
+    def delete(
+        self, pk: str, sk: str, *, condition: str, values: Item, names: dict[str, str]
+    ) -> None:
+        """Deletes an item if `condition` is met."""
+        with _aws_errors(self._table):
+            self._client.delete_item(
+                TableName=self._table,
+                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+                **_condition(condition, values, names),
+            )
+
+    def transact(self, actions: list[dict[str, Any]]) -> None:
+        """Writes all actions or none; they come from `put_action` and its like."""
+        named = [
+            {operation: {"TableName": self._table, **arguments}}
+            for action in actions
+            for operation, arguments in action.items()
+        ]
+        with _aws_errors(self._table):
+            self._client.transact_write_items(TransactItems=named)
+
+
+def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
+    """One Put of a transaction."""
+    return {"Put": {"Item": _typed(item), **_condition(condition, values or {}, {})}}
+
+
+def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
+    """One Update of a transaction: sets the constants and adds to the numbers, absent ones to 0."""
+    names = {f"#{place}": name for place, name in enumerate((*constants, *added))}
+    values = {
+        f":{place}": value for place, value in enumerate((*constants.values(), *added.values()))
+    }
+    sets = ",".join(f"#{place}=:{place}" for place in range(len(constants)))
+    adds = ",".join(f"#{place} :{place}" for place in range(len(constants), len(names)))
+    return {
+        "Update": {
+            "Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk}),
+            "UpdateExpression": f"SET {sets} ADD {adds}",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": _typed(values),
+        }
+    }
+
+
+def delete_action(pk: str, sk: str) -> Item:
+    """One Delete of a transaction."""
+    return {"Delete": {"Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk})}}
+
+
+def _condition(condition: str | None, values: Item, names: dict[str, str]) -> Item:
+    parts = {
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": _typed(values),
+        "ExpressionAttributeNames": names,
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def _typed(item: Item) -> Item:
+    serializer = TypeSerializer()
+    return {name: serializer.serialize(value) for name, value in item.items()}
+
+
+def _plain(item: Item) -> Item:
+    deserializer = TypeDeserializer()
+    values = ((name, deserializer.deserialize(value)) for name, value in item.items())
+    return {
+        name: bytes(value.value) if isinstance(value, Binary) else value for name, value in values
+    }
+
+
+@contextmanager
+def _aws_errors(table: str) -> Iterator[None]:
+    """Like `aws_errors`, and raises ConditionFailed, Throttled or TableNotFound for DynamoDB's."""
+    with aws_errors("dynamodb", f"on the table {table}"):
+        try:
+            yield
+        except ClientError as error:
+            answer: dict[str, Any] = dict(error.response)
+            codes = {reason.get("Code") for reason in answer.get("CancellationReasons", ())}
+            codes.add(code_of(error))
+            if codes & _CONDITIONS:
+                raise ConditionFailed(
+                    _plain(answer["Item"]) if "Item" in answer else None
+                ) from error
+            if codes & _BUSY:
+                busy = f"The table {table} is busy: try again later."
+                raise Throttled(busy) from error
+            if "ResourceNotFoundException" in codes:
+                raise TableNotFound(
+                    f"There is no table {table} in this account and region, or it is not a"
+                    " history: name another table, region or profile."
+                ) from error
+            if any(part in message_of(error) for part in _OTHER_KEYS):
+                raise TableNotFound(
+                    f"The table {table} is not a history of sageaudit, since it has other keys or"
+                    " indexes: name another table."
+                ) from error
+            raise

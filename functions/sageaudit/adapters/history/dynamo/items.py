@@ -1,0 +1,147 @@
+"""Converts rows to and from table items. Money is a number; unknown values have no attribute."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.detail import packed_detail, read_detail
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.families import FamilyRow
+from sageaudit.adapters.history.moments import epoch_s, month_of
+from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
+from sageaudit.adapters.history.stored_document import read_text, stored_text
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
+from sageaudit.errors import UNREADABLE, BadHistory
+
+_OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
+
+
+def head_item(head: Head) -> Item:
+    """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs."""
+    return {
+        PARTITION_KEY: keys.job_pk(head.key),
+        SORT_KEY: keys.HEAD_SK,
+        **to_item(head),
+        **_head_index_keys(head),
+    }
+
+
+def _head_index_keys(head: Head) -> Item:
+    """Index keys; `due_*` only for an audit with a recheck time, so the index has no others."""
+    index_keys = {
+        "day_pk": keys.day_pk(head.ended_at, head.key),
+        "family_pk": keys.family_pk(head.account, head.region, head.family),
+        "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
+        "account_pk": keys.account_pk(head.account, month_of(head.ended_at)),
+        "ended_sk": ended_sk(head.ended_at, head.key),
+        "due_pk": None if head.due_at is None else keys.due_pk(head.key),
+        "due_sk": None if head.due_at is None else due_sk(head.due_at, head.key),
+    }
+    return _known(index_keys)
+
+
+def read_head(item: Item) -> Head:
+    """The head of a HEAD item. Raises BadHistory for an item of another tool."""
+    with own_item(item):
+        return from_item(Head, item)
+
+
+def audit_item(head: Head, document: AuditDocument) -> Item:
+    """AUDIT#<version>: the document, never changed later, and attributes to filter by."""
+    return {
+        PARTITION_KEY: keys.job_pk(head.key),
+        SORT_KEY: keys.audit_sk(head.version),
+        **_known({name: getattr(head, name) for name in _OF_AN_AUDIT}),
+        "document": stored_text(document, head.version),
+    }
+
+
+def read_audit(item: Item) -> AuditDocument:
+    """The document of an AUDIT# item. Raises BadHistory."""
+    with own_item(item):
+        return read_text(item["document"])
+
+
+def finding_item(row: FindingRow) -> Item:
+    """FINDING#<rule id>: one finding of the newest version, listed by rule and month."""
+    attributes = to_item(row)
+    rule_id = attributes.pop("rule_id")
+    return {
+        PARTITION_KEY: keys.job_pk(row.key),
+        SORT_KEY: keys.finding_sk(rule_id),
+        **attributes,
+        "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
+        "ended_sk": ended_sk(row.ended_at, row.key),
+    }
+
+
+def read_finding(item: Item) -> FindingRow:
+    """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
+    with own_item(item):
+        rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
+        return from_item(FindingRow, {**item, "rule_id": rule_id})
+
+
+def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
+    """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
+    return {
+        PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
+        SORT_KEY: row.ended_sk,
+        TTL_ATTRIBUTE: epoch_s(expires_at),
+    } | _known(
+        {
+            **to_item(row.key),
+            "stamp": row.stamp,
+            "compared": None if row.compared is None else list(row.compared),
+            "since": row.since or None,
+        }
+    )
+
+
+def read_family_row(item: Item) -> FamilyRow:
+    """The row of a RUNS# item. Raises BadHistory."""
+    with own_item(item):
+        compared = item.get("compared")
+        return FamilyRow(
+            key=from_item(JobKey, item),
+            ended_sk=item[SORT_KEY],
+            stamp=item["stamp"],
+            compared=None if compared is None else tuple(compared),
+            since=item.get("since", ""),
+        )
+
+
+def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
+    """The DETAIL item: the data to judge the job again, until it expires."""
+    return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _known(
+        {TTL_ATTRIBUTE: epoch_s(expires_at), **packed_detail(detail)}
+    )
+
+
+def read_stored_detail(item: Item) -> Detail:
+    """The data of a DETAIL item. Raises BadHistory."""
+    with own_item(item):
+        return read_detail(item)
+
+
+def _known(item: Item) -> Item:
+    return {name: value for name, value in item.items() if value is not None}
+
+
+@contextmanager
+def own_item(item: Item) -> Iterator[None]:
+    """Raises BadHistory where an item cannot be read as one of this project."""
+    try:
+        yield
+    except (zlib.error, *UNREADABLE) as error:
+        raise BadHistory(
+            f"the table has an item that sageaudit did not write, {item.get(PARTITION_KEY)!r}"
+            f" {item.get(SORT_KEY)!r} ({type(error).__name__}: {error}): delete it, or name"
+            " another table"
+        ) from error

@@ -1,0 +1,189 @@
+"""Partition and sort keys of all items. docs/data-model.md describes the query each one serves.
+
+Those that sort runs are in `adapters/history/sort_keys.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from datetime import date, datetime
+
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.sort_keys import part, run_id
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.sweep import ListOfJobs
+
+HEAD_SK = "HEAD"
+DETAIL_SK = "DETAIL"
+FINDING_PREFIX = "FINDING#"
+DAY_SHARDS = 8
+"""A sweep may end 1,000 jobs a minute; without shards, all rows would go to one partition."""
+DUE_SHARDS = 4
+SUMS_SHARDS = 8
+"""All audits of an account in one day add to one of these; see `sums_shard`."""
+SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
+"""The directory of accounts with sums, so that a question without an account finds them."""
+SWEEP_PK = "SWEEP"
+"""The partition of all that sweeps keep."""
+INSTALLED_SK = "INSTALLED"
+SWEEP_TURN_SK = "TURN"
+SWEEP_LIST_PREFIX = "LIST#"
+_LONGEST_REGION = 64
+
+
+def job_pk(key: JobKey) -> str:
+    """The partition with all items of one run, except its notices."""
+    return f"JOB#{run_id(key)}"
+
+
+def audit_sk(version: int) -> str:
+    """The sort key of a version; keys sort by version up to 99,999."""
+    return f"{AUDIT_PREFIX}{version:05d}"
+
+
+def finding_sk(rule_id: str) -> str:
+    """The sort key of a rule's finding."""
+    return f"{FINDING_PREFIX}{rule_id}"
+
+
+def month_of_day(day: date) -> str:
+    """YYYY-MM."""
+    return day.isoformat()[:7]
+
+
+def day_pk(ended_at: datetime, key: JobKey) -> str:
+    """The shard of the day that this job belongs to."""
+    return f"{moment_text(ended_at)[:10]}#{_shard(key, DAY_SHARDS)}"
+
+
+def day_pks(day: date) -> tuple[str, ...]:
+    """All shards of a day."""
+    return tuple(f"{day.isoformat()}#{shard}" for shard in range(DAY_SHARDS))
+
+
+def due_pk(key: JobKey) -> str:
+    """The shard of the recheck list that this job belongs to."""
+    return f"DUE#{_shard(key, DUE_SHARDS)}"
+
+
+def due_pks() -> tuple[str, ...]:
+    """All shards of the recheck list."""
+    return tuple(f"DUE#{shard}" for shard in range(DUE_SHARDS))
+
+
+def family_pk(account: str, region: str, family: str) -> str:
+    """One family of an account and region; its name is last, as it may contain "#"."""
+    return f"{part(account)}#{part(region)}#{part(family)}"
+
+
+def family_runs_pk(account: str, region: str, family: str) -> str:
+    """The runs of one family, for strongly consistent reads; their sort key is `ended_sk`."""
+    return f"RUNS#{family_pk(account, region, family)}"
+
+
+def owner_pk(owner: str) -> str:
+    """One owner's jobs in all accounts and months."""
+    return f"OWNER#{part(owner)}"
+
+
+def account_pk(account: str, month: str) -> str:
+    """One account's jobs of a month (YYYY-MM)."""
+    return f"{part(account)}#{month}"
+
+
+def rule_pk(rule: str, month: str) -> str:
+    """One rule's findings of a month (YYYY-MM)."""
+    return f"{part(rule)}#{month}"
+
+
+def sums_pk(account: str, month: str) -> str:
+    """The daily sums of one account and month (YYYY-MM)."""
+    return f"SUM#{part(account)}#{month}"
+
+
+def sums_sk(row: SumRow, shard: int) -> str:
+    """One shard of one day's sums; within a name and region, days sort by time."""
+    return f"{_sums_of(row.scope, row.name or '', row.region)}#{row.day.isoformat()}#{shard}"
+
+
+def sums_between(scope: Scope, name: str, region: str, since: date, until: date) -> tuple[str, str]:
+    """The first sort key of these days of one name, and one after the last: "$" follows "#"."""
+    of = _sums_of(scope, name, region)
+    return f"{of}#{since.isoformat()}", f"{of}#{until.isoformat()}$"
+
+
+def sums_within(scope: Scope, name: str | None) -> tuple[str, str]:
+    """Before the first and after the last sort key of a scope, or of one name of it."""
+    of = scope.value if name is None else f"{scope.value}#{part(name)}"
+    return f"{of}#", f"{of}$"
+
+
+def _sums_of(scope: Scope, name: str, region: str) -> str:
+    """A region with a "#" is hashed: the name may have one, and two names must not share a key."""
+    plain = "#" not in region and len(region) <= _LONGEST_REGION
+    hashed = hashlib.sha256(region.encode("utf-8", "replace")).hexdigest()
+    return f"{scope.value}#{part(name)}#{part(region) if plain else '~' + hashed}"
+
+
+def sums_shard(key: JobKey, scope: Scope, tries: int) -> int:
+    """The shard to which a run adds; any may take a difference, as readers add all of them.
+
+    An account's rows are spread at once. The others take the first shard, so that a quiet family
+    has one row a day, and another one after each of the `tries` that met a conflict.
+    """
+    if scope is not Scope.ACCOUNT and tries == 0:
+        return 0
+    return (_shard(key, SUMS_SHARDS) + tries) % SUMS_SHARDS
+
+
+def sums_account_sk(month: str, account: str) -> str:
+    """An account in the directory of those with sums; sorts by month."""
+    return f"{month}#{part(account)}"
+
+
+def sums_months(since: date, until: date) -> tuple[str, str]:
+    """Before the first and after the last sort key of the directory in these months."""
+    return f"{month_of_day(since)}#", f"{month_of_day(until)}$"
+
+
+def family_day_pk(family: str) -> str:
+    """The audits that a family's daily messages are about; one item per day."""
+    return f"TOLD#{part(family)}"
+
+
+def news_pk(job: str) -> str:
+    """The last notice of one run of a job."""
+    return f"NEWS#{part(job)}"
+
+
+def notice_pk(notice_id: str) -> str:
+    """The sending state of one notice."""
+    return f"NOTICE#{part(notice_id)}"
+
+
+def channel_pk(channel: str) -> str:
+    """How one channel answers."""
+    return f"CHANNEL#{part(channel)}"
+
+
+def price_pk(region: str, component: str) -> str:
+    """The rates of one region and component, which are read together."""
+    return f"PRICE#{part(region)}#{part(component)}"
+
+
+def sweep_list_sk(of: ListOfJobs) -> str:
+    """The sort key of what is kept of a list of jobs."""
+    return f"{SWEEP_LIST_PREFIX}{of.account}#{of.region}#{of.kind.value}"
+
+
+def sweep_sent_sk(key: JobKey) -> str:
+    """The sort key of the note that a sweep sent a run's event."""
+    return f"SENT#{run_id(key)}"
+
+
+def _shard(key: JobKey, shards: int) -> int:
+    """An evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
+    return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards

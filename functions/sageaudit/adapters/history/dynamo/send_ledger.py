@@ -1,0 +1,178 @@
+"""Which notices were sent, in the history's table. A lease must outlast its Lambda's timeout."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.leases import (
+    LEDGER_DAYS,
+    MOST_TRIES,
+    NO_LEASE,
+    Lease,
+    State,
+    claim_of,
+    claimed,
+)
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.moments import epoch_s, moment_text
+from sageaudit.domain.audit.record import Claim
+from sageaudit.ports import Circuit
+
+PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+
+_NOTICE_SK = "NOTICE"
+_CIRCUIT_SK = "CIRCUIT"
+_LONGEST_REASON = 500
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_STATE = {"#state": "state"}
+_NOT_SENT = "(attribute_not_exists(#state) OR #state <> :sent)"
+_BECAUSE = "failed_at = :at, reason = :why"
+_LEASE = {"#0": "state", "#1": "tries", "#2": "lease_until", "#3": "holder"}
+_FIRST = "(attribute_not_exists(tries) OR tries < :repeat)"
+
+
+class DynamoSendLedger:
+    """Implements SendLedger. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._table = Dynamo(client, table_name)
+
+    def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> Claim:
+        """Takes the lease to send a notice for `lease_s` seconds, if the result allows it."""
+        holder, until_s = uuid.uuid4().hex, epoch_s(now) + lease_s
+        try:
+            self._take(notice_id, None, claimed(Claim.FIRST, until_s), now, holder)
+        except ConditionFailed as failed:
+            item = failed.item
+        else:
+            return Claim.FIRST
+        if item is None:
+            return Claim.BUSY  # it expired between our write and its response
+        if item.get("holder") == holder:
+            return Claim.FIRST  # our own write, whose answer was lost and which the SDK repeated
+        claim = claim_of(_read_lease(item), epoch_s(now))
+        if claim not in (Claim.FIRST, Claim.REPEAT):
+            return claim
+        try:
+            self._take(notice_id, item, claimed(claim, until_s), now, holder)
+        except ConditionFailed as failed:
+            ours = failed.item is not None and failed.item.get("holder") == holder
+            return claim if ours else Claim.BUSY  # else another delivery was faster
+        return claim
+
+    def mark_sent(self, notice_id: str, now: datetime) -> None:
+        """Records that the notice was posted, so that it is never sent again."""
+        self._mark(notice_id, State.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
+
+    def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that the first try posted nothing. No change if it was sent or claimed again."""
+        values = {":sent": State.SENT.value, ":repeat": MOST_TRIES, **_because(now, why)}
+        with suppress(ConditionFailed):
+            self._mark(notice_id, State.FAILED, _BECAUSE, values, now, f"{_NOT_SENT} AND {_FIRST}")
+
+    def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
+        """Records that a try may have posted the notice. No change if it was sent."""
+        values = {":sent": State.SENT.value, **_because(now, why)}
+        with suppress(ConditionFailed):
+            self._mark(notice_id, State.UNKNOWN, _BECAUSE, values, now, _NOT_SENT)
+
+    def circuit(self, channel: str) -> Circuit:
+        """How this channel answered last; as new where nothing is stored, or nothing readable."""
+        item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
+        return Circuit(_number(item, "failures"), _number(item, "closed_until"))
+
+    def change_circuit(self, channel: str, before: Circuit, after: Circuit, now: datetime) -> bool:
+        """Stores `after`; False where another delivery has changed it since it was `before`."""
+        item = {
+            PARTITION_KEY: keys.channel_pk(channel),
+            SORT_KEY: _CIRCUIT_SK,
+            "failures": after.failures,
+            "closed_until": after.closed_until,
+            TTL_ATTRIBUTE: _expiry(now),
+        }
+        condition = "failures = :failures AND closed_until = :closed_until"
+        if before == Circuit():
+            condition = f"{_ABSENT} OR ({condition})"
+        values = {":failures": before.failures, ":closed_until": before.closed_until}
+        try:
+            self._table.put(item, condition=condition, values=values, names={})
+        except ConditionFailed:
+            return False
+        return True
+
+    def _mark(
+        self,
+        notice_id: str,
+        state: State,
+        change: str,
+        values: Item,
+        now: datetime,
+        condition: str | None = None,
+    ) -> None:
+        self._table.update(
+            keys.notice_pk(notice_id),
+            _NOTICE_SK,
+            f"SET #state = :state, lease_until = :none, {change}, {TTL_ATTRIBUTE} = :expires",
+            condition=condition,
+            values={":state": state.value, ":none": 0, ":expires": _expiry(now), **values},
+            names=_STATE,
+        )
+
+    def _take(
+        self, notice_id: str, before: Item | None, lease: Lease, now: datetime, holder: str
+    ) -> None:
+        """Replaces the row that was read, or creates it. Raises ConditionFailed if it changed."""
+        item = {
+            PARTITION_KEY: keys.notice_pk(notice_id),
+            SORT_KEY: _NOTICE_SK,
+            "state": lease.state.value,
+            "tries": lease.tries,
+            "lease_until": lease.lease_until_s,
+            "holder": holder,
+            TTL_ATTRIBUTE: _expiry(now),
+        }
+        if before is None:
+            self._table.put(item, condition=_ABSENT, values={}, names={})
+        else:
+            self._table.put(item, **_unchanged(before))
+
+
+def _because(now: datetime, why: str) -> Item:
+    return {":at": moment_text(now), ":why": whole_text(why)[:_LONGEST_REASON]}
+
+
+def _expiry(moment: datetime) -> int:
+    return epoch_s(moment + timedelta(days=LEDGER_DAYS))
+
+
+def _unchanged(item: Item) -> dict[str, Any]:
+    """The condition that a row still has the lease that was read, also one that is damaged."""
+    values = {f":{place[1]}": item[name] for place, name in _LEASE.items() if name in item}
+    parts = (
+        f"{place} = :{place[1]}" if name in item else f"attribute_not_exists({place})"
+        for place, name in _LEASE.items()
+    )
+    return {"condition": " AND ".join(parts), "values": values, "names": _LEASE}
+
+
+def _read_lease(item: Item) -> Lease:
+    try:
+        return Lease(
+            State(item["state"]), int(item.get("tries", 1)), int(item.get("lease_until", 0))
+        )
+    except (ArithmeticError, KeyError, TypeError, ValueError):
+        return NO_LEASE
+
+
+def _number(item: Item, name: str) -> int:
+    try:
+        return int(item.get(name, 0))
+    except (ArithmeticError, TypeError, ValueError):
+        return 0

@@ -1,0 +1,184 @@
+"""Adds to and reads the daily sums in the table. docs/data-model.md describes the items.
+
+An item is one shard of one day's sums of one name. Its counts and amounts are number attributes to
+which DynamoDB adds exactly; those of a rule have its name before a point: `gpu-idle.lost_usd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import groupby
+
+from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
+from sageaudit.adapters.history.daily_sums import SumFilter, changes
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo, add_action
+from sageaudit.adapters.history.dynamo.items import own_item
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.moments import month_of
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
+
+
+def sum_actions(newest: Head | None, head: Head, tries: int) -> list[Item]:
+    """What recording a version adds: at most 8 Updates, two for each scope that it moves in."""
+    return [
+        add_action(
+            keys.sums_pk(row.account, keys.month_of_day(row.day)),
+            keys.sums_sk(row, keys.sums_shard(head.key, row.scope, tries)),
+            constants=_place(row),
+            added=_attributes(row.sums),
+        )
+        for row in changes(newest, head)
+    ]
+
+
+def sum_item(row: SumRow, shard: int) -> Item:
+    """A whole item, for one that is written at once."""
+    return {
+        PARTITION_KEY: keys.sums_pk(row.account, keys.month_of_day(row.day)),
+        SORT_KEY: keys.sums_sk(row, shard),
+        **_place(row),
+        **_attributes(row.sums),
+    }
+
+
+def _place(row: SumRow) -> Item:
+    """The attributes that tell what an item sums, since a key may be cut."""
+    place = {
+        "scope": row.scope.value,
+        "account": row.account,
+        "region": row.region,
+        "name": row.name,
+        "day": row.day.isoformat(),
+    }
+    return {name: value for name, value in place.items() if value is not None}
+
+
+def _attributes(sums: Sums) -> Item:
+    """The number attributes; none for what is zero."""
+    of_rules = {
+        f"{rule}.{name}": value
+        for rule, of in sums.rules.items()
+        for name, value in numbers_of(of).items()
+    }
+    return numbers_of(sums) | of_rules
+
+
+def read_row(item: Item) -> SumRow:
+    """The row of an item. Raises BadHistory."""
+    with own_item(item):
+        return _row(item)
+
+
+def _row(item: Item) -> SumRow:
+    of_rules: dict[str, Item] = {}
+    for attribute, value in item.items():
+        rule, point, name = attribute.rpartition(".")
+        if point:
+            of_rules.setdefault(rule, {})[name] = value
+    rules = {rule: RuleSums(**read_numbers(RuleSums, of)) for rule, of in of_rules.items()}
+    return SumRow(
+        scope=Scope(item["scope"]),
+        account=item["account"],
+        region=item["region"],
+        name=item.get("name"),
+        day=date.fromisoformat(item["day"]),
+        sums=Sums(
+            **read_numbers(Sums, item),
+            rules={rule: of for rule, of in rules.items() if of != RuleSums()},
+        ),
+    )
+
+
+def read_rows(
+    table: Dynamo, scope: Scope, since: date, until: date, wanted: SumFilter
+) -> Iterator[SumRow]:
+    """The rows of a scope, with their shards added up: one Query for each account and month.
+
+    A name that all audits have left comes to zero, perhaps over two shards: it has no row. All
+    reads are strongly consistent, so a sum has every audit that was recorded before it is asked.
+    """
+    if wanted.account is None:
+        partitions = _named_partitions(table, since, until)
+    else:
+        partitions = (keys.sums_pk(wanted.account, month) for month in _months(since, until))
+    for partition in partitions:
+        items = _read(table, partition, *_range(scope, since, until, wanted))
+        for row in _without_shards(map(read_row, items)):
+            if since <= row.day <= until and wanted.fits(row) and row.sums != Sums():
+                yield row
+
+
+def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
+    """One row for each name and day: its shards stand together in the order of the keys."""
+    for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
+        yield replace(first, sums=total(shards))
+
+
+def _range(scope: Scope, since: date, until: date, wanted: SumFilter) -> tuple[str, str]:
+    """The first and last sort key; those of other names and days in between are left out later."""
+    name = "" if scope is Scope.ACCOUNT else wanted.stored_name
+    if name is None or wanted.region is None:
+        return keys.sums_within(scope, name)
+    return keys.sums_between(scope, name, wanted.region, since, until)
+
+
+def _months(since: date, until: date) -> Iterator[str]:
+    month = since.replace(day=1)
+    while month <= until:
+        yield keys.month_of_day(month)
+        month = (month + timedelta(days=31)).replace(day=1)
+
+
+def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
+    first, last = keys.sums_months(since, until)
+    for item in _read(table, keys.SUMS_ACCOUNTS_PK, first, last):
+        with own_item(item):
+            partition = keys.sums_pk(item["account"], item["month"])
+        yield partition
+
+
+def _read(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
+    pages = table.pages(
+        KeyConditionExpression="#p = :p AND #s BETWEEN :first AND :last",
+        ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
+        ExpressionAttributeValues={":p": partition, ":first": first, ":last": last},
+        ConsistentRead=True,
+    )
+    return (item for page in pages for item in page)
+
+
+class Directory:
+    """Names accounts with sums, before their first audit is recorded; each once in a process."""
+
+    def __init__(self, table: Dynamo) -> None:
+        self._table = table
+        self._named: set[tuple[str, str]] = set()
+
+    def name(self, head: Head) -> None:
+        """Names the account in the month of this audit's end."""
+        month = month_of(head.ended_at)
+        if (head.account, month) in self._named:
+            return
+        with suppress(ConditionFailed):  # another process was first
+            self._table.put(
+                directory_item(head.account, month),
+                condition=f"attribute_not_exists({PARTITION_KEY})",
+                values={},
+                names={},
+            )
+        self._named.add((head.account, month))
+
+
+def directory_item(account: str, month: str) -> Item:
+    """The item that names an account with sums in a month."""
+    return {
+        PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
+        SORT_KEY: keys.sums_account_sk(month, account),
+        "account": account,
+        "month": month,
+    }

@@ -1,0 +1,159 @@
+"""What sweeps keep, in the history's table: all under one partition key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.installation import INSTALLED_AT
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
+from sageaudit.errors import UNREADABLE
+
+PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
+"""On the table; GetItem is also what reads a HEAD."""
+SENT_DAYS = 30
+"""How long it is kept that an event was sent: longer than any message of it."""
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
+
+
+class DynamoSweepNotes:
+    """Implements SweepNotes. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._client = client
+        self._name = table_name
+        self._table = Dynamo(client, table_name)
+
+    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
+        """Takes the lease, if nobody has it or its time is over. Raises AwsError.
+
+        One without a time, or of twice the length that it can have, is nobody's: clocks differ.
+        """
+        now_s = epoch_s(now)
+        try:
+            self._put(
+                keys.SWEEP_TURN_SK,
+                {"turn_of": owner, "until_s": now_s + lease_s},
+                condition=f"{_ABSENT} OR turn_of = :owner OR {_NOBODYS}",
+                values={
+                    ":owner": owner,
+                    ":now": now_s,
+                    ":far": now_s + 2 * lease_s,
+                    ":number": "N",
+                },
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def end_turn(self, owner: str) -> None:
+        """Ends it where the owner still has it. Raises AwsError."""
+        with suppress(ConditionFailed):
+            self._put(
+                keys.SWEEP_TURN_SK,
+                {"turn_of": owner, "until_s": 0},
+                condition="turn_of = :owner",
+                values={":owner": owner},
+            )
+
+    def note_installation(self) -> None:
+        """Writes `installed_at`, the table's creation time, if it is not there. Raises AwsError."""
+        if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
+            return
+        with aws_errors("dynamodb", f"on the table {self._name}"):
+            answer = self._client.describe_table(TableName=self._name)
+        with parsing("dynamodb"):
+            installed_at = moment_text(part_of(part_of(answer, "Table"), "CreationDateTime"))
+        with suppress(ConditionFailed):
+            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, condition=_ABSENT, values={})
+
+    def state(self, of: ListOfJobs) -> ListState | None:
+        """The stored state; None where there is none, or none that can be read. Raises AwsError."""
+        item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(of))
+        if item is None:
+            return None
+        try:
+            return _read(item)
+        except UNREADABLE:
+            return None
+
+    def keep(self, of: ListOfJobs, state: ListState) -> None:
+        """Replaces the state. Raises AwsError."""
+        under_way = state.under_way
+        moments = {
+            "began_at": state.began_at,
+            "watermark": state.watermark,
+            "listed_from": state.listed_from,
+            "tried_at": state.tried_at,
+            "started_at": under_way and under_way.started_at,
+            "created_before": under_way and under_way.created_before,
+            "open_from": under_way and under_way.open_from,
+        }
+        known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
+        if under_way is not None:
+            known["edge"] = sorted(under_way.edge)
+        self._put(keys.sweep_list_sk(of), known, condition="", values={})
+
+    def sent(self, key: JobKey) -> SentNote | None:
+        """The note of a run's last event, for SENT_DAYS; None where it cannot be read.
+
+        Raises AwsError.
+        """
+        item = self._table.get(keys.SWEEP_PK, keys.sweep_sent_sk(key))
+        if item is None:
+            return None
+        try:
+            due_at = item.get("due_at")
+            return SentNote(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+        except UNREADABLE:
+            return None
+
+    def note_sent(self, key: JobKey, note: SentNote) -> None:
+        """Replaces the note. Raises AwsError."""
+        self._put(keys.sweep_sent_sk(key), _sent_item(note), condition="", values={})
+
+    def note_came(self, key: JobKey, at: datetime) -> None:
+        """Writes a note where there is none, one of a due look included. Raises AwsError."""
+        item = _sent_item(SentNote(at, None))
+        with suppress(ConditionFailed):
+            self._put(keys.sweep_sent_sk(key), item, condition=_ABSENT, values={})
+
+    def _put(self, sk: str, item: Item, *, condition: str, values: Item) -> None:
+        keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
+        self._table.put(keyed, condition=condition, values=values, names={})
+
+
+def _sent_item(note: SentNote) -> Item:
+    item: Item = {
+        "sent_at": moment_text(note.at),
+        TTL_ATTRIBUTE: epoch_s(as_utc(note.at) + timedelta(days=SENT_DAYS)),
+    }
+    return item if note.due_at is None else item | {"due_at": moment_text(note.due_at)}
+
+
+def _read(item: Mapping[str, Any]) -> ListState:
+    under_way = None
+    if "started_at" in item:
+        under_way = UnderWay(
+            read_moment(item["started_at"]),
+            read_moment(item["created_before"]),
+            read_moment(item["open_from"]) if "open_from" in item else None,
+            frozenset(map(str, item["edge"])),
+        )
+    return ListState(
+        read_moment(item["began_at"]),
+        read_moment(item["watermark"]),
+        read_moment(item["listed_from"]),
+        under_way,
+        read_moment(item["tried_at"]) if "tried_at" in item else None,
+    )

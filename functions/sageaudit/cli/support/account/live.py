@@ -1,0 +1,218 @@
+"""Audits jobs of a live account as the Lambda does, but with an in-memory history."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from sageaudit.adapters.aws import s3
+from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.s3 import S3Buckets
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.recordings.recorded_run import Run
+from sageaudit.cli.support.recordings.taps import Taps
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import (
+    AccessDenied,
+    AmbiguousName,
+    AwsError,
+    BadUsage,
+    JobNotFound,
+    Malformed,
+    RejectedEvent,
+)
+from sageaudit.ports import History
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit import run as flow
+
+_MOST_NAMED = 10
+
+
+class Account:
+    """The AWS account of a profile. Calls only APIs that read.
+
+    `history` is judged with and recorded in; without one, family rules answer Unknown.
+    """
+
+    def __init__(
+        self, profile: str | None, region: str | None, history: History | None = None
+    ) -> None:
+        self._profile = profile
+        self._region = region
+        self._history = history
+
+    def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
+        """Audits one job by ARN or name; a tuning job together with its training jobs.
+
+        Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
+        """
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        deps = self._deps(policy)
+        children = []
+        if ref.kind is JobKind.TUNING:
+            children = [self._audit(child, deps, now) for child in deps.jobs.children(ref)]
+        done = self._audit(ref, deps, now)
+        if ref.kind is not JobKind.TUNING:
+            return done.document
+        return document(done.audit, [child.document for child in children])
+
+    def record(
+        self, job: str, kind: JobKind | None
+    ) -> tuple[Recording | RecordedSet, AuditDocument]:
+        """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        taps = Taps()
+        cloudwatch_of = self._accounts.of("cloudwatch")
+        deps = taps.on(self._deps(Policy()), cloudwatch_of, packaged.types())
+        children, documents = [], []
+        if ref.kind is JobKind.TUNING:
+            for child in deps.jobs.children(ref):
+                done = self._audit(child, deps, now)
+                children.append(taps.recording(child, done, now))
+                documents.append(done.document)
+        done = self._audit(ref, deps, now)
+        own = taps.recording(ref, done, now)
+        if ref.kind is not JobKind.TUNING:
+            return own, done.document
+        return RecordedSet(tuple(children), own), document(done.audit, documents)
+
+    def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
+        """One job by ARN or name, with its measurements and list prices.
+
+        Raises as `audit` does, and BadUsage for a tuning job, naming its training jobs.
+        """
+        ref, now = self._ref(job, kind), datetime.now(UTC)
+        deps = self._deps(policy)
+        if ref.kind is JobKind.TUNING:
+            raise BadUsage(one_of([child.name for child in deps.jobs.children(ref)], ref.name))
+        try:
+            answer = deps.jobs.describe(ref)
+            parsed = so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
+        except Malformed as error:
+            raise AwsError(f"{ref.arn}: its Describe* response cannot be read: {error}") from error
+        market = deps.markets.market(parsed, now)
+        return Run(parsed, deps.metrics.read(parsed, now), market, now)
+
+    def _audit(self, ref: JobRef, deps: flow.AuditDependencies, now: datetime) -> flow.Done:
+        ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
+        known = self._history is not None
+        try:
+            done = flow.audit_finished_job(ended, deps, now=now, deliveries=None, again=known)
+        except RejectedEvent as error:
+            raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
+        if isinstance(done, flow.Dropped):
+            raise JobNotFound(done.reason)
+        if not isinstance(done, flow.Done):
+            raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
+        if done.document["unauditable"] is not None:
+            raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
+        return done
+
+    def _deps(self, policy: Policy) -> flow.AuditDependencies:
+        accounts = self._accounts
+        return flow.AuditDependencies(
+            jobs=SageMakerJobs(accounts.of("sagemaker")),
+            metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
+            history=self._history or MemoryHistory(),
+            buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
+            markets=live_markets(
+                PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
+                None,
+                lambda: datetime.now(UTC),
+            ),
+            policy=policy,
+            ruleset=catalogue.ruleset(),
+            fingerprint_key=lambda: None,
+            history_is_whole=self._history is not None,
+        )
+
+    @cached_property
+    def _accounts(self) -> Accounts:
+        return Accounts(self._session, "", {}, time.time)
+
+    @cached_property
+    def _session(self) -> Any:
+        return open_session(self._profile, self._region)
+
+    def _ref(self, job: str, kind: JobKind | None) -> JobRef:
+        if job.startswith("arn:"):
+            ref = JobRef.from_arn(job)
+            if ref is None:
+                raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
+            if kind is not None and ref.kind is not kind:
+                raise BadUsage(f"{job} is a {ref.kind.value} job, not a {kind.value} job")
+            if self._region not in {None, ref.region}:
+                raise BadUsage(f"{job} is in {ref.region}, not in {self._region}: omit --region")
+            return ref
+        if not JOB_NAME.match(job):
+            raise BadUsage(f"{job} is neither an ARN nor a job name")
+        region = self._session.region_name
+        if region is None:
+            raise BadUsage("which region? give --region, or set one for your AWS profile")
+        return self._find(job, [kind] if kind else list(JobKind), region)
+
+    def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
+        """The job with this name; says which kinds may not be described.
+
+        Raises JobNotFound, AccessDenied where no kind that may be described has it, or
+        AmbiguousName when two kinds use it.
+        """
+        jobs = SageMakerJobs(self._accounts.of("sagemaker"))
+        refs: list[JobRef] = []
+        denied: dict[JobKind, AccessDenied] = {}
+        for kind in kinds:
+            try:
+                refs.append(_described(jobs, kind, name, region))
+            except JobNotFound:
+                continue
+            except AccessDenied as error:
+                denied[kind] = error
+        if len(refs) > 1:
+            named = " and ".join(f"a {ref.kind.value} job" for ref in refs)
+            raise AmbiguousName(f"{name} is {named}: choose with --kind")
+        unasked = " and ".join(error.action for error in denied.values())
+        if refs:
+            if denied:
+                say(f"{unasked} is not permitted; if another job has this name too, give its ARN")
+            return refs[0]
+        asked = ", ".join(kind.value for kind in kinds if kind not in denied)
+        if denied:
+            looked = f"; there is none among the kinds that could be asked ({asked})"
+            raise AccessDenied(unasked, f"{unasked} is not permitted{looked if asked else ''}.")
+        raise JobNotFound(f"there is no job {name} in {region} (looked for: {asked})")
+
+
+def one_of(children: Sequence[str], tuning_job: str) -> str:
+    """The sentence that asks for one of a tuning job's training jobs by name."""
+    if not children:
+        return f"{tuning_job} is a tuning job that launched no training job"
+    named = ", ".join(children[:_MOST_NAMED])
+    more = f" and {len(children) - _MOST_NAMED} more" if len(children) > _MOST_NAMED else ""
+    return f"{tuning_job} is a tuning job: ask about one of its training jobs: {named}{more}"
+
+
+def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
+    """The job of this kind. Raises JobNotFound or AwsError."""
+    answer = jobs.describe(JobRef(kind, name, "", "", region))
+    arn = answer.get(f"{kind.row.prefix}JobArn")
+    ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
+    if ref is None:
+        raise AwsError(f"the response about the {kind.value} job {name} has no ARN")
+    return ref

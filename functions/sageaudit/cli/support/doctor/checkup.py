@@ -1,0 +1,261 @@
+"""What `sageaudit doctor` checks: each check is one line with what to do next."""
+
+from __future__ import annotations
+
+import enum
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
+from sageaudit import __version__
+from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
+from sageaudit.adapters.aws.clients import (
+    CONFIG,
+    client,
+    code_of,
+    known_regions,
+    translated,
+    unanswered,
+    unreadable,
+)
+from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.prices import packaged
+from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.cli.support.account.account_list import Identity, identity
+from sageaudit.cli.support.doctor import permissions
+from sageaudit.cli.support.doctor.probes import probe, simulated
+from sageaudit.cli.support.history import histories
+from sageaudit.errors import AwsError, NoHistory, SageauditError
+
+REACHED = "AWS is reached"
+"""The check that takes the clock's place where no answer of AWS came."""
+MOST_SKEW_S = 300
+"""AWS refuses a signature that is more than five minutes from its own time.
+
+Source: IAM user guide, "Signature Version 4 signing process".
+"""
+_OLD_PRICES_DAYS = 180
+_PROBED_BY_POLICY = ("ce:GetCostAndUsage",)
+"""Calling them costs money."""
+_CHANGES_A_QUEUE = "sqs:"
+_NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
+
+
+class State(enum.StrEnum):
+    """How a check ended; the values are JSON output."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_CHECKED = "not_checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line. `next` is what to do about it; `code` is the exit code of a failed check."""
+
+    name: str
+    state: State
+    found: str
+    next: str | None = None
+    code: Exit = Exit.DONE
+
+
+def ok(name: str, found: str) -> Check:
+    """A check that passed."""
+    return Check(name, State.OK, found)
+
+
+def failed(name: str, error: SageauditError | str, next_: str | None, code: Exit) -> Check:
+    """A check that did not pass."""
+    return Check(name, State.FAILED, str(error).rstrip("."), next_, code)
+
+
+def versions() -> Check:
+    """Of this tool and of what it runs on."""
+    parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
+    found = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
+    return ok("versions", found)
+
+
+def prices(today: date) -> Check:
+    """The price tables that are used without the network, and their age."""
+    try:
+        tables = packaged.tables()
+    except SageauditError as error:
+        return failed("prices", error, None, exit_of(error))
+    age = (today - date.fromisoformat(tables.as_of)).days
+    found = f"{tables.name} tables of {tables.as_of}, {age} days old"
+    advice = "renew them with `sageaudit prices refresh`" if age > _OLD_PRICES_DAYS else None
+    return Check("prices", State.OK, found, advice)
+
+
+def file(path: Path | None) -> Check:
+    """The history's file: there, of this tool and version, readable and writable."""
+    name = f"history {path or histories.default_path()}"
+    try:
+        with histories.open_history(path, None, None, None) as opened:
+            place = Path(opened.name)
+    except NoHistory as error:
+        if path is None:
+            return Check(name, State.OK, "not there yet", "`sageaudit scan` makes it")
+        return failed(name, error, "make it with `sageaudit scan --history FILE`", exit_of(error))
+    except SageauditError as error:
+        return failed(name, error, None, exit_of(error))
+    if not (os.access(place, os.W_OK) and os.access(place.absolute().parent, os.W_OK)):
+        advice = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
+        return failed(name, "it can be read, but not written", advice, Exit.DENIED)
+    return ok(name, "readable and writable, of this version")
+
+
+def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
+    """This machine's clock beside the Date header of an answer that needs no credentials."""
+    config = CONFIG.merge(Config(signature_version=UNSIGNED))
+    try:
+        answer = client(session, "sts", region, config).get_caller_identity()
+    except ClientError as error:
+        answer = dict(error.response)
+    except (BotoCoreError, ResponseParserError, KeyError) as error:
+        # a page of a proxy: unreadable, or XML without the result, on which botocore fails
+        lost = isinstance(error, BotoCoreError)
+        problem = unanswered(error, "sts") if lost else unreadable("sts")
+        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
+        return failed(REACHED, problem, advice, exit_of(problem))
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    try:
+        theirs = parsedate_to_datetime(headers["date"])
+    except (KeyError, TypeError, ValueError):
+        return Check("clock", State.NOT_CHECKED, "AWS's answer has no date")
+    away = round((now() - theirs).total_seconds())
+    found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
+    if abs(away) >= MOST_SKEW_S:
+        return failed("clock", found, "set this machine's clock: AWS refuses requests", Exit.DENIED)
+    return ok("clock", found)
+
+
+def region(name: str | None) -> Check:
+    """The region that the other checks ask."""
+    if name is None:
+        return failed("region", "none", "give --region, or set one for your profile", Exit.USAGE)
+    if name not in known_regions():
+        advice = "a region looks like eu-west-1"
+        return failed("region", f"{name} is not a region of SageMaker", advice, Exit.USAGE)
+    return ok("region", name)
+
+
+def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
+    """Whose credentials these are."""
+    try:
+        own = identity(session, region_name)
+    except AwsError as error:
+        return failed("credentials", error, None, exit_of(error)), None
+    return ok("credentials", f"{own.arn}, account {own.account}"), own
+
+
+def actions(names: Sequence[str], session: Any, region_name: str, own: Identity) -> Iterator[Check]:
+    """One check for each IAM action, by a harmless call."""
+    for name in names:
+        if name in _PROBED_BY_POLICY:
+            yield _by_policy(name, session, region_name, own)
+            continue
+        if name.startswith(_CHANGES_A_QUEUE):
+            found = "asking could change a queue"
+            advice = "try it with `sageaudit redrive notices --dry-run`"
+            yield Check(name, State.NOT_CHECKED, found, advice)
+            continue
+        error = probe(name, session, region_name, own)
+        if error is None:
+            yield ok(name, "permitted")
+        else:
+            code = exit_of(error)
+            advice = _NEXT_POLICY if code is Exit.DENIED else "try again later"
+            yield failed(name, error, advice, code)
+
+
+def _by_policy(name: str, session: Any, region_name: str, own: Identity) -> Check:
+    allowed = simulated(name, session, region_name, own)
+    if allowed is None:
+        found = "asking costs $0.01, and iam:SimulatePrincipalPolicy gives no answer"
+        return Check(name, State.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
+    if allowed:
+        return ok(name, "permitted by your IAM policies")
+    return failed(name, "not permitted by your IAM policies", _NEXT_POLICY, Exit.DENIED)
+
+
+def roles(
+    accounts: Sequence[str], session: Any, region_name: str, role: Role, own: Identity
+) -> Iterator[Check]:
+    """One check for each other account: its role is assumed, and has what a scan needs."""
+    assumed = AssumedRoles(session, role, region_name)
+    for account in accounts:
+        name = f"{role.name} in {account}"
+        if account == own.account:
+            yield ok(f"account {account}", "your own: no role is assumed")
+            continue
+        try:
+            in_account = assumed.session(account)
+        except AwsError as error:
+            yield failed(name, error, "correct the role's trust policy", exit_of(error))
+            continue
+        there = Identity(account, role.arn(account, region_name))
+        names = permissions.IN_EACH_ACCOUNT
+        errors = {one: probe(one, in_account, region_name, there) for one in names}
+        missing = {one: error for one, error in errors.items() if error is not None}
+        if missing:
+            code = exit_of(next(iter(missing.values())))
+            advice = "docs/permissions.md has the policy of the role"
+            yield failed(name, f"not possible: {', '.join(missing)}", advice, code)
+        else:
+            yield ok(name, "assumed, and may do what a scan needs")
+
+
+def table(name: str, session: Any, region_name: str) -> Iterator[Check]:
+    """The table: there, of this tool, and readable by key and by index."""
+    where = f"table {name}"
+    made = client(session, "dynamodb", region_name, CONFIG)
+    key = {PARTITION_KEY: {"S": "doctor"}, SORT_KEY: {"S": "doctor"}}
+    read = _asked(f"{where}, dynamodb:GetItem", lambda: made.get_item(TableName=name, Key=key))
+    yield read
+    if read.code in {Exit.NOT_FOUND, Exit.USAGE}:
+        return
+    index = INDEXES[0]
+    yield _asked(
+        f"{where}, dynamodb:Query",
+        lambda: made.query(
+            TableName=name,
+            IndexName=index.name,
+            KeyConditionExpression=f"{index.partition_key} = :key",
+            ExpressionAttributeValues={":key": {"S": "doctor"}},
+            Limit=1,
+        ),
+    )
+
+
+def _asked(name: str, call: Callable[[], object]) -> Check:
+    try:
+        call()
+    except ClientError as error:
+        code = code_of(error)
+        if code == "ResourceNotFoundException":
+            advice = "check the name and --region; the stack's output TableName has it"
+            return failed(name, "there is no such table here", advice, Exit.NOT_FOUND)
+        if code == "ValidationException":
+            advice = "name the table of sageaudit's stack: its output TableName"
+            return failed(name, "the table is not one of sageaudit", advice, Exit.USAGE)
+        found = translated(error, "dynamodb")
+        advice = _NEXT_POLICY if exit_of(found) is Exit.DENIED else "try again later"
+        return failed(name, found, advice, exit_of(found))
+    except BotoCoreError as error:
+        problem = unanswered(error, "dynamodb")
+        return failed(name, problem, None, exit_of(problem))
+    return ok(name, "permitted")

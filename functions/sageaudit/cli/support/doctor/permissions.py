@@ -1,0 +1,178 @@
+"""The IAM actions that each command calls, and the least policy that allows them.
+
+Resources are those of the service authorization reference: a list of jobs, a metric, a price, an
+organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission,
+and S3 says a bucket's region without one (`adapters/aws/s3.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sageaudit.adapters.aws import (
+    assumed_role,
+    cloudwatch,
+    dead_letters,
+    job_lists,
+    organization,
+    sagemaker,
+    sqs,
+    stack_outputs,
+)
+from sageaudit.adapters.billing import cost_explorer
+from sageaudit.adapters.history.dynamo import history as dynamo_history
+from sageaudit.adapters.history.dynamo import stream_position
+from sageaudit.adapters.prices import price_files, price_list
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import partition_of
+
+TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
+OF_STACK = "--stack"
+"""Options with which a command needs more."""
+STACK_CHECKS = (
+    *stack_outputs.CLI_PERMISSIONS,
+    "dynamodb:Query",
+    "sns:ListSubscriptionsByTopic",
+    "sqs:GetQueueAttributes",
+)
+"""What `doctor --stack` calls."""
+_DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
+_CHILDREN = sagemaker.CHILDREN_PERMISSIONS
+_READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
+_JOB = (*sagemaker.PERMISSIONS, *_CHILDREN, *_READ)
+_TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The actions of one command: always, and with an option."""
+
+    always: tuple[str, ...] = ()
+    with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def actions(self, options: Iterable[str]) -> set[str]:
+        """All actions with these options."""
+        more = self.with_option
+        return {*self.always, *(action for one in options for action in more.get(one, ()))}
+
+
+COMMANDS: Mapping[str, Needs] = {
+    "audit": Needs(_JOB),
+    "record": Needs(_JOB),
+    "scan": Needs(
+        (*sagemaker.PERMISSIONS, *job_lists.CLI_PERMISSIONS, *_READ),
+        {
+            ROLE: assumed_role.ASSUME_PERMISSIONS,
+            ORGANIZATION: organization.LIST_PERMISSIONS,
+            COVERAGE: (*cost_explorer.CLI_PERMISSIONS, *organization.PAYER_PERMISSIONS),
+        },
+    ),
+    "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
+    "prices": Needs((*price_list.PERMISSIONS, *price_files.PAST_PERMISSIONS)),
+    "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
+    **{
+        name: Needs((), _TABLE)
+        for name in (
+            *("account", "check", "export", "families", "history", "owners", "replay", "report"),
+            *("rules", "show", "top", "trend"),
+        )
+    },
+    "doctor": Needs((), {OF_STACK: STACK_CHECKS}),
+}
+"""`doctor` itself needs nothing more: what it may not ask, it says."""
+
+CHANGING: Mapping[str, Needs] = {
+    "redrive": Needs(
+        (
+            *stack_outputs.CLI_PERMISSIONS,
+            *dead_letters.CLI_PERMISSIONS,
+            *sqs.SEND_PERMISSIONS,
+            *stream_position.CLI_PERMISSIONS,
+        )
+    )
+}
+"""Commands that change something in AWS: only who names them is asked about them."""
+_EVERY = {**COMMANDS, **CHANGING}
+STACK = "SageAudit"
+"""The stack's name; those of its queues begin with it."""
+_STREAM = frozenset(stream_position.CLI_PERMISSIONS)
+
+
+IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISSIONS}))
+"""What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
+
+
+def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
+    """The actions of these commands together, in alphabetical order."""
+    given = tuple(options)
+    return sorted({action for name in commands for action in _EVERY[name].actions(given)})
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """To which resources a policy is narrowed; None where that is not known."""
+
+    region: str | None = None
+    table: str | None = None
+    role: str | None = None
+    stack: str | None = None
+
+    def resources(self, action: str) -> tuple[str, ...]:
+        """The ARNs that an action is allowed on; `*` where IAM knows no resource for it."""
+        partition = partition_of(self.region or "us-east-1")
+        place = f"{self.region or '*'}:*"
+        if action.startswith("sagemaker:") and action not in job_lists.CLI_PERMISSIONS:
+            jobs = f"arn:{partition}:sagemaker:{place}"
+            return tuple(f"{jobs}:{kind.row.arn_word}/*" for kind in JobKind)
+        stack = self.stack or STACK
+        if action in stack_outputs.CLI_PERMISSIONS:
+            return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
+        service = action.partition(":")[0]
+        if service in {"sns", "sqs"}:
+            return (f"arn:{partition}:{service}:{place}:{stack}-*",)
+        if action in _STREAM:
+            return (
+                f"arn:{partition}:dynamodb:{place}:table/{self.table or f'{stack}-*'}/stream/*",
+            )
+        if action.startswith("dynamodb:"):
+            table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
+            return (table, f"{table}/index/*")
+        if action in assumed_role.ASSUME_PERMISSIONS:
+            return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
+        return ("*",)
+
+
+def policy(allowed: Iterable[str], where: Where) -> dict[str, Any]:
+    """The least identity policy for these actions, in the form in which IAM takes it."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for action in sorted(allowed):
+        groups.setdefault(where.resources(action), []).append(action)
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": _sid(resources),
+                "Effect": "Allow",
+                "Action": names,
+                "Resource": resources[0] if len(resources) == 1 else [*resources],
+            }
+            for resources, names in groups.items()
+        ],
+    }
+
+
+def _sid(resources: tuple[str, ...]) -> str:
+    words = {
+        "sagemaker": "Jobs",
+        "dynamodb": "HistoryTable",
+        "iam": "Accounts",
+        "cloudformation": "Stack",
+        "sns": "Topics",
+        "sqs": "Queues",
+    }
+    if "/stream/" in resources[0]:
+        return "HistoryStream"
+    service = resources[0].split(":")[2] if resources != ("*",) else ""
+    return words.get(service, "AnyResource")

@@ -1,0 +1,138 @@
+"""Harmless calls that show whether an IAM action is permitted: they read nothing of worth.
+
+A job that does not exist is described, one row is listed, one metric is asked for ($0.00001). IAM
+decides before the service looks: any answer about the request itself means that it was let through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sageaudit.adapters.aws.clients import CONFIG, client, translated, unanswered
+from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
+from sageaudit.cli.support.account.account_list import Identity
+from sageaudit.cli.support.doctor.permissions import STACK
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import partition_of
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
+
+_NAME = "sageaudit-doctor"
+"""Of a job that does not exist."""
+_DAY = timedelta(days=1)
+_SERVER_ERROR = 500
+_SPECS = {kind.row.describe_call: kind for kind in JobKind}
+_LISTS = {kind.row.list_call: kind for kind in JobKind}
+_CHILDREN = {kind.row.list_children: kind for kind in JobKind if kind.row.list_children}
+
+
+def probe(action: str, session: Any, region: str, own: Identity) -> AwsError | None:
+    """What keeps the session from calling an action in a region; None where it may.
+
+    `own` is the session's account. Raises KeyError for an action without a harmless call.
+    """
+    service, _, operation = action.partition(":")
+    endpoint = endpoint_of(region) if service == "pricing" else region
+    call = _call(operation, region, own)
+    try:
+        made = client(session, service, endpoint, CONFIG)
+        getattr(made, call[0])(**call[1])
+    except ClientError as error:
+        found = translated(error, service)
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        refused = isinstance(found, (AccessDenied, NoCredentials, Throttled))
+        return found if refused or status >= _SERVER_ERROR else None
+    except BotoCoreError as error:
+        return unanswered(error, service)
+    except AwsError as error:
+        return error
+    return None
+
+
+def _call(operation: str, region: str, own: Identity) -> tuple[str, Mapping[str, Any]]:
+    """The client's method and what it is called with."""
+    if (kind := _SPECS.get(operation)) is not None:
+        return f"describe_{kind.row.sdk_noun}", {f"{kind.row.prefix}JobName": _NAME}
+    if (kind := _LISTS.get(operation)) is not None:
+        return f"list_{kind.row.sdk_noun}s", {"MaxResults": 1}
+    if operation in _CHILDREN:
+        name = f"{JobKind.TUNING.row.prefix}JobName"
+        return "list_training_jobs_for_hyper_parameter_tuning_job", {name: _NAME, "MaxResults": 1}
+    return _OTHERS[operation](region, own)
+
+
+def _tags(region: str, own: Identity) -> tuple[str, Mapping[str, Any]]:
+    job = f"arn:{partition_of(region)}:sagemaker:{region}:{own.account}:training-job/{_NAME}"
+    return "list_tags", {"ResourceArn": job, "MaxResults": 50}
+
+
+def _metric_data(_: str, __: Identity) -> tuple[str, Mapping[str, Any]]:
+    now = datetime.now(UTC)
+    metric = {"Namespace": "/aws/sagemaker/TrainingJobs", "MetricName": "CPUUtilization"}
+    query = {"Id": "m", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": "Average"}}
+    return "get_metric_data", {
+        "MetricDataQueries": [query],
+        "StartTime": now - timedelta(hours=1),
+        "EndTime": now,
+    }
+
+
+def _price_lists(region: str, _: Identity) -> tuple[str, Mapping[str, Any]]:
+    return "list_price_lists", {
+        "ServiceCode": SERVICE,
+        "EffectiveDate": datetime.now(UTC) - _DAY,
+        "RegionCode": region,
+        "CurrencyCode": "CNY" if region.startswith("cn-") else "USD",
+        "MaxResults": 1,
+    }
+
+
+def _price_file(region: str, _: Identity) -> tuple[str, Mapping[str, Any]]:
+    arn = f"arn:{partition_of(region)}:pricing:::price-list/aws/{SERVICE}/USD/0/{region}"
+    return "get_price_list_file_url", {"PriceListArn": arn, "FileFormat": "csv"}
+
+
+_OTHERS: Mapping[str, Callable[[str, Identity], tuple[str, Mapping[str, Any]]]] = {
+    "ListTags": _tags,
+    "ListMetrics": lambda *_: ("list_metrics", {"Namespace": "/aws/sagemaker/TrainingJobs"}),
+    "GetMetricData": _metric_data,
+    "GetProducts": lambda *_: ("get_products", {"ServiceCode": SERVICE, "MaxResults": 1}),
+    "ListPriceLists": _price_lists,
+    "GetPriceListFileUrl": _price_file,
+    "ListAccounts": lambda *_: ("list_accounts", {"MaxResults": 1}),
+    "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": STACK}),
+    "DescribeOrganization": lambda *_: ("describe_organization", {}),
+}
+
+
+def simulated(action: str, session: Any, region: str, own: Identity) -> bool | None:
+    """Whether IAM's policies allow an action, by iam:SimulatePrincipalPolicy; None: not known.
+
+    For what costs money to call. IAM Identity Center's roles are not known by their session.
+    """
+    principal = _principal(own.arn)
+    if principal is None:
+        return None
+    try:
+        answer = client(session, "iam", region, CONFIG).simulate_principal_policy(
+            PolicySourceArn=principal, ActionNames=[action]
+        )
+    except (ClientError, BotoCoreError):
+        return None
+    results = answer.get("EvaluationResults") or [{}]
+    decision = results[0].get("EvalDecision")
+    return None if decision is None else decision == "allowed"
+
+
+def _principal(arn: str) -> str | None:
+    """The IAM user or role of a session, as far as its ARN tells it."""
+    start, _, rest = arn.partition(":assumed-role/")
+    if not rest:
+        return arn if ":user/" in arn else None
+    name = rest.partition("/")[0]
+    if name.startswith("AWSReservedSSO_"):
+        return None
+    return f"{start.replace(':sts:', ':iam:')}:role/{name}"

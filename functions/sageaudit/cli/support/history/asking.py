@@ -1,0 +1,320 @@
+"""What the commands that ask a history share: its place, filters, formats, and how to go on."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sageaudit.cli import options
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.history import formats, histories
+from sageaudit.cli.support.history.formats import Field, Listing, Tail
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.words import counted
+from sageaudit.queries.lists import Reading
+from sageaudit.queries.question import AMOUNTS, Question, Sort
+from sageaudit.queries.totals import SumsFilter
+from sageaudit.queries.window import FORMS, Window, window
+from sageaudit.rules import catalogue
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+
+def _together(name: str, form: type[Any], *decorators: Any) -> Decorator:
+    """Adds options to a command, which gets them as one `form` in its argument `name`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            own = {field.name: given.pop(field.name) for field in fields(form)}
+            return command(**given, **{name: form(**own)})
+
+        decorated: Command = call
+        for decorator in reversed(decorators):
+            decorated = decorator(decorated)
+        return decorated
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The history to ask."""
+
+    history: Path | None
+    table: str | None
+    table_region: str | None
+    profile: str | None
+
+    def open(self) -> histories.HistorySource:
+        """Opens it; raises what `open_history` does."""
+        return histories.open_history(self.history, self.table, self.profile, self.table_region)
+
+
+WHERE = _together(
+    "where",
+    Where,
+    options.HISTORY,
+    options.TABLE,
+    click.option(
+        "--table-region", help="AWS region of the table; by default that of your AWS settings."
+    ),
+    options.PROFILE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How rows are printed."""
+
+    output: str
+    fields: str | None
+    no_color: bool
+
+    def of(self, listing: Listing) -> tuple[Field, ...]:
+        """The fields to print. Raises BadUsage for one that does not exist."""
+        return listing.chosen(self.output, self.fields)
+
+    def write(self, rows: Iterable[Any], listing: Listing, tail: Tail) -> int:
+        """Prints the rows, and returns how many there were."""
+        console = console_for(no_color=self.no_color)
+        return formats.write(rows, listing, self.of(listing), self.output, console, tail)
+
+
+OUTPUT = click.option(
+    "--output",
+    type=click.Choice(formats.FORMATS),
+    default="table",
+    show_default=True,
+    help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
+)
+SHOWN = _together(
+    "shown",
+    Shown,
+    OUTPUT,
+    click.option(
+        "--fields", metavar="A,B,C", help="Fields to print; a name that is not one lists them all."
+    ),
+    options.NO_COLOR,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which audits to show."""
+
+    since: str
+    until: str | None
+    rule: str | None
+    family: str | None
+    owner: str | None
+    account: str | None
+    region: str | None
+    kind: str | None
+    status: str | None
+    severity: str | None
+    min_usd: str | None
+
+    def question(self, now: datetime, sort: Sort = Sort.NEWEST) -> Question:
+        """The question that they ask. Raises BadUsage."""
+        return Question(
+            window=window(self.since, self.until, now),
+            rule=None if self.rule is None else rule_named(self.rule),
+            family=self.family,
+            owner=self.owner,
+            account=self.account,
+            region=self.region,
+            kind=JobKind(self.kind) if self.kind else None,
+            status=self.status,
+            severity=Severity(self.severity) if self.severity else None,
+            min_usd=None if self.min_usd is None else _dollars(self.min_usd),
+            sort=sort,
+        )
+
+
+def since(default: str | None = "30d", said: str | None = None) -> Decorator:
+    """--since, with its default; `said` describes one that the command works out."""
+    return click.option(
+        "--since",
+        default=default,
+        show_default=said or True,
+        help=f"Jobs that ended since: {FORMS}.",
+    )
+
+
+UNTIL = click.option("--until", help="Jobs that ended until then; a date includes its day.")
+RULE = click.option("--rule", help="Findings of this rule, by name or id.")
+FAMILY = click.option("--family", help="Jobs of this family, as `sageaudit families` names it.")
+OWNER = click.option("--owner", help="Jobs of this owner.")
+ACCOUNT = click.option("--account", help="Jobs of this account.")
+REGION = click.option("--region", help="Jobs of this AWS region.")
+FILTERS = _together(
+    "filters",
+    Filters,
+    since(),
+    UNTIL,
+    RULE,
+    FAMILY,
+    OWNER,
+    ACCOUNT,
+    REGION,
+    click.option(
+        "--kind", type=click.Choice([kind.value for kind in JobKind]), help="Kind of job."
+    ),
+    click.option("--status", help="Completed, Failed or Stopped."),
+    click.option(
+        "--severity",
+        type=click.Choice([severity.value for severity in reversed(Severity)]),
+        help="Jobs with a finding of this severity or a higher one.",
+    ),
+    click.option("--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SumFilters:
+    """Which daily sums to add up. `since` None: the command has its own default."""
+
+    since: str | None
+    until: str | None
+    family: str | None
+    owner: str | None
+    account: str | None
+    region: str | None
+
+    @property
+    def wanted(self) -> SumsFilter:
+        """What to add up."""
+        return SumsFilter(self.account, self.region, self.family, self.owner)
+
+    def days(self, now: datetime) -> Window:
+        """The window, of whole days. Raises BadUsage."""
+        asked = window("30d" if self.since is None else self.since, self.until, now)
+        if not asked.whole_days:
+            raise BadUsage(
+                "sums are kept by day in UTC: give --since and --until as dates, such as 2026-11-01"
+            )
+        return asked
+
+
+def sum_filters(default_since: str | None = "30d", said: str | None = None) -> Decorator:
+    """The filters of a command that adds up daily sums."""
+    decorators = (since(default_since, said), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
+    return _together("filters", SumFilters, *decorators)
+
+
+def limit(default: int) -> Decorator:
+    """--limit, with its default."""
+    return click.option(
+        "--limit", type=options.ROWS, default=default, show_default=True, help="Most rows to print."
+    )
+
+
+ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
+SORT_AMOUNTS = click.option(
+    "--sort",
+    type=click.Choice([sort.value for sort in AMOUNTS]),
+    default=Sort.WASTE.value,
+    show_default=True,
+    help="Order by these dollars, the most first; waste is avoidable plus lost.",
+)
+
+
+def now() -> datetime:
+    """The time of this computer, in UTC."""
+    return datetime.now(UTC)
+
+
+def rule_named(text: str) -> str:
+    """The name of a rule by its name or id; a name that no rule has is taken as it is."""
+    asked = text.lower().replace("_", "-")
+    names = (rule.name for rule in catalogue.load())
+    return next((name.name for name in names if asked in {name.name, name.id.lower()}), asked)
+
+
+def say_read(question: Question, reading: Reading, shown: int) -> None:
+    """Says how many rows were read where a filter or an order has no index."""
+    reasons = [f"--{name}" for name in question.without_index]
+    if question.sort is not Sort.NEWEST:
+        reasons.append("--sort")
+    if reasons and reading.rows > shown:
+        sums = f" and {counted(reading.sums, 'daily sum')}" if reading.sums else ""
+        what = "finding" if question.rule is not None else "audit"
+        verb = "has" if len(reasons) == 1 else "have"
+        say(
+            f"read {counted(reading.rows, what)}{sums} to show {shown:,}:"
+            f" {' and '.join(reasons)} {verb} no index"
+        )
+
+
+def say_nothing_found(question: Question) -> None:
+    """Says that no row fits, and what may be wrong with the question."""
+    days = f"{question.window.first_day} to {question.window.last_day}"
+    hint = ""
+    if question.rule is not None:
+        known = [rule.name.name for rule in catalogue.load()]
+        if question.rule not in known:
+            close = difflib.get_close_matches(question.rule, known, 1)
+            perhaps = f"did you mean {close[0]}? " if close else ""
+            hint = f"; there is no rule {question.rule}: {perhaps}`sageaudit rules` lists them all"
+    elif question.family is not None:
+        hint = "; `sageaudit families` lists the families by name"
+    elif question.owner is not None:
+        hint = "; `sageaudit owners` lists the owners by name"
+    say(f"no audit of {days} fits{hint or '; an earlier --since shows older ones'}")
+
+
+def say_rollups() -> None:
+    """Says what the amounts of a roll-up are."""
+    say("a roll-up's amounts are what a tuning job adds to those of its training jobs")
+
+
+def say_next(cursor: str | None) -> None:
+    """Prints the command that shows the next rows."""
+    if cursor is None:
+        return
+    words, left = [], iter(sys.argv[1:])
+    for word in left:
+        if word == "--cursor":
+            next(left, None)
+        elif not word.startswith("--cursor="):
+            words.append(word)
+    say(f"more rows: {shlex.join(['sageaudit', *words, '--cursor', cursor])}")
+
+
+def show_totals(
+    rows: Sequence[Any], limit: int | None, listing: Listing, shown: Shown, reading: Reading
+) -> int:
+    """Prints the first rows of sums, and says how many there are besides."""
+    tail = {"cursor": None, "read": {"rows": reading.rows, "sums": reading.sums}}
+    count = shown.write(rows[:limit], listing, lambda: tail)
+    if not rows:
+        say("no audited job ended in these days; an earlier --since shows older ones")
+    elif count < len(rows):
+        say(f"{count:,} of {len(rows):,} rows: --all prints all of them")
+    return int(Exit.DONE)
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        amount = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise BadUsage(f"--min-usd {text} is not an amount in USD, such as 0.50")
+    return amount

@@ -1,0 +1,256 @@
+"""Prints rows as a table, JSON, JSON lines, CSV or Markdown; every list of the command line does.
+
+| format | for | unknown | money | times |
+|---|---|---|---|---|
+| table | people, 80 columns | a word | to the cent | minutes, UTC |
+| json, jsonl | scripts: has `schema` | null | exact | ISO 8601, UTC |
+| csv | spreadsheets (RFC 4180) | empty | exact | ISO 8601, UTC |
+| markdown | pull requests and wikis | as in the table | to the cent | minutes, UTC |
+
+Text from a history is inert in each of them: no terminal escape, formula, markup or HTML.
+"""
+
+from __future__ import annotations
+
+import csv
+import enum
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import click
+from rich.console import Console
+
+from sageaudit.adapters.files.parquet_rows import Column
+from sageaudit.cli.messages import json_line
+from sageaudit.errors import BadUsage
+from sageaudit.output.terminal import fitting
+from sageaudit.output.text.money import cents
+from sageaudit.output.text.untrusted import markdown, terminal
+
+SCHEMA = 1
+"""Of the JSON of lists: keys are only ever added."""
+FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+_PERCENT = Decimal("0.1")
+
+
+class Kind(enum.Enum):
+    """What a field holds."""
+
+    TEXT = "text"
+    USD = "usd"
+    COUNT = "count"
+    PERCENT = "percent"
+    TIME = "time"
+    DAY = "day"
+    FLAG = "flag"
+
+    @property
+    def right(self) -> bool:
+        """Whether its column is aligned to the right."""
+        return self in {Kind.USD, Kind.COUNT, Kind.PERCENT}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a row: an attribute with its name. `cell` writes it for people."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+    heading: str = ""
+    cell: Callable[[Any], str] | None = None
+    least: int = 0
+    """The fewest columns of the terminal to which a long text is cut; 0: never."""
+    sentence: bool = False
+    """A sentence is cut at its end, a name in its middle."""
+
+    @property
+    def column(self) -> Column:
+        """The type of its column in Parquet."""
+        return "usd" if self.kind is Kind.PERCENT else self.kind.value
+
+    @property
+    def title(self) -> str:
+        """The heading of its column."""
+        return self.heading or self.name.removesuffix("_usd").replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The fields of a list; those of its table, and those that a narrow terminal lacks first."""
+
+    fields: tuple[Field, ...]
+    table: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
+    """Those of the formats for programs; by default all."""
+
+    def chosen(self, output: str, wanted: str | None) -> tuple[Field, ...]:
+        """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
+        names = [*self.exported] or [field.name for field in self.fields]
+        if wanted is not None:
+            names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
+        elif output in {"table", "markdown"}:
+            names = list(self.table)
+        by_name = {field.name: field for field in self.fields}
+        unknown = [name for name in names if name not in by_name]
+        if unknown or not names:
+            what = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
+            raise BadUsage(f"{what}: the fields are {', '.join(by_name)}")
+        return tuple(by_name[name] for name in names)
+
+
+Tail = Callable[[], Mapping[str, object]]
+"""What follows the rows in JSON, asked for after the last row."""
+
+
+def write(
+    rows: Iterable[Any],
+    listing: Listing,
+    fields: Sequence[Field],
+    output: str,
+    console: Console,
+    tail: Tail,
+) -> int:
+    """Prints the rows to stdout and returns how many there were; all but a table as they come."""
+    counted = _Counted(rows)
+    if output == "table":
+        _table(counted, listing, fields, console)
+    elif output == "json":
+        _json(counted, fields, tail)
+    else:
+        for line in _LINES[output](counted, fields):
+            click.echo(line, nl=False)
+    return counted.count
+
+
+def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
+    """One JSON object for each row, with `schema`."""
+    for row in rows:
+        yield json_line({"schema": SCHEMA} | exact(row, fields)) + "\n"
+
+
+def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
+    """A header and a line for each row, as RFC 4180 has them; no cell is a formula."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow([field.name for field in fields])
+    yield _taken(buffer)
+    for row in rows:
+        writer.writerow([_csv_cell(getattr(row, field.name)) for field in fields])
+        yield _taken(buffer)
+
+
+def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
+    """A table of GitHub's Markdown."""
+    yield _markdown_row(field.title for field in fields)
+    yield _markdown_row("--:" if field.kind.right else "---" for field in fields)
+    for row in rows:
+        yield _markdown_row(markdown(cell(row, field)) for field in fields)
+
+
+_LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
+
+
+def exact(row: Any, fields: Sequence[Field]) -> dict[str, object]:
+    """The values of a row for programs: money exact, unknown None, times in UTC."""
+    return {field.name: _exact(getattr(row, field.name)) for field in fields}
+
+
+def cell(row: Any, field: Field) -> str:
+    """A value for people, in one line without control characters."""
+    if field.cell is not None:
+        return terminal(field.cell(row))
+    return terminal(_words(getattr(row, field.name), field.kind))
+
+
+def moment(value: datetime) -> str:
+    """`2026-11-20 12:00`, in UTC."""
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _table(
+    rows: Iterable[Any], listing: Listing, fields: Sequence[Field], console: Console
+) -> None:
+    cells = [[cell(row, field) for field in fields] for row in rows]
+    columns = [
+        fitting.Column(of.name, of.title, of.kind.right, of.least, of.sentence) for of in fields
+    ]
+    if cells:
+        console.print(fitting.fitted(columns, cells, listing.dropped, console.width))
+
+
+def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> None:
+    click.echo(f'{{"schema":{SCHEMA},"rows":[', nl=False)
+    comma = ""
+    for row in rows:
+        click.echo(comma + json_line(exact(row, fields)), nl=False)
+        comma = ","
+    end = "".join(f",{json_line(name)}:{json_line(value)}" for name, value in tail().items())
+    click.echo(f"]{end}}}")
+
+
+def _words(value: object, kind: Kind) -> str:
+    if value is None:
+        return "-" if kind is Kind.TEXT else "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if kind is Kind.USD and isinstance(value, Decimal):
+        return cents(value)
+    if kind is Kind.PERCENT and isinstance(value, Decimal):
+        return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%"
+    if isinstance(value, datetime):
+        return moment(value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _exact(value: object) -> object:
+    """Percents are cut to 6 decimals, as money is stored; enumerated words are plain text."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal) and value.is_finite():
+        return round(value, 6)
+    return value
+
+
+def _csv_cell(value: object) -> str:
+    plain = _exact(value)
+    if plain is None:
+        return ""
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, (int, Decimal)):
+        return f"{plain:f}" if isinstance(plain, Decimal) else str(plain)
+    text = str(plain)
+    shown = terminal(text)
+    return f"'{shown}" if text.startswith(_FORMULA) or shown.startswith(_FORMULA) else shown
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+class _Counted:
+    """Rows, and how many of them were taken."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = rows
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for row in self._rows:
+            self.count += 1
+            yield row

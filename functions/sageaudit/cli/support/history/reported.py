@@ -1,0 +1,133 @@
+"""Reads from a history, or from a recording, what a report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.prices import packaged
+from sageaudit.cli.support.history.heads import heads_of_account, heads_of_days
+from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Scope, SumRow, grouped, total
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.listed import Period
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.series_codec import unpack
+from sageaudit.errors import Malformed
+from sageaudit.output.html.contents import DETAILED, AccountReport, JobReport, Limit, by_rank
+from sageaudit.ports import History
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Threshold
+
+_UNITS = {
+    "percent of all GPUs": Metric.GPU,
+    "percent of one GPU": Metric.GPU,
+    "percent of all vCPUs": Metric.CPU,
+    "percent of GPU memory": Metric.GPU_MEMORY,
+    "percent of memory": Metric.MEMORY,
+}
+"""Units of thresholds that are a line in the chart of a metric."""
+
+
+def heads_of(history: History, period: Period, account: str | None) -> list[Head]:
+    """The newest audits of the jobs that ended in the period, in the order of a report.
+
+    They are read by account and month, which is one query where the days of a month are hundreds.
+    A history without daily sums does not name its accounts: it is read by day.
+    """
+    since, until = period.since, period.until
+    accounts = {account} if account else _accounts(history, period)
+    if not accounts:
+        return sorted(heads_of_days(history, since, until), key=by_rank)
+    return sorted(
+        (head for one in accounts for head in heads_of_account(history, one, since, until)),
+        key=by_rank,
+    )
+
+
+def _accounts(history: History, period: Period) -> set[str]:
+    return {row.account for row in history.sums(Scope.ACCOUNT, period.since, period.until)}
+
+
+def account_report(
+    history: History, period: Period, account: str | None, heads: Sequence[Head], today: date
+) -> AccountReport:
+    """The report of a period; its sums are the history's daily sums.
+
+    It ends today at the latest, unless the history has a later day: clocks differ.
+    """
+
+    def rows(scope: Scope) -> list[SumRow]:
+        return list(history.sums(scope, period.since, period.until, account=account))
+
+    of_accounts = rows(Scope.ACCOUNT)
+    last = max((row.day for row in of_accounts), default=today)
+    accounts = sorted({head.account for head in heads})
+    named = account or (accounts[0] if len(accounts) == 1 else None)
+    return AccountReport(
+        scope=f"Account {named}" if named else f"{len(accounts)} accounts",
+        since=period.since,
+        until=min(period.until, max(today, last)),
+        total=total(of_accounts),
+        days=grouped(of_accounts, lambda row: row.day),
+        families=grouped(rows(Scope.FAMILY), _name),
+        owners=grouped(rows(Scope.OWNER), _name),
+        types=grouped(rows(Scope.TYPE), _name),
+        heads=heads,
+        details=[job_report(history, head) for head in heads[:DETAILED]],
+    )
+
+
+def _name(row: SumRow) -> str | None:
+    return row.name
+
+
+def job_report(history: History, head: Head) -> JobReport | None:
+    """A job's newest audit with its series; None where the audit is not kept."""
+    document = history.audit(head.key)
+    if document is None:
+        return None
+    return JobReport(document, _usage(history, head), _limits(document))
+
+
+def _usage(history: History, head: Head) -> Measurements | None:
+    """The kept series; None after their 90 days, and where they cannot be read."""
+    detail = history.detail(head.key)
+    if detail is None or not detail.series:
+        return None
+    try:
+        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
+        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), packaged.types())
+    except Malformed:
+        return None
+
+
+def recorded_report(path: Path, document: AuditDocument) -> JobReport:
+    """The report of the one job in a recording. Raises BadRecording."""
+    recorded = recording.read(path)
+    if not isinstance(recorded, recording.Recording):
+        return JobReport(document, None)
+    return JobReport(document, recorded_run.of_recording(recorded).usage, _limits(document))
+
+
+def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[Limit]]:
+    """The default thresholds of the rules with a finding, by the metric that they are about."""
+    found = {one["rule"] for one in document["findings"]}
+    limits: dict[Metric, list[Limit]] = {}
+    for rule in catalogue.ruleset().rules:
+        if rule.name.name in found:
+            for threshold in rule.thresholds:
+                metric = _UNITS.get(threshold.unit)
+                if metric is not None and 0 < threshold.value < 100:  # noqa: PLR2004 - percents
+                    limits.setdefault(metric, []).append(_limit(rule.name.name, threshold))
+    return limits
+
+
+def _limit(rule: str, threshold: Threshold) -> Limit:
+    words = threshold.key.replace("_", " ")
+    return Limit(rule, f"{rule} ({words})", threshold.value)

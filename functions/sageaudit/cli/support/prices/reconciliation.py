@@ -1,0 +1,296 @@
+"""A month of history compared with AWS's bill, on the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
+from sageaudit.domain.audit.document import rounded
+from sageaudit.domain.prices.price_list import spot_note
+from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
+from sageaudit.domain.reconcile.usage_type import JOBS
+from sageaudit.output.terminal.layout import plain_table, signed_percent
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import usd
+from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.words import capitalised, counted, number
+
+_CENTI = Decimal("0.01")
+_SHOWN = 20
+_NAME = 40
+_SHORT = {"hours": "h", "GB-months": "GB-mo"}
+_TITLES = {
+    Presence.MATCHED: "Matched",
+    Presence.ONLY_IN_AWS: "Only in AWS",
+    Presence.ONLY_IN_HISTORY: "Only in the history",
+    Presence.NOT_COMPARABLE: "Not comparable by usage type",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReconciledMonth:
+    """A reconciliation, with its month, account and source."""
+
+    result: Reconciliation
+    month: str
+    account: str
+    source: str
+    requests: int
+    ongoing: bool
+
+
+def document(reconciled: ReconciledMonth) -> dict[str, Any]:
+    """The document that --output json prints; keys are always present and never removed."""
+    result = reconciled.result
+    jobs = result.jobs() if result.by_job else None
+    return {
+        "schema": 1,
+        "month": reconciled.month,
+        "account": reconciled.account,
+        "source": reconciled.source,
+        "by_job": result.by_job,
+        "requests": reconciled.requests,
+        "requests_usd": reconciled.requests * USD_PER_REQUEST,
+        "estimated": result.spend.estimated,
+        "totals": _totals(result),
+        "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
+        "areas": [
+            {"area": area.name, "usd": rounded(area.usd), "percent": _centi(area.percent)}
+            for area in result.areas
+        ],
+        "rows": [_row(row) for row in result.rows],
+        "excluded": [
+            {"kind": excluded.kind, "lines": excluded.lines, "usd": rounded(excluded.usd)}
+            for excluded in result.spend.excluded
+        ],
+        "left_out": {
+            "rollups": result.audited.rollups,
+            "unauditable_jobs": result.audited.unauditable,
+            "running_jobs": result.audited.running,
+            "prepaid_or_free_lines": result.audited.unpaid_lines,
+            "unpriced_lines": result.unpriced_lines,
+        },
+        "estimated_lines": result.audited.estimated_lines,
+        "managed_spot_usage_types": list(result.spend.managed_spot),
+        "notes": list(notes(reconciled)),
+    }
+
+
+def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
+    """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
+    whole = result.aws_usd()
+    return {
+        "aws_usd": rounded(whole),
+        "matched_aws_usd": rounded(result.aws_usd(Presence.MATCHED)),
+        "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
+        "only_in_aws_usd": rounded(result.aws_usd(Presence.ONLY_IN_AWS)),
+        "history_usd": rounded(result.history_usd()),
+        "matched_history_usd": rounded(result.history_usd(Presence.MATCHED)),
+        "only_in_history_usd": rounded(result.history_usd(Presence.ONLY_IN_HISTORY)),
+        "not_comparable_usd": rounded(result.history_usd(Presence.NOT_COMPARABLE)),
+        "outside_audits_usd": rounded(result.outside_usd),
+        "outside_audits_percent": _centi(percent(result.outside_usd, whole)),
+        "jobs_only_in_aws_usd": rounded(result.jobs_only_in_aws_usd),
+        "jobs_only_in_aws_percent": _centi(percent(result.jobs_only_in_aws_usd, whole)),
+        "estimated_history_usd": rounded(result.audited.estimated_usd),
+    }
+
+
+def _row(row: UsageRow) -> dict[str, Any]:
+    return {
+        "usage": row.usage,
+        "region": row.region,
+        "job": row.job,
+        "area": row.area,
+        "place": row.presence.value,
+        "unit": next((side.unit for side in (row.aws, row.history) if side), None),
+        "aws_quantity": rounded(row.aws.quantity if row.aws else None),
+        "history_quantity": rounded(row.history.quantity if row.history else None),
+        "quantity_difference": rounded(row.quantity_difference),
+        "quantity_percent": _centi(row.quantity_percent),
+        "aws_usd": rounded(row.aws.usd if row.aws else None),
+        "history_usd": rounded(row.history.usd if row.history else None),
+        "usd_difference": rounded(row.usd_difference),
+        "usd_percent": _centi(row.usd_percent),
+        "jobs": row.jobs,
+        "jobs_across_months": row.crossing,
+        "history_estimated": row.estimated,
+    }
+
+
+def notes(reconciled: ReconciledMonth) -> Iterator[str]:
+    """Sentences on how lines are assigned to months and what is left out."""
+    result, audited = reconciled.result, reconciled.result.audited
+    yield (
+        "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
+        "covered by a savings plan is shown at its on-demand price"
+    )
+    across = len({line.job for line in audited.lines if line.crosses})
+    yield (
+        "compute and warm pools count in the month of the job's end (UTC), volumes in each month "
+        "in which they existed; AWS may assign them differently: "
+        f"{counted(across, 'job')} ran across the end of a month"
+    )
+    if not result.spend.lines:
+        usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
+        yield f"{reconciled.source} has {usage}"
+    elif result.by_job:
+        yield "jobs are compared by resource id, in lower case as in their ARN"
+    else:
+        yield "usage types are compared by region, kind of job and instance type"
+    if reconciled.ongoing or result.spend.estimated:
+        yield "AWS's figures for this month are not final and about a day old"
+    for excluded in result.spend.excluded:
+        lines = "" if excluded.lines is None else f"{counted(excluded.lines, 'line')}, "
+        amount = f"{lines}{usd(excluded.usd)}"
+        yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
+    for count, thing in (
+        (audited.rollups, "roll-up of a tuning job, whose training jobs are counted themselves"),
+        (audited.unauditable, "job that could not be audited"),
+        (audited.running, "job that still ran when it was audited"),
+        (audited.unpaid_lines, "line of prepaid or free capacity"),
+    ):
+        if count:
+            yield f"left out of the history's side: {count} x {thing}"
+    if result.unpriced_lines:
+        unknown = counted(result.unpriced_lines, "line")
+        yield f"{unknown} of the history without quantity or price: not in any sum"
+    yield from _doubts(result)
+
+
+def _doubts(result: Reconciliation) -> Iterator[str]:
+    """Estimated rates of the history, and managed-spot rates of AWS's."""
+    if count := result.audited.estimated_lines:
+        guesses, amount = counted(count, "line"), usd(result.audited.estimated_usd)
+        yield (
+            f"{guesses} of the history at an estimated rate, {amount} in all: "
+            "compare the quantities, not the dollars"
+        )
+    yield from map(spot_note, result.spend.managed_spot)
+
+
+def show(reconciled: ReconciledMonth, console: Console) -> None:
+    """Prints the totals, the rows by presence, the areas and the notes."""
+    result = reconciled.result
+    compared = terminal(f"history compared with {reconciled.source}")
+    console.print(
+        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}", "bold")
+    )
+    for line in _summary(result):
+        console.print(Text(line))
+    for presence, title in _TITLES.items():
+        rows = [
+            row
+            for row in result.with_presence(presence)
+            if presence is not Presence.ONLY_IN_AWS or row.area == JOBS
+        ]
+        if rows:
+            console.print()
+            console.print(Text(title, "bold"))
+            console.print(Padding(_table(rows, result), (0, 0, 0, 2)))
+    if result.areas:
+        console.print()
+        console.print(Text("What AWS billed", "bold"))
+        console.print(Padding(_areas(result), (0, 0, 0, 2)))
+    console.print()
+    for note in notes(reconciled):
+        console.print(Text(capitalised(terminal(note)), "dim"))
+
+
+def _summary(result: Reconciliation) -> Iterator[str]:
+    whole = result.aws_usd()
+    parts = (
+        (result.aws_usd(Presence.MATCHED), "matched"),
+        (result.jobs_only_in_aws_usd, "of jobs missing in the history"),
+        (result.outside_usd, "not covered by audits"),
+    )
+    shares = [f"{usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
+    yield f"AWS {usd(whole)}: {', '.join(shares)}"
+    matched = usd(result.history_usd(Presence.MATCHED))
+    history = about(usd(result.history_usd()), estimated=result.audited.estimated_lines > 0)
+    yield (
+        f"History {history}: {matched} matched, "
+        f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
+        f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
+    )
+    if result.by_job:
+        jobs = result.jobs()
+        total = sum(jobs.values())
+        yield "Jobs: " + ", ".join(
+            f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
+            f"{_share(Decimal(count), Decimal(total))}"
+            for presence, count in jobs.items()
+        )
+
+
+def _share(part: Decimal, whole: Decimal) -> str:
+    share = percent(part, whole)
+    return "" if share is None else f" ({share:.1f}%)"
+
+
+def _table(rows: list[UsageRow], result: Reconciliation) -> Table:
+    first = ("Usage", "Job" if result.by_job else "Region")
+    both = all(row.aws and row.history for row in rows)
+    amounts = ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD")
+    table = plain_table(*first, *amounts, right=amounts, unbroken=amounts)
+    for row in rows[:_SHOWN]:
+        where = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
+        table.add_row(
+            Text(terminal(row.usage)),
+            Text(middle(terminal(where), _NAME)),
+            *(_compared(row) if both else _alone(row)),
+        )
+    if len(rows) > _SHOWN:
+        table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
+    return table
+
+
+def _areas(result: Reconciliation) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column()
+    for _ in range(2):
+        table.add_column(justify="right")
+    for area in result.areas:
+        covered = "covered by audits" if area.name == JOBS else "not covered by audits"
+        share = "" if area.percent is None else f"{area.percent:.1f}%"
+        table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
+    return table
+
+
+def _compared(row: UsageRow) -> tuple[str, ...]:
+    return (
+        _used(row.aws),
+        _used(row.history),
+        signed_percent(row.quantity_percent),
+        usd(row.aws.usd if row.aws else None),
+        _history_usd(row),
+        signed_percent(row.usd_percent),
+    )
+
+
+def _alone(row: UsageRow) -> tuple[str, ...]:
+    return _used(row.aws or row.history), usd(row.aws.usd) if row.aws else _history_usd(row)
+
+
+def _history_usd(row: UsageRow) -> str:
+    amount = row.history.usd if row.history else None
+    return about(usd(amount), estimated=row.estimated and amount is not None)
+
+
+def _used(side: Side | None) -> str:
+    if side is None or side.quantity is None:
+        return "unknown"
+    unit = _SHORT.get(side.unit, terminal(side.unit))
+    return f"{number(side.quantity, places=4)} {unit}".strip()
+
+
+def _centi(value: Decimal | None) -> Decimal | None:
+    return None if value is None else value.quantize(_CENTI)

@@ -1,0 +1,80 @@
+"""What `sageaudit prices TYPE` shows: the rates of a type by region and kind of job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from rich.console import Group
+from rich.text import Text
+
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.market import PriceKind, Prices, Rate
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import rate as shown_rate
+from sageaudit.output.text.untrusted import terminal
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRate:
+    """One rate, as --output json prints it."""
+
+    type: str
+    region: str
+    component: str
+    usd_per_hour: Decimal
+    as_of: str
+    source: str
+    note: str | None
+    other_usd: Decimal | None
+    kind: PriceKind
+
+    @property
+    def is_estimate(self) -> bool:
+        """True for a rate that nobody has read."""
+        return self.kind == "estimate"
+
+
+def rows_of(
+    book: Prices, instance_type: str, region: str, component: Component
+) -> Iterator[TypeRate]:
+    """The rate of a type by one kind of job, if it is known or estimated."""
+    rate = book.hourly(region, component, instance_type)
+    if rate is not None:
+        yield TypeRate(
+            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+            _note(rate), rate.other_usd, rate.kind,
+        )  # fmt: skip
+
+
+def _note(rate: Rate) -> str | None:
+    """What to know of the rate: how it was estimated, and why the type may not be sold."""
+    said = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if said else rate.unlisted
+    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+
+
+def table_of(rows: list[TypeRate]) -> Group:
+    """A table with one line for components of equal price; below it, the sources of the prices."""
+    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    merged: dict[TypeRate, list[str]] = {}
+    for row in rows:
+        merged.setdefault(replace(row, component=""), []).append(row.component)
+    sources: dict[str, list[str]] = {}
+    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
+        other = "" if row.other_usd is None else shown_rate(row.other_usd)
+        table.add_row(
+            row.region,
+            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            row.as_of,
+            ", ".join(components),
+            other,
+        )
+        source = " · ".join(filter(None, (row.source, row.note)))
+        sources.setdefault(source, []).append(row.region)
+    if len(sources) == 1:
+        return Group(table, *(Text(terminal(source), "dim") for source in sources))
+    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
+    return Group(table, *(Text(terminal(line), "dim") for line in lines))

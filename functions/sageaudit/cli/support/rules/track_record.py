@@ -1,0 +1,186 @@
+"""How often a rule was right on jobs whose truth is known, and two of these jobs to look at.
+
+Measured by `make docs` over the labelled jobs of the tests, and shown on the rule's page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.output.text.money import usd
+
+FILE = "track_records.json"
+"""In `sageaudit.data`."""
+_MEASURED = (
+    "Measured on made-up and recorded jobs whose truth is known. Precision is the share of its",
+    "findings that are true, recall the share of what is true that it found (0 to 1).",
+)
+_MONEY = (
+    "By money: on jobs whose wasted dollars an expert bounded. Right is what it counted up to the",
+    "expert's upper bound; missed is what was certainly wasted and no rule counted. Nothing is",
+    "counted of a saving that may be $0 or is only possible.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """How many labelled jobs a rule told rightly or wrongly, and kept quiet about likewise."""
+
+    found: int
+    missed: int
+    false: int
+    quiet: int
+
+    @property
+    def precision(self) -> Decimal | None:
+        """Of what it told, the share that is true (0 to 1); None where it told nothing."""
+        told = self.found + self.false
+        return Decimal(self.found) / told if told else None
+
+    @property
+    def recall(self) -> Decimal | None:
+        """Of what is true, the share that it told (0 to 1); None where nothing is."""
+        true = self.found + self.missed
+        return Decimal(self.found) / true if true else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dollars:
+    """The rule's dollars on the jobs whose waste an expert bounded in dollars.
+
+    `counted_usd`: what it counted, avoidable and lost; `true_usd` of it: what lies within the
+    expert's upper bound. `certain_usd`: the expert's lower bound on the jobs where the expert wants
+    it said; `recovered_usd` of it: what all findings counted there.
+    """
+
+    counted_usd: Decimal
+    true_usd: Decimal
+    certain_usd: Decimal
+    recovered_usd: Decimal
+
+    @property
+    def precision(self) -> Decimal | None:
+        """Of what it counted, the share that was wasted (0 to 1); None where it counted nothing."""
+        return self.true_usd / self.counted_usd if self.counted_usd else None
+
+    @property
+    def recall(self) -> Decimal | None:
+        """Of what was certainly wasted, the share that was counted (0 to 1); None without any."""
+        return self.recovered_usd / self.certain_usd if self.certain_usd else None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One labelled job: what happened on what, what it cost, and what the audit said of it.
+
+    `says` is the rule's own sentence where it speaks. Where it is silent, `reason` says why it was
+    not asked, if it was not, and `instead` names the rules that spoke.
+    """
+
+    job: str
+    happened: str
+    ran_on: str
+    bill_usd: Decimal | None
+    says: str | None
+    reason: str | None
+    instead: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrackRecord:
+    """One rule's record."""
+
+    fires: Example | None
+    silent: Example | None
+    answers: AnswerCounts
+    dollars: Dollars
+
+
+@cache
+def packaged() -> Mapping[str, TrackRecord]:
+    """Each rule's record, as `make docs` measured it last."""
+    text = resources.files("sageaudit.data").joinpath(FILE).read_text(encoding="utf-8")
+    return {name: _record(row) for name, row in from_json(text).items()}
+
+
+def to_text(records: Mapping[str, TrackRecord]) -> str:
+    """What the file holds: one line for each rule."""
+    rows = (f'"{name}":{to_json(asdict(record))}' for name, record in sorted(records.items()))
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _record(row: Mapping[str, Any]) -> TrackRecord:
+    return TrackRecord(
+        fires=_example(row["fires"]),
+        silent=_example(row["silent"]),
+        answers=AnswerCounts(**row["answers"]),
+        dollars=Dollars(**row["dollars"]),
+    )
+
+
+def _example(row: Mapping[str, Any] | None) -> Example | None:
+    return None if row is None else Example(**{**row, "instead": tuple(row["instead"])})
+
+
+def section(record: TrackRecord) -> list[str]:
+    """The record as lines of Markdown, under its heading."""
+    return ["", "## How right it is", *_MEASURED, "", *_examples(record), "", *_figures(record)]
+
+
+def _examples(record: TrackRecord) -> Iterator[str]:
+    if record.fires:
+        yield f"**It fires on** {_place(record.fires)}"
+        yield ""
+        yield f"> {record.fires.says}"
+        yield ""
+    if record.silent:
+        yield f"**It stays silent on** {_place(record.silent)} {_why_silent(record.silent)}"
+
+
+def _place(example: Example) -> str:
+    cost = "cost unknown" if example.bill_usd is None else usd(example.bill_usd)
+    happened = example.happened.rstrip(".")
+    return f"`{example.job}` ({example.ran_on}, {cost}): {happened[0].upper()}{happened[1:]}."
+
+
+def _why_silent(example: Example) -> str:
+    reason = f"Not judged: {example.reason}. " if example.reason else ""
+    names = ", ".join(f"`{name}`" for name in example.instead)
+    return f"{reason}Other rules fire: {names}." if names else f"{reason}No other rule fires."
+
+
+def figures(record: TrackRecord) -> tuple[str, str, str, str]:
+    """Precision and recall by count, then by money, as `0.95`; empty where there is none."""
+    said, dollars = record.answers, record.dollars
+    return (
+        _share(said.precision),
+        _share(said.recall),
+        _share(dollars.precision),
+        _share(dollars.recall),
+    )
+
+
+def _figures(record: TrackRecord) -> Iterator[str]:
+    said, dollars = record.answers, record.dollars
+    right, found, right_usd, found_usd = figures(record)
+    yield "| labelled jobs | right | wrong | missed | rightly silent | precision | recall |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    counts = (said.found, said.false, said.missed, said.quiet, right, found)
+    yield f"| by count | {' | '.join(map(str, counts))} |"
+    if dollars.counted_usd or dollars.certain_usd:
+        false_usd = dollars.counted_usd - dollars.true_usd
+        missed_usd = dollars.certain_usd - dollars.recovered_usd
+        sums = (usd(dollars.true_usd), usd(false_usd), usd(missed_usd), "", right_usd, found_usd)
+        yield f"| by money | {' | '.join(sums)} |"
+        yield ""
+        yield from _MONEY
+
+
+def _share(share: Decimal | None) -> str:
+    return "" if share is None else f"{share:.2f}"

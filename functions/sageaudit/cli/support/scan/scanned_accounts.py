@@ -1,0 +1,172 @@
+"""Several accounts as one scan reads them: each with its own session, rates and status."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from botocore.config import Config
+
+from sageaudit.adapters.aws.assumed_role import AssumedRoles
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.adapters.files.threads import Threads
+from sageaudit.cli.support.account.account_list import AccountList
+from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.cli.support.scan.scanned_account import ScannedAccount
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
+from sageaudit.ports import History
+from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.scan.run import Lane, Result
+
+_AT_ONCE = 8
+"""Accounts whose jobs are listed at the same time."""
+_MOST_CLIENTS = 256
+"""Clients that are kept, of all accounts: each takes half a megabyte."""
+
+
+@dataclass
+class AccountStatus:
+    """What became of one account. `error` is why none of its jobs could be listed."""
+
+    account: str
+    name: str | None = None
+    error: AwsError | None = None
+    listed: int = 0
+    tally: ScanTally = field(default_factory=ScanTally)
+    sums: Sums = field(default_factory=Sums)
+    """Of its audits in the history, of the scanned days and regions."""
+
+    @property
+    def left(self) -> int:
+        """Jobs that the scan did not come to."""
+        return self.listed - self.tally.done
+
+    @property
+    def word(self) -> str:
+        """The status in one word, which scripts may rely on."""
+        if self.error is not None:
+            return _word(self.error)
+        if self.left or self.tally.refused or self.tally.results[Result.NOT_ASKED]:
+            return "partly"
+        return "audited" if self.listed else "no_jobs"
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why not all of its jobs were audited, each reason once."""
+        return [str(self.error)] if self.error else [*self.tally.refused]
+
+
+def _word(error: AwsError) -> str:
+    if isinstance(error, AccessDenied):
+        return "role_refused" if error.action == "sts:AssumeRole" else "denied"
+    if isinstance(error, NoCredentials):
+        return "no_credentials"
+    return "throttled" if isinstance(error, Throttled) else "unavailable"
+
+
+class Clients:
+    """Clients of several accounts by session; those that were not used for long are dropped."""
+
+    def __init__(self, sessions: Mapping[str, Any]) -> None:
+        self._sessions = sessions
+        self._kept: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
+
+    def of(self, service: str, config: Config) -> Callable[[str, str], Any]:
+        """A function from account and region to the service's client."""
+
+        def client_of(account: str, region: str) -> Any:
+            key = service, account, region
+            if key not in self._kept:
+                self._kept[key] = client(self._sessions[account], service, region, config)
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MOST_CLIENTS:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+        return client_of
+
+
+class ScannedAccounts:
+    """The accounts of a list. The own one is read with the user's credentials, without a role."""
+
+    def __init__(self, session: Any, listed: AccountList, region: str, pace: Pace) -> None:
+        """`region`: where roles are assumed."""
+        self.listed, self._pace = listed, pace
+        self._own = ScannedAccount(session, pace)
+        self.sessions: dict[str, Any] = {listed.own.account: session}
+        self._roles = AssumedRoles(session, listed.role, region) if listed.role else None
+        self._clients = Clients(self.sessions)
+
+    def __len__(self) -> int:
+        return len(self.listed.accounts)
+
+    def each(
+        self,
+        list_of: Callable[[ScannedAccount, ScanTally], Sequence[Listed]],
+        stopped: Callable[[], bool],
+    ) -> Iterator[tuple[AccountStatus, Sequence[Listed]]]:
+        """Each account with its jobs, in the order of the list; some are asked at the same time.
+
+        `list_of` is called on other threads; the AwsError that it raises is the account's. Raises
+        Stopped as soon as `stopped()` becomes true.
+        """
+        with Threads(_AT_ONCE) as workers:
+            asked = [
+                workers.submit(_Asked(self, AccountStatus(account.id, account.name), list_of))
+                for account in self.listed.accounts
+            ]
+            for pending in asked:
+                while not workers.first_done([pending]):
+                    if stopped():
+                        raise Stopped
+                yield pending.result()
+
+    def open(self, account: str) -> ScannedAccount:
+        """The account to read from. Raises AwsError where its role cannot be assumed."""
+        if account not in self.sessions:
+            assert self._roles is not None  # noqa: S101 - the list has others only with a role
+            self.sessions[account] = self._roles.session(account)
+        return self.account(account)
+
+    def account(self, account: str) -> ScannedAccount:
+        """An account that is open."""
+        return ScannedAccount(None, self._pace, account, self._clients.of)
+
+    def dependencies(
+        self, accounts: Sequence[str], history: History, policy: Policy
+    ) -> dict[str, flow.AuditDependencies]:
+        """What the audits of each account work with; prices are read once, by the own account."""
+        markets = self._own.dependencies(history, policy).markets
+        return {
+            account: replace(self.account(account).dependencies(history, policy), markets=markets)
+            for account in accounts
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    accounts: ScannedAccounts
+    status: AccountStatus
+    list_of: Callable[[ScannedAccount, ScanTally], Sequence[Listed]]
+
+    def __call__(self) -> tuple[AccountStatus, Sequence[Listed]]:
+        status = self.status
+        try:
+            jobs = self.list_of(self.accounts.open(status.account), status.tally)
+        except AwsError as error:
+            status.error = error
+            return status, ()
+        return status, jobs
+
+
+def note_lanes(statuses: Mapping[str, AccountStatus], lanes: Sequence[Lane]) -> None:
+    """Counts the jobs of each account that a scan will come to."""
+    for lane in lanes:
+        if (status := statuses.get(lane.account)) is not None:
+            status.listed += len(lane.jobs)

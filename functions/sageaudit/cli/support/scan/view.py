@@ -1,0 +1,207 @@
+"""A scan on the terminal: its plan, its progress, and what became of the jobs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from sageaudit.cli.support.scan.scan_cost import ScanCost, usd_of
+from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.listed import Period
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import cents
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
+from sageaudit.workflows.scan.run import Lane, Result
+
+_LINE_EVERY_S = 10.0
+"""Where stderr is no terminal, a line as often."""
+_REASONS = 8
+_NOT_JUDGED = "Why jobs were not judged, or only in part (figures are of the first such job)"
+_WORDS = {
+    Result.AUDITED: "audited now",
+    Result.KNOWN: "final in the history: not asked for",
+    Result.RUNNING: "still running: left out",
+    Result.GONE: "deleted since they were listed",
+    Result.REFUSED: "not audited: AWS refused, or answered with another job",
+    Result.NOT_ASKED: "not audited: not asked for after the refusals before",
+}
+
+
+def listing_line(regions: Sequence[str], period: Period) -> str:
+    """Which jobs are listed, before AWS is asked."""
+    where = regions[0] if len(regions) == 1 else counted(len(regions), "region")
+    return f"listing the jobs that ended {period.since} to {period.until} (UTC) in {where}"
+
+
+def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:
+    """How many there are, and how many of them AWS is asked about."""
+    jobs = plan(lanes, cost)["jobs"]
+    parts = (
+        (jobs["to_audit"], "to audit"),
+        (jobs["known"], "final in the history"),
+        (jobs["running"], "still running"),
+    )
+    listed = counted(sum(count for count, _ in parts), "job")
+    return ": ".join([listed, *filter(None, [", ".join(f"{n:,} {w}" for n, w in parts if n)])])
+
+
+def cost_line(cost: ScanCost) -> str:
+    """What the scan will cost, and how long it takes at least."""
+    if not cost.jobs:
+        return "this scan costs nothing: AWS is asked about no job"
+    least_s = round(cost.least_s)
+    least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
+    return (
+        f"this scan costs {about(cents(cost.usd), estimated=True)}{least}: it asks for"
+        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
+        " all other requests are free"
+    )
+
+
+def plan(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
+    """What a scan would do, as JSON."""
+    listed = Counter(
+        (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
+    )
+    running = sum(not job.finished for lane in lanes for job in lane.jobs)
+    return {
+        "listed": [
+            {"account": account, "region": region, "kind": kind, "jobs": count}
+            for (account, region, kind), count in sorted(listed.items())
+        ],
+        "jobs": {
+            "to_audit": cost.jobs,
+            "running": running,
+            "known": listed.total() - cost.jobs - running,
+        },
+        "metrics": cost.metrics,
+        "cost_usd": cost.usd,
+        "least_s": round(cost.least_s),
+    }
+
+
+def plan_lines(lanes: Sequence[Lane], cost: ScanCost) -> Iterator[str]:
+    """The same as lines."""
+    planned = plan(lanes, cost)
+    for row in planned["listed"]:
+        yield f"{row['jobs']:>7,}  {row['kind']} jobs in {row['account']} {row['region']}"
+    jobs = planned["jobs"]
+    yield f"{jobs['to_audit']:>7,}  to audit"
+    yield f"{jobs['known']:>7,}  {_WORDS[Result.KNOWN]}"
+    yield f"{jobs['running']:>7,}  {_WORDS[Result.RUNNING]}"
+    yield cost_line(cost)
+
+
+@contextmanager
+def progress(
+    tally: ScanTally, jobs: int, say: Callable[[str], None]
+) -> Iterator[Callable[[], None]]:
+    """Yields a function that draws the tally: a bar on a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    if console.is_terminal and jobs:
+        with _bar(console) as bar:
+            task = bar.add_task("", total=jobs, found="")
+            yield lambda: bar.update(task, completed=tally.done, found=_found(tally))
+        return
+    last = time.monotonic()
+
+    def line() -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_EVERY_S:
+            last = time.monotonic()
+            say(f"{tally.done:,} of {counted(jobs, 'job')}; {_found(tally)}")
+
+    yield line
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} jobs"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[found]}"),
+        console=console,
+        transient=True,
+    )
+
+
+def _found(tally: ScanTally) -> str:
+    """What is known so far."""
+    sums = tally.sums
+    return f"{cents(sums.waste_usd)} avoidable or lost of {cents(sums.total_usd)}"
+
+
+def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
+    """Prints what became of the jobs, and what was not judged and why."""
+    console.print()
+    console.print(
+        Text(f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included", "bold")
+    )
+    for line in _lines(tally, left, metrics):
+        console.print(Text(line))
+    _reasons("Not audited", tally.refused, console)
+    _reasons(_NOT_JUDGED, tally.not_judged, console)
+
+
+def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
+    for result, words in _WORDS.items():
+        if count := tally.results[result]:
+            yield f"{count:>7,}  {words}"
+    if left:
+        yield f"{left:>7,}  left for the next run of the same command"
+    if metrics:
+        cost = about(cents(usd_of(metrics)), estimated=True)
+        yield f"CloudWatch was asked for {metrics:,} metrics: {cost}."
+
+
+def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
+    if not reasons:
+        return
+    console.print()
+    console.print(Text(title, "bold"))
+    table = plain_table("Jobs", "Reason", right={"Jobs"})
+    for reason, count in reasons.most_common(_REASONS):
+        table.add_row(f"{count:,}", Text(terminal(reason)))
+    console.print(table)
+    if len(reasons) > _REASONS:
+        console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
+
+
+def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "places": [
+            {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
+            for lane in lanes
+        ],
+        "jobs": {**{result.value: tally.results[result] for result in Result}, "left": left},
+        "metrics_requested": metrics,
+        "cost_usd": usd_of(metrics),
+        "refused": _counts(tally.refused),
+        "not_judged": _counts(tally.not_judged),
+    }
+
+
+def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
+    return [{"reason": reason, "jobs": count} for reason, count in _most(reasons)]
+
+
+def _most(reasons: Counter[str]) -> Iterable[tuple[str, int]]:
+    return reasons.most_common()
+
+
+def may_ask() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

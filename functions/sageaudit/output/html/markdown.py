@@ -1,0 +1,188 @@
+"""The report as Markdown for a pull request: headline, findings, the dearest jobs. Under 60 KB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.ranking import ranked_rules
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.output.html.contents import AccountReport
+from sageaudit.output.html.job_table import avoidable_words, lost_words, spend_words
+from sageaudit.output.text.account_words import (
+    account_headline,
+    avoidable_of,
+    judged_words,
+    lost_of,
+    period_words,
+    price_dates,
+    spend_of,
+    summed,
+)
+from sageaudit.output.text.finding_order import in_order, set_aside
+from sageaudit.output.text.headline import headline, whole_cost
+from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
+from sageaudit.output.text.job_words import family_words, when
+from sageaudit.output.text.message import ran_on
+from sageaudit.output.text.money import rough_low, roughly, usd
+from sageaudit.output.text.money_notes import price_note
+from sageaudit.output.text.saving import counted_dollars
+from sageaudit.output.text.untrusted import markdown, markdown_code
+from sageaudit.output.text.words import assignment, before, capitalised
+
+_JOBS, _RULES, _FINDINGS, _FIXES = 10, 15, 15, 4
+_NAME, _SENTENCE, _FIX = 100, 400, 200
+"""Characters: 15 findings with 4 fixes each, of the longest texts, are under 60 KB."""
+
+
+def job_markdown(document: AuditDocument) -> str:
+    """One job: the headline, its costs, its findings."""
+    job = document["job"]
+    lines = [f"### {markdown_code(job['name'], _NAME)}", ""]
+    if document["unauditable"] is not None:
+        why = markdown(document["unauditable"], _SENTENCE)
+        return _text([*lines, f"**Could not be audited:** {why}"])
+    facts = (ran_on(job), when(job), f"owner {job['owner'] or 'not known'}")
+    lines += [
+        f"**{markdown(capitalised(headline(document)))}.**",
+        "",
+        markdown(", ".join(part for part in facts if part), _SENTENCE),
+        "",
+        *_table(("Cost", "Avoidable", "Lost", "Possible"), [_amounts(document)], from_right=0),
+        "",
+    ]
+    found = [one for one in in_order(document["findings"]) if set_aside(one) is None]
+    rows = [_finding(document, one) for one in found[:_FINDINGS]]
+    if rows:
+        lines += _table(("Severity", "Finding", "Dollars", "Why", "Fix"), rows)
+        lines += _more(len(found) - len(rows), "finding")
+    notes = [*document["not_judged"], _idle(document), price_note(document)]
+    lines += ["", *(f"- {markdown(capitalised(note), _SENTENCE)}" for note in notes if note)]
+    return _text(lines)
+
+
+def account_markdown(report: AccountReport) -> str:
+    """An account: the headline, its sums, rules with findings, the dearest jobs."""
+    total = report.total
+    dates = price_dates([one.document for one in report.details if one])
+    facts = (report.scope, period_words(report.since, report.until), judged_words(total), dates)
+    amounts = (
+        spend_of(total),
+        avoidable_of(total),
+        lost_of(total),
+        rough_low(total.possible_usd),
+        roughly(total.idle_usd),
+    )
+    titles = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
+    lines = [
+        "### SageMaker jobs: what they cost and what was avoidable",
+        "",
+        f"**{markdown(account_headline(total))}.**",
+        "",
+        markdown("; ".join(fact for fact in facts if fact), _SENTENCE),
+        "",
+        *_table(titles, [amounts], from_right=0),
+        "",
+        *_rules(total),
+        "",
+        *_jobs(report.heads),
+    ]
+    return _text(lines)
+
+
+def _rules(total: Sums) -> list[str]:
+    """The rules with findings, the most avoidable and lost dollars first."""
+    ranked = ranked_rules(total)
+    rows = [
+        (
+            markdown(name, _NAME),
+            f"{rule.findings:,}",
+            summed(rule.avoidable_usd, total.estimated),
+            summed(rule.lost_usd, total.estimated),
+            rough_low(rule.possible_usd),
+        )
+        for name, rule in ranked[:_RULES]
+    ]
+    if not rows:
+        return ["No rule found anything."]
+    titles = ("Rule", "Findings", "Avoidable", "Lost", "Possible")
+    return [*_table(titles, rows, from_right=1), *_more(len(ranked) - len(rows), "rule")]
+
+
+def _jobs(heads: Sequence[Head]) -> list[str]:
+    titles = ("Job", "Spend", "Avoidable", "Lost", "Top finding", "Family", "Owner")
+    return [
+        "The jobs with the most avoidable and lost dollars:",
+        "",
+        *_table(titles, map(_job, heads[:_JOBS]), from_right=1, to_right=4),
+        *_more(len(heads) - _JOBS, "job"),
+    ]
+
+
+def _job(head: Head) -> tuple[str, ...]:
+    return (
+        markdown_code(head.name, _NAME),
+        markdown(spend_words(head)),
+        markdown(avoidable_words(head)),
+        markdown(lost_words(head)),
+        markdown(head.top_rule or "-", _NAME),
+        markdown(family_words(head.family), _NAME),
+        markdown(head.owner or "-", _NAME),
+    )
+
+
+def _amounts(document: AuditDocument) -> tuple[str, ...]:
+    lost, most = document["lost_usd"], lost_up_to(document)
+    upper = f"up to {usd(most)}" if most and most > (lost or 0) else usd(lost)
+    unjudged = document["avoidable_usd"] is None
+    return (
+        markdown(whole_cost(document["bill"]) or usd(None)),
+        "not judged" if unjudged else usd(document["avoidable_usd"]),
+        upper,
+        rough_low(document["possible_usd"]),
+    )
+
+
+def _finding(document: AuditDocument, finding: FindingDocument) -> tuple[str, ...]:
+    fixes = [
+        f"{markdown_code(assignment(fix), _FIX)} {markdown(before(fix), _NAME)}"
+        for fix in finding["fix"][:_FIXES]
+    ]
+    return (
+        finding["severity"],
+        markdown(f"{finding['rule']} ({finding['id']})", _NAME),
+        markdown(counted_dollars(finding, document["bill"]["total_usd"]) or "-"),
+        markdown(finding["summary"], _SENTENCE),
+        "<br>".join(fixes) or "-",
+    )
+
+
+def _idle(document: AuditDocument) -> str | None:
+    idle = idle_sentence(document)
+    return f"{IDLE_LABEL}: {idle}" if idle else None
+
+
+def _table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    from_right: int | None = None,
+    to_right: int | None = None,
+) -> list[str]:
+    """The columns from `from_right` up to `to_right` hold numbers."""
+    places = range(len(titles))
+    right = set(places[from_right:to_right]) if from_right is not None else set()
+    rule = ["--:" if place in right else "---" for place in places]
+    return [f"| {' | '.join(row)} |" for row in (titles, rule, *rows)]
+
+
+def _more(hidden: int, word: str) -> list[str]:
+    """What the table leaves out, in a paragraph of its own."""
+    if hidden <= 0:
+        return []
+    return ["", f"+{hidden:,} more {word}{'' if hidden == 1 else 's'}."]
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(lines).rstrip() + "\n"

@@ -1,0 +1,237 @@
+"""`what-if` on the terminal: today's bill, the run's needs, and which types fit or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from sageaudit.domain.bill.candidate import Constraint
+from sageaudit.domain.job.duration import duration
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import rate, share, usd
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import capitalised, counted, number
+
+_CHEAPEST = 15
+_UNPRICED = 6
+_WIDE = 100
+_HOUR_S = Decimal(3600)
+_COLUMNS_SAY = (
+    "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that "
+    "many times as long, it costs as much as today."
+)
+_NEEDS = {
+    "vcpu": "vCPU",
+    "memory_gib": "GiB of memory",
+    "gpus": "GPU",
+    "gpu_memory_gib": "GiB of GPU memory",
+}
+
+_BY_ESTIMATE = (
+    "about: at an estimated rate, EC2's rate times the factor of the instance family. A saving on "
+    "such a type is possible only, as SageMaker may not sell it here."
+)
+_BY_RATIO = (
+    "Some types have no known rate of the job's day, or none of your own: price_note in "
+    "--output json says how each is priced."
+)
+
+CandidateRow = Mapping[str, Any]
+
+
+def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> None:
+    """Prints the comparison; `everything` lists every type, including those that do not fit."""
+    _head(document, console)
+    if document["impossible"]:
+        _line(console, capitalised(f"{document['impossible']}."), "bold yellow")
+        return
+    rows = document["candidates"]
+    fitting = [row for row in rows if row["fits"]]
+    unpriced = [str(row["type"]) for row in rows if row["would_hold"]]
+    refused = [row for row in rows if not row["fits"] and not row["would_hold"]]
+    shown = fitting if everything else fitting[:_CHEAPEST]
+    console.print()
+    if shown:
+        reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
+        console.print(_table(shown, document["today"], reasons, console))
+        if len(fitting) > len(shown):
+            _line(
+                console, f"+{len(fitting) - len(shown)} more expensive types that fit: --all", "dim"
+            )
+        console.print()
+        for position, reason in enumerate(reasons, start=1):
+            _line(console, f"{position}  {reason}", "dim")
+        if any(row["estimated"] for row in shown):
+            _line(console, _BY_ESTIMATE, "dim")
+        if any(row["price_note"] and not row["estimated"] for row in shown):
+            _line(console, _BY_RATIO, "dim")
+        if any(row["break_even_times_as_long"] is not None for row in shown):
+            _line(console, _COLUMNS_SAY, "dim")
+    else:
+        _line(console, _nothing_fits(refused, unpriced), "bold")
+    if unpriced:
+        more = "" if everything or len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
+        names = ", ".join(unpriced if everything else unpriced[:_UNPRICED])
+        _line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
+    if refused:
+        console.print()
+        console.print(Text(f"Does not fit: {counted(len(refused), 'type')}", "bold"))
+        console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
+
+
+def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
+    if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused):
+        return "Cannot tell whether another type fits: not all of its use was recorded."
+    if unpriced:
+        return "No other type with a known price fits this run."
+    return "No other type fits this run."
+
+
+def _head(document: Mapping[str, Any], console: Console) -> None:
+    job, today = document["job"], document["today"]
+    console.print(
+        Text.assemble((terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
+    )
+    hours = None if today["hours"] is None else today["hours"] * _HOUR_S
+    instances = today["instances"] or "no instances"
+    cost = about(usd(today["usd"]), estimated=bool(today["estimated"]))
+    _line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
+    for missing in today["missing"]:
+        said = missing if missing in today["estimated"] else f"Bill incomplete: {missing}"
+        _line(console, said, "yellow")
+    needs = document["needs"]
+    if needs:
+        _line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
+        for reason, names in _by_reason(needs["unknown"]).items():
+            _line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
+    for note in document["notes"]:
+        _line(console, note, "yellow")
+
+
+def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
+    """Peaks with their headroom, then what has none: GPU memory, and the mean work of the GPUs."""
+    known = [_need(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
+    parts = [f"{', '.join(known)} (P99.5 plus {number(headroom_percent)}%)"] if known else []
+    if needs["gpu_memory_gib"]:
+        parts.append(f"{_need(needs, 'gpu_memory_gib')} (P99.5)")
+    busy = needs["gpu_busy_percent"]
+    if needs["gpus"]:
+        parts.append(f"{_need(needs, 'gpus')} at work on average")
+    if busy is not None:
+        parts.append(f"GPU busy for {number(busy, places=0)}% of the time")
+    return "; ".join(parts) or "nothing is known"
+
+
+def _need(needs: Mapping[str, Any], key: str) -> str:
+    return f"{number(needs[key], places=1)} {_NEEDS[key]}"
+
+
+def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for key, reason in unknown.items():
+        grouped.setdefault(reason, []).append(_NEEDS[key].removeprefix("GiB of "))
+    return grouped
+
+
+def _table(
+    rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
+) -> Table:
+    wide = console.width >= _WIDE
+    sizes = ("vCPU", "GiB", "GPU") if wide else ()
+    amounts = ("Takes", "Costs", "Saves", "Saves up to", "Even at")
+    table = plain_table(
+        *("Type", *sizes, *amounts, "Why"),
+        right=("vCPU", "GiB", *amounts, "Why"),
+        unbroken=("Type", "GPU", *amounts),
+    )
+    for row in rows:
+        size = (str(row["vcpu"]), number(row["memory_gib"]), _gpus(row)) if wide else ()
+        table.add_row(
+            terminal(row["type"]),
+            *size,
+            _takes(row),
+            about(usd(row["usd"]), estimated=row["estimated"]),
+            _saves(row, today),
+            _at_best(row, today),
+            _even(row),
+            str(reasons.index(str(row["assumption"])) + 1),
+        )
+    return table
+
+
+def _gpus(row: CandidateRow) -> str:
+    return f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
+
+
+def _takes(row: CandidateRow) -> str:
+    times = row["times_as_long"]
+    return "as long" if times == 1 else f"{times:.2f} x"
+
+
+def _saves(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+    """The counted end; green only where the saving is certain."""
+    saving, estimated = row["saving_usd"], _estimated(row, today)
+    if saving is None:
+        return Text("unknown", "dim")
+    if saving <= 0:
+        return Text(
+            about(f"{usd(-saving)} more" if saving else usd(saving), estimated=estimated), "dim"
+        )
+    part = f" ({share(saving, today['usd'])})" if today["usd"] else ""
+    style = "" if row["estimated"] else "green"
+    return Text(f"{about(usd(saving), estimated=estimated)}{part}", style)
+
+
+def _at_best(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+    ends = row["saving_range_usd"]
+    if not ends:
+        return Text("-", "dim")
+    said = usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more"
+    return Text(about(said, estimated=_estimated(row, today)), "dim")
+
+
+def _estimated(row: CandidateRow, today: Mapping[str, Any]) -> bool:
+    """Whether a difference rests on an estimate, of today's rate or of the other type's."""
+    return bool(row["estimated"] or today["estimated"])
+
+
+def _even(row: CandidateRow) -> Text:
+    even = row["break_even_times_as_long"]
+    return Text("-" if even is None else f"{even:.2f} x", "dim")
+
+
+def _grouped(refused: list[CandidateRow]) -> Table:
+    """One line for each constraint: how many types it excludes, and the cheapest of them."""
+    groups: dict[str, list[CandidateRow]] = {}
+    for row in refused:
+        groups.setdefault(str(row["constraint"]), []).append(row)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(justify="right")
+    for constraint, rows in sorted(groups.items(), key=lambda group: -len(group[1])):
+        first = rows[0]
+        reason = str(first["reason"]).removeprefix(f"{constraint}: ")
+        example = f"{first['type']}: {reason}"
+        table.add_row(str(len(rows)), constraint, Text(terminal(example), "dim"))
+    return table
+
+
+def _each(refused: list[CandidateRow]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for row in refused:
+        hourly = "no price"
+        if row["usd_per_hour"] is not None:
+            hourly = about(f"{rate(row['usd_per_hour'])}/h", estimated=row["estimated"])
+        reason = Text(terminal(str(row["reason"])), "dim")
+        table.add_row(terminal(row["type"]), hourly, row["constraint"], reason)
+    return table
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(terminal(text), style))

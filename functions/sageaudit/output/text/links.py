@@ -1,0 +1,114 @@
+"""Deep links into the AWS console. It opens the signed-in account, so show the id beside them.
+
+A link is made only from a valid region and a valid name. Sources: the console's own addresses as
+public projects record them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.kinds import JobKind, JobMetrics
+from sageaudit.domain.job.ref import REGION
+from sageaudit.output.text.words import time_of
+
+_DOMAINS = {
+    "aws": "console.aws.amazon.com",
+    "aws-cn": "console.amazonaws.cn",
+    "aws-us-gov": "console.amazonaws-us-gov.com",
+}
+_HEX = re.compile(r"%([0-9A-F]{2})")
+_HOSTS = 2
+"""Hosts in the metrics link: the URL must stay short enough for a message."""
+_MARGIN = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A URL and the word to show for it."""
+
+    word: str
+    url: str
+
+
+def links(document: AuditDocument) -> tuple[Link, ...]:
+    """Links to the job, its metrics and its logs; a tuning job has only its own page."""
+    job = document["job"]
+    home = _console(job["arn"], job["region"])
+    if home is None or job["region"] is None:
+        return ()
+    row = JobKind(job["kind"]).row
+    name = quote(job["name"], safe="", errors="replace")
+    region = job["region"]
+    result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
+    if row.metrics is not None:
+        watch = f"{home}/cloudwatch/home?region={region}"
+        streams = _log_streams(row.metrics.namespace, job["name"])
+        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
+        result.append(Link("Logs", f"{watch}#logsV2:{streams}"))
+    return tuple(result)
+
+
+def _console(arn: str | None, region: str | None) -> str | None:
+    parts = (arn or "").split(":")
+    domain = _DOMAINS.get(parts[1]) if len(parts) > 1 else None
+    if domain is None or region is None or not REGION.fullmatch(region):
+        return None
+    return f"https://{region}.{domain}"
+
+
+def _log_streams(namespace: str, name: str) -> str:
+    """The log search: quoted twice, with `$` for `%`; the final slash excludes longer names."""
+    group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
+    stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
+    return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
+
+
+def _graph(document: AuditDocument, published: JobMetrics) -> str:
+    job, coverage = document["job"], document["audit"]["coverage"]
+    period_s = coverage["period_s"] or 60
+    if not published.hosts_numbered:
+        metrics = _searched(published.namespace, job["name"], period_s)
+    else:
+        hosts = range(1, min(coverage["hosts_expected"] or 1, _HOSTS) + 1)
+        names = [f"{job['name']}/algo-{number}" for number in hosts]
+        metrics = "".join(_host_metrics(published.namespace, name) for name in names)
+    start = time_of(job["started_at"] or job["created_at"])
+    span = _moment("start", start, -_MARGIN) + _moment("end", time_of(job["ended_at"]), _MARGIN)
+    return (
+        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(job['region'] or '')}"
+        f"{span}~stat~'Average~period~{period_s})"
+    )
+
+
+def _host_metrics(namespace: str, host: str) -> str:
+    return "".join(
+        f"~({_text(namespace)}{_text(metric)}{_text('Host')}{_text(host)})"
+        for metric in ("GPUUtilization", "CPUUtilization")
+    )
+
+
+def _searched(namespace: str, name: str, period_s: int) -> str:
+    """The metrics of a transform job: its hosts are named after instances, so a search is used."""
+    search = (
+        f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
+        f" 'Average', {period_s})"
+    )
+    return f"~(~(expression{_text(search)}))"
+
+
+def _moment(word: str, moment: datetime | None, margin: timedelta) -> str:
+    if moment is None:
+        return ""
+    return f"~{word}{_text((moment + margin).strftime('%Y-%m-%dT%H:%M:%SZ'))}"
+
+
+def _text(value: str) -> str:
+    """A string in the syntax of console graphs: special characters as `*` and their hex bytes."""
+    return "~'" + _HEX.sub(
+        lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
+    ).replace("~", "*7e")

@@ -1,0 +1,118 @@
+"""What of an audit is news: its counted findings, its figures, and why it is never told; pure.
+
+Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
+job that could not be judged is no news by itself: nobody knows that money is at stake.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+
+from sageaudit.domain.alert.news import IdleHours, News
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    FindingDocument,
+    JobDocument,
+    lost_up_to,
+    stands,
+)
+from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.policy.policy import Mode
+from sageaudit.output.text.idle_capacity import idle_worth_a_line
+
+_CENT = Decimal("0.01")
+
+
+def news_of(document: AuditDocument) -> News:
+    """The figures that a message about this audit shows."""
+    lost_usd = document["lost_usd"]
+    perhaps_usd = (lost_up_to(document) or Decimal(0)) - (lost_usd or Decimal(0))
+    return News(
+        severity=worst(counted_findings(document)),
+        avoidable_usd=_cents(document["avoidable_usd"]),
+        lost_usd=_cents(lost_usd),
+        perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+        idle=_idle(document),
+    )
+
+
+def accepted_usd(document: AuditDocument) -> Decimal:
+    """What its exempt findings would save: true, and accepted by a policy or a tag."""
+    accepted = (
+        finding["saving_alone_usd"] or Decimal(0)
+        for finding in document["findings"]
+        if finding["exempt"] and Bucket(finding["bucket"]).counted
+    )
+    return sum(accepted, Decimal(0))
+
+
+def why_never(document: AuditDocument, mode: Mode) -> str | None:
+    """Why nothing is told of this audit, whatever its figures; None where they decide."""
+    if document["unauditable"] is not None:
+        return "unauditable"
+    if mode == "observe":
+        return "observe mode"
+    return "child of a tuning job" if _is_tuning_trial(document["job"]) else None
+
+
+def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+    """The findings that count for a message, the largest saving first."""
+    return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
+
+
+def worst(findings: tuple[FindingDocument, ...]) -> Severity:
+    """The severity of a message: that of its worst finding."""
+    severities = (Severity(finding["severity"]) for finding in findings)
+    return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
+
+
+def _is_tuning_trial(job: JobDocument) -> bool:
+    """True for a trial of a tuning job: it is reported in the tuning job's message."""
+    return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
+
+
+def for_chat(finding: FindingDocument) -> bool:
+    """True for a finding that stands and may be posted, and was not said of an earlier run."""
+    return finding["in_chat"] and stands(finding) and not finding.get("said_of")
+
+
+def _counts(finding: FindingDocument) -> bool:
+    """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not.
+
+    A run that may be lost is news, although what is certain of it is 0.
+    """
+    return (
+        for_chat(finding)
+        and Bucket(finding["bucket"]).counted
+        and finding["severity"] != Severity.INFO
+        and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
+    )
+
+
+def _may_be_lost(finding: FindingDocument) -> Decimal:
+    """The upper end of a lost range; 0 for any other finding."""
+    lost = Bucket(finding["bucket"]) is Bucket.LOST
+    return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
+
+
+def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
+    """Sort key: unknown dollars last; severity and name make the order stable."""
+    saving = finding["saving_usd"]
+    severity = Severity(finding["severity"])
+    usd_at_stake = max(saving or Decimal(0), _may_be_lost(finding))
+    return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
+
+
+def _idle(document: AuditDocument) -> IdleHours | None:
+    """The idle hours that the message has a sentence about, by what no sum has of their value."""
+    figure = document.get("idle_capacity")
+    if figure is None or not idle_worth_a_line(document):
+        return None
+    list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
+    usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
+    return IdleHours(figure["unit"], figure["idle"], usd)
+
+
+def _cents(amount: Decimal | None) -> Decimal | None:
+    """As it is shown: metrics read a second later may add a fraction of a cent."""
+    return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)

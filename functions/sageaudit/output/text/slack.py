@@ -1,0 +1,165 @@
+"""The message for a Slack incoming webhook: Block Kit, eight lines on a phone.
+
+Data is shown as `plain_text` or in code spans where possible; in mrkdwn it is escaped, and
+`verbatim` stops Slack from making links and mentions of it. The only mention is that of the owner,
+and only when the policy lists a Slack id for that owner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.errors import Malformed
+from sageaudit.output.text.envelope import REPEAT, Payload, check_types
+from sageaudit.output.text.idle_capacity import IDLE_LABEL
+from sageaudit.output.text.message import Message, message_of
+from sageaudit.output.text.occasion import FIRST, Occasion
+from sageaudit.output.text.slack_fit import HEADER, fit
+from sageaudit.output.text.untrusted import slack, slack_code, units
+
+_USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
+_GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
+_WHY, _REMARK, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
+_FIXES = 8
+_NAME, _SHORTEST_NAME = 63, 20
+_NOTHING = "-"
+"""Slack refuses an empty text."""
+
+Block = dict[str, Any]
+
+
+def message(
+    document: AuditDocument,
+    *,
+    run_note: str | None = None,
+    owner_ids: Mapping[str, str] | None = None,
+    occasion: Occasion = FIRST,
+) -> Payload:
+    """The webhook's JSON for an audit, within every limit of Slack.
+
+    `owner_ids` maps an owner's name in the audit to a Slack user or group id. `occasion` is why it
+    is sent now.
+    """
+    parts = message_of(document, run_note, occasion)
+    first_line = _first_line(parts)
+    why = slack(parts.why or "", _WHY)
+    blocks = [
+        {"type": "header", "block_id": "headline", "text": _plain(first_line)},
+        *_before(parts),
+        *([{"type": "section", "block_id": "why", "text": _plain(why)}] if why else []),
+        *([_section("fix", _fix(parts))] if parts.saving else []),
+        *_idle_capacity(parts),
+        *_evidence(parts),
+        _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
+        *_links(parts),
+        *_context(parts),
+    ]
+    fallback = f"{first_line}: {why}" if why else first_line
+    return fit({"text": fallback, "blocks": blocks, "unfurl_links": False, "unfurl_media": False})
+
+
+def _first_line(parts: Message) -> str:
+    """A long name is cut, so that what is told before and after it stays whole."""
+    news = f"{parts.lead}{parts.gap}{slack(parts.headline)} - "
+    tail = f" {slack(parts.tail)}" if parts.tail else ""
+    room = max(HEADER - len(REPEAT) - units(news) - units(tail), _SHORTEST_NAME)
+    return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
+
+
+def _before(parts: Message) -> list[Block]:
+    if parts.before is None:
+        return []
+    label, sentence = parts.before
+    return [_section("before", f"*{label}*: {slack(sentence, _WHY)}")]
+
+
+def check(payload: Payload) -> None:
+    """Raises Malformed when the blocks cannot be marked as a repeat and fitted."""
+    check_types(payload, {"text": str, "blocks": list})
+    try:
+        as_repeat(payload)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise Malformed("payload", "has a block that Slack does not accept") from error
+
+
+def as_repeat(payload: Payload) -> Payload:
+    """The payload, marked as a possible repeat in the notification and in the headline."""
+    return fit(
+        {
+            **payload,
+            "text": f"{REPEAT}{payload['text']}",
+            "blocks": [_header_as_repeat(block) for block in payload["blocks"]],
+        }
+    )
+
+
+def _header_as_repeat(block: Block) -> Block:
+    if block.get("type") != "header":
+        return block
+    return {**block, "text": {**block["text"], "text": f"{REPEAT}{block['text']['text']}"}}
+
+
+def _plain(safe: str) -> Block:
+    return {"type": "plain_text", "text": safe or _NOTHING, "emoji": False}
+
+
+def _mrkdwn(safe: str) -> Block:
+    return {"type": "mrkdwn", "text": safe or _NOTHING, "verbatim": True}
+
+
+def _section(block_id: str, safe: str) -> Block:
+    return {"type": "section", "block_id": block_id, "text": _mrkdwn(safe)}
+
+
+def _fix(parts: Message) -> str:
+    lines = [f"*Fix*: {slack(parts.saving or '')}"]
+    for line, old in parts.fix[:_FIXES]:
+        lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
+    if len(parts.fix) > _FIXES:
+        lines.append(f"+{len(parts.fix) - _FIXES} more")
+    lines += [f"{label}: {slack(sentence, _REMARK)}" for label, sentence in parts.remarks]
+    return "\n".join(lines)
+
+
+def _idle_capacity(parts: Message) -> list[Block]:
+    if parts.idle_capacity is None:
+        return []
+    return [_section("idle", f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}")]
+
+
+def _evidence(parts: Message) -> list[Block]:
+    fields = [
+        _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in parts.facts
+    ]
+    return [{"type": "section", "block_id": "evidence", "fields": fields}] if fields else []
+
+
+def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
+    """A mention when the policy lists an id for the owner; else the name as plain text."""
+    if owner is None:
+        return "unknown (no owner tag)"
+    slack_id = owner_ids.get(owner, "")
+    if _USER.match(slack_id):
+        return f"<@{slack_id}>"
+    if _GROUP.match(slack_id):
+        return f"<!subteam^{slack_id}>"
+    return slack(owner, _FACT)
+
+
+def _links(parts: Message) -> list[Block]:
+    """The links. `links` has quoted the URLs, so no character can end a link early."""
+    shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in parts.links)
+    again = f"Full audit: {slack_code(parts.again, _CODE)}" if parts.again else ""
+    lines = "\n".join(line for line in (shown, again) if line)
+    return [_section("links", lines)] if lines else []
+
+
+def _context(parts: Message) -> list[Block]:
+    notes = list(parts.context)
+    if parts.others:
+        notes.insert(0, f"Also found: {', '.join(parts.others)}")
+    elements = [_plain(slack(note, _NOTE)) for note in notes]
+    return [{"type": "context", "block_id": "context", "elements": elements}]

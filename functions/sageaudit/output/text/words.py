@@ -1,0 +1,232 @@
+"""Formats numbers, names and values for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+
+from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.bill.billed_time import Basis
+from sageaudit.domain.job.duration import duration
+from sageaudit.domain.prices.market import PriceKind
+from sageaudit.output.text.money import rate, usd
+
+PURCHASE = {
+    "on_demand": "on demand",
+    "spot": "managed spot",
+    "training_plan": "training plan",
+    "serverless": "serverless",
+}
+PRICES: dict[PriceKind, str] = {
+    "list": "list price",
+    "own": "own rate",
+    "estimate": "estimated rate",
+}
+BASIS: dict[Basis, str | None] = {
+    "billable_seconds": None,
+    "estimated_from_times": "billable seconds are unknown: the bill is estimated from its times",
+    "upper_bound": "spot run without billable seconds: the bill is an upper bound",
+    "prepaid": "prepaid by a training plan: not charged by the hour",
+    "none": None,
+}
+_LISTED = 5
+_HOURLY = "usd_per_hour"
+_UNITS = {
+    "s": "{} s",
+    "usd": "${}",
+    "percent": "{}%",
+    "gb": "{} GB",
+    "gib": "{} GiB",
+    "mb": "{} MB",
+    "mib": "{} MiB",
+    "bytes": "{} bytes",
+    "h": "{} h",
+    "hours": "{} h",
+    "minutes": "{} min",
+    "min": "{} min",
+}
+_SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
+_SPELLED = {
+    word.lower(): word
+    for word in (
+        "GPU",
+        "GPUs",
+        "CPU",
+        "CPUs",
+        "vCPU",
+        "vCPUs",
+        "EBS",
+        "S3",
+        "IO",
+        "FSx",
+        "EFS",
+        "P95",
+    )
+}
+
+_SAID = {
+    "histogram_distance": "Difference between hosts (0 to 1)",
+    "reason_class": "Kind of failure",
+    "active_minutes": "Active time",
+    "left": "It left",
+    "minutes": "Time with metrics",
+    "period_s": "One point every",
+    "elapsed_s": "Run time",
+    "longest_s": "Longest run",
+    "max_runtime_s": "Limit",
+    "exposed_usd": "Cost of a hung run",
+    "gpus_needed": "GPUs at work at the peak",
+    "gpu_memory_needed_gib": "GPU memory at the peak",
+    "memory_of_each_gpu_gib": "Memory of one GPU",
+    "fits_on_gpus": "GPUs that are enough",
+    "cores_peak_per_gpu": "Cores per GPU at the peak",
+    "cpu_mean_cores": "Cores busy on average",
+    "cpu_p95_cores": "Cores busy, P95",
+    "jobstats": "Colour in Jobstats",
+    "waiting_percent": "Time that the GPU waited for the CPU",
+    "without_gpu_s": "Time before the first GPU work",
+    "cores_before_gpu": "Cores busy before it",
+    "cores_meanwhile": "Cores busy meanwhile",
+    "gpu_hours_not_counted": "GPU-hours without dollars",
+    "first_standstill_after_s": "First standstill after",
+    "gpu_mean_percent_of_one": "GPU use, mean, of one GPU",
+    "times_as_long": "Run time, in times of today's",
+    "busiest_mean_percent": "Busiest host, mean",
+    "laziest_mean_percent": "Least busy host, mean",
+    "hosts_mean_percent": "All hosts, mean",
+    "lazy_hosts": "Hosts far below the busiest",
+    "lazy_hosts_idle_percent": "Idle part of those hosts",
+    "hosts_without_part": "Hosts without work",
+    "checkpointed": "Checkpoints",
+    "own_spot_runs": "Spot runs of its family",
+    "pooled_runs": "Runs of its family judged together",
+    "own_active_minutes": "Active minutes of this run",
+    "savings_percent": "Spot saves",
+    "break_even_times_as_fast": "Cheaper if over this many times as fast",
+    "retained_s": "Pool kept",
+    "work_s": "The run itself",
+    "stretches": "Standstills",
+    "message_says_image": "Message names the image",
+    "points_per_hour": "Growth in points an hour",
+    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
+    "usd_per_hour": "Price an hour",
+    "successor_usd_per_hour": "Successor's price an hour",
+    "keep_alive_s": "Asked for",
+    "failed_usd": "Cost of the failed",
+}
+"""Labels of facts whose key alone says too little, or is jargon."""
+
+
+def counted(count: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
+def number(value: Decimal | float, places: int = 2) -> str:
+    """A number with thousands separators and at most `places` decimals; more only below 0.1."""
+    exact = Decimal(str(value))
+    if not exact.is_finite():
+        return "unknown"
+    if exact and abs(exact) < Decimal("0.1"):
+        places = min(3 - exact.adjusted(), 12)
+    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def time_of(iso: str | None) -> datetime | None:
+    """The time in an ISO 8601 text; None for any other text."""
+    if iso is None:
+        return None
+    try:
+        return datetime.fromisoformat(iso)
+    except ValueError:
+        return None
+
+
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case."""
+    return text[:1].upper() + text[1:]
+
+
+def label(key: str) -> str:
+    """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
+    if key in _SAID:
+        return _SAID[key]
+    words = [word for word in key.split("_") if word]
+    if key.endswith(f"_{_HOURLY}"):
+        words[-3:] = ["USD", "an", "hour"]
+    elif len(words) > 1 and _unit(key):
+        words.pop()
+    if not words:
+        return key
+    said = " ".join(_SPELLED.get(word, word) for word in words)
+    return said if words[0] in _SPELLED else capitalised(said)
+
+
+def value(key: str, fact: object) -> str:
+    """A fact with the unit that its key ends in."""
+    if fact is None:
+        return "unknown"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int | float | Decimal):
+        if key.endswith(_HOURLY):
+            return rate(Decimal(str(fact)))
+        return _measured(_unit(key), Decimal(str(fact)))
+    if isinstance(fact, Mapping):
+        return _listed(
+            f"{label(part)} {value(part if _unit(part) else key, inner)}"
+            for part, inner in fact.items()
+        )
+    if isinstance(fact, list | tuple):
+        return _listed(value(key, inner) for inner in fact)
+    text = str(fact)
+    unit = _unit(key) if text[:1].isdigit() else None
+    return _UNITS[unit].format(text) if unit else text
+
+
+def setting(fact: object) -> str:
+    """A parameter's value as JSON, as in a request."""
+    if isinstance(fact, Decimal):
+        return f"{fact:f}"
+    return json.dumps(fact, ensure_ascii=False, default=lambda exact: f"{exact:f}")
+
+
+def assignment(fix: FixDocument) -> str:
+    """`ResourceConfig.InstanceCount = 1`: the line to copy."""
+    if fix["new"] is None:
+        return f"remove {fix['parameter']}"
+    return f"{fix['parameter']} = {setting(fix['new'])}"
+
+
+def before(fix: FixDocument) -> str:
+    """The parameter's old value: `was 4`, or `was not set`."""
+    return "was not set" if fix["old"] is None else f"was {setting(fix['old'])}"
+
+
+def more(shown: list[str], total: int) -> list[str]:
+    """The shown items, followed by "+n more" when `total` is larger."""
+    return [*shown, f"+{total - len(shown)} more"] if total > len(shown) else shown
+
+
+def _unit(key: str) -> str | None:
+    """The unit that a key ends in, or None."""
+    last = key.rsplit("_", 1)[-1]
+    return last if last in _UNITS else None
+
+
+def _measured(unit: str | None, fact: Decimal) -> str:
+    if not fact.is_finite():
+        return "unknown"
+    if unit == "usd":
+        return usd(fact)
+    if unit in _SECONDS:
+        return duration(fact * _SECONDS[unit])
+    return _UNITS[unit].format(number(fact)) if unit else number(fact)
+
+
+def _listed(facts: Iterable[str]) -> str:
+    all_facts = list(facts)
+    return ", ".join(more(all_facts[:_LISTED], len(all_facts))) or "none"

@@ -1,0 +1,108 @@
+"""Reads what AWS says of one job before its turn, so that its audit then asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.errors import AwsError, Malformed, SageauditError
+from sageaudit.workflows.audit.run import AuditDependencies
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads what AWS says of one job, on any thread."""
+
+    job: Listed
+    deps: AuditDependencies
+    now: datetime
+
+    def __call__(self) -> Read:
+        """Asks for description, tags, metrics and the regions of buckets, in this order."""
+        ref, deps = self.job.ref, self.deps
+        read = Read(self.job, self.now, deps)
+        read.answer = _kept(lambda: deps.jobs.describe(ref))
+        if isinstance(read.answer, Exception):
+            return read
+        read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
+        job = _parsed(read.answer, ref, read.now)
+        if job is not None and job.kind is not JobKind.TUNING:
+            read.usage = _kept(lambda: deps.metrics.read(job, read.now))
+            _warm_buckets(job, deps)
+        return read
+
+
+def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
+    """The job to read metrics of; None where the answer cannot be read: the audit says so."""
+    try:
+        return so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
+    except Malformed:
+        return None
+
+
+def _warm_buckets(job: Job, deps: AuditDependencies) -> None:
+    """Has the regions of its buckets known when its turn comes; they are kept for all jobs."""
+    names = [bucket.name for bucket in job.buckets]
+    if names and job.finished and not job.never_started:
+        deps.buckets.regions(job.account or "", job.region or "", names)
+
+
+def _kept(call: Callable[[], T]) -> T | SageauditError:
+    """The result, or the error to raise when the job's turn comes."""
+    try:
+        return call()
+    except SageauditError as error:
+        return error
+
+
+@dataclass(slots=True)
+class Read:
+    """What AWS said of one job: implements Jobs, Metrics and Buckets for its audit."""
+
+    job: Listed
+    now: datetime
+    deps: AuditDependencies
+    answer: dict[str, Any] | SageauditError = field(default_factory=dict)
+    tag_answer: dict[str, str] | SageauditError = field(default_factory=dict)
+    usage: Measurements | SageauditError | None = None
+
+    def met(self, error: AwsError) -> bool:
+        """Whether AWS gave this error; any other one is the history's."""
+        return any(error is answer for answer in (self.answer, self.tag_answer, self.usage))
+
+    def describe(self, _: JobRef) -> dict[str, Any]:
+        """As AWS answered; raises what it raised."""
+        return _given(self.answer)
+
+    def tags(self, _: JobRef) -> dict[str, str]:
+        """As AWS answered; raises what it raised."""
+        return _given(self.tag_answer)
+
+    def children(self, ref: JobRef) -> Iterator[JobRef]:
+        """Not read ahead: an audit does not ask for them."""
+        return self.deps.jobs.children(ref)
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        """As CloudWatch answered; asked now, where the job was not read ahead so far."""
+        return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
+
+    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
+        """Asked again: they are kept for all jobs."""
+        return self.deps.buckets.regions(account, region, names)
+
+
+def _given(answer: T | SageauditError) -> T:
+    if isinstance(answer, SageauditError):
+        raise answer
+    return answer

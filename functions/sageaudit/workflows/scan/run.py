@@ -1,0 +1,278 @@
+"""Audits many listed jobs: AWS is read ahead by many workers, audits are made in one order.
+
+A lane is one account and region. Its jobs are described, and their tags and metrics read, some
+jobs ahead of the audit; the audits themselves follow one another, the oldest end first, so that
+each run finds the earlier runs of its family in the history. Nothing of a job is kept afterwards.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.sums import Sums, sums_of
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    JobNotFound,
+    NoCredentials,
+    RejectedEvent,
+    SageauditError,
+)
+from sageaudit.ports import Pending, Workers
+from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.scan.read_ahead import Read, Reader
+
+AHEAD = 24
+"""Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
+_AHEAD_IN_ALL, _LEAST_AHEAD = 96, 4
+"""Of all lanes together: what is read waits in memory for its audit."""
+_LANES = 32
+"""Lanes that are read at the same time."""
+_GIVE_UP_AFTER = 20
+"""Refusals in a row, without one success, after which the rest is not asked for: our choice."""
+
+T = TypeVar("T")
+
+
+class Result(enum.StrEnum):
+    """What became of a listed job."""
+
+    AUDITED = "audited"
+    KNOWN = "known"
+    """Its audit in the history is final: AWS was not asked."""
+    RUNNING = "running"
+    """It has not ended yet."""
+    GONE = "gone"
+    """It was deleted after it was listed."""
+    REFUSED = "refused"
+    """A permission is missing, AWS did not answer, or with another job: `error` says which."""
+    NOT_ASKED = "not_asked"
+    """The same was refused for many jobs before it, or the credentials expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one job. `sums`: what its audit adds; None without an audit."""
+
+    lane: Lane
+    job: Listed
+    result: Result
+    sums: Sums | None = None
+    not_judged: tuple[str, ...] = ()
+    error: SageauditError | None = None
+    known_before: bool = False
+    """It was KNOWN first, until the audit of an earlier run of its family made it due."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """The jobs of one account and region in the order of auditing, and what audits them."""
+
+    account: str
+    region: str
+    deps: flow.AuditDependencies
+    jobs: Sequence[Listed]
+    again: bool = False
+    """Audit also those that are final."""
+    as_of: Callable[[Listed], datetime] | None = None
+    """As of when each job is audited; None: as of now."""
+
+
+def is_final(job: Listed, head: Head | None, deps: flow.AuditDependencies, now: datetime) -> bool:
+    """Whether the history's audit of a job is what an audit now would give."""
+    return (
+        head is not None
+        and head.settled
+        and (head.due_at is None or head.due_at > now)
+        and head.last_modified_at == job.modified_at
+        and (head.ruleset, head.policy) == (deps.ruleset.version, deps.policy.version)
+    )
+
+
+def to_audit(lane: Lane, now: datetime) -> Iterator[Listed]:
+    """The jobs of a lane that AWS would be asked about."""
+    for job in lane.jobs:
+        if job.finished and (lane.again or not is_final(job, _head(lane, job), lane.deps, now)):
+            yield job
+
+
+def scan(
+    lanes: Sequence[Lane],
+    workers: Workers,
+    *,
+    clock: Callable[[], datetime],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Generator[Outcome, None, None]:
+    """Audits the jobs of all lanes and records the audits; one outcome for each job, as it is done.
+
+    A job that fails does not stop the others. When `stopped()` becomes true, it ends after the
+    audit in hand. Raises what the history raises: an audit that cannot be kept is not worth asking
+    for.
+    """
+    waiting = deque(lanes)
+    active: list[_Progress] = []
+    try:
+        while waiting or active:
+            while waiting and len(active) < _LANES:
+                active.append(_Progress(waiting.popleft(), workers, clock))
+            ahead = min(AHEAD, max(_LEAST_AHEAD, _AHEAD_IN_ALL // len(active)))
+            for progress in active:
+                yield from progress.read_on(ahead)
+            heads = {progress.head: progress for progress in active if progress.head is not None}
+            if heads:
+                for pending in workers.first_done(heads.keys()):
+                    if stopped():
+                        return
+                    yield heads[pending].audit_next()
+            if stopped():
+                return
+            active = [progress for progress in active if not progress.at_end]
+    finally:
+        for progress in active:
+            progress.cancel()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one lane is."""
+
+    lane: Lane
+    workers: Workers
+    clock: Callable[[], datetime]
+    ahead: deque[Pending[Read]] = field(default_factory=deque)
+    left: deque[Listed] = field(init=False)
+    known: list[Listed] = field(default_factory=list)
+    due: set[str] = field(default_factory=set)
+    """ARNs of known jobs that are audited again."""
+    refused: Counter[JobKind] = field(default_factory=Counter)
+    """Refusals in a row by kind."""
+    failed: int = 0
+    """Jobs in a row that AWS did not answer."""
+    ended_by: SageauditError | None = None
+
+    def __post_init__(self) -> None:
+        self.left = deque(self.lane.jobs)
+
+    @property
+    def head(self) -> Pending[Read] | None:
+        """The next job in order, if it is being read."""
+        return self.ahead[0] if self.ahead else None
+
+    @property
+    def at_end(self) -> bool:
+        return not self.left and not self.ahead
+
+    def cancel(self) -> None:
+        """Has nothing read any more that was not begun."""
+        for pending in self.ahead:
+            pending.cancel()
+
+    def read_on(self, most: int) -> Iterator[Outcome]:
+        """Reads on until `most` jobs are ahead; yields the outcomes of those not to be read."""
+        while self.left and len(self.ahead) < most:
+            job = self.left.popleft()
+            if (outcome := self._without_asking(job)) is not None:
+                yield outcome
+            else:
+                self.ahead.append(self.workers.submit(Reader(job, self.lane.deps, self._now(job))))
+            if not self.left and not self.ahead:
+                self._look_at_known_again()
+
+    def _now(self, job: Listed) -> datetime:
+        """As of when a job is audited."""
+        return self.clock() if self.lane.as_of is None else self.lane.as_of(job)
+
+    def _look_at_known_again(self) -> None:
+        """A run that was audited now may be one that a later run must be compared with."""
+        again = [job for job in self.known if self._due(job)]
+        self.known.clear()
+        self.due.update(job.ref.arn for job in again)
+        self.left.extend(again)
+
+    def _due(self, job: Listed) -> bool:
+        head = _head(self.lane, job)
+        return head is not None and head.due_at is not None and head.due_at <= self.clock()
+
+    def _without_asking(self, job: Listed) -> Outcome | None:
+        if not job.finished:
+            return Outcome(self.lane, job, Result.RUNNING)
+        head = _head(self.lane, job)
+        final = is_final(job, head, self.lane.deps, self.clock())
+        if head is not None and final and not self.lane.again and job.ref.arn not in self.due:
+            self.known.append(job)
+            return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
+        if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
+            known = job.ref.arn in self.due
+            return Outcome(self.lane, job, Result.NOT_ASKED, known_before=known)
+        return None
+
+    def _reasons(self, head: Head) -> tuple[str, ...]:
+        """Why an audit of the history did not judge all; only its document says so."""
+        if head.judged in {None, Judged.YES}:
+            return ()
+        document = self.lane.deps.history.audit(head.key)
+        return () if document is None else tuple(document["not_judged"])
+
+    def audit_next(self) -> Outcome:
+        """Audits and records the job at the head, which has been read."""
+        read = self.ahead.popleft().result()
+        outcome = self._audited(read)
+        if read.job.ref.arn in self.due:
+            outcome = replace(outcome, known_before=True)
+        if not self.left and not self.ahead:
+            self._look_at_known_again()
+        return outcome
+
+    def _audited(self, read: Read) -> Outcome:
+        job = read.job
+        if isinstance(read.answer, JobNotFound):
+            return Outcome(self.lane, job, Result.GONE)
+        try:
+            document = _audit(read, self.lane)
+        except RejectedEvent as error:
+            named = RejectedEvent(error.code, f"{job.ref.name}: {error}")
+            return Outcome(self.lane, job, Result.REFUSED, error=named)
+        except AwsError as error:
+            if not read.met(error):
+                raise
+            self._note(job, error)
+            return Outcome(self.lane, job, Result.REFUSED, error=error)
+        self.refused[job.ref.kind] = self.failed = 0
+        if document is None:
+            return Outcome(self.lane, job, Result.RUNNING)
+        reasons = tuple(document["not_judged"])
+        return Outcome(self.lane, job, Result.AUDITED, sums_of(document), reasons)
+
+    def _note(self, job: Listed, error: AwsError) -> None:
+        """Ends the lane where the next jobs would fail in the same way."""
+        if isinstance(error, AccessDenied):
+            self.refused[job.ref.kind] += 1
+            return
+        self.failed += 1
+        if isinstance(error, NoCredentials) or self.failed >= _GIVE_UP_AFTER:
+            self.ended_by = error
+
+
+def _head(lane: Lane, job: Listed) -> Head | None:
+    return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
+
+
+def _audit(read: Read, lane: Lane) -> AuditDocument | None:
+    """The audit that the Lambda would make and record; None for a job that runs again."""
+    deps = replace(lane.deps, jobs=read, metrics=read, buckets=read)
+    job = read.job
+    ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
+    known = _head(lane, job) is not None
+    done = flow.audit_finished_job(ended, deps, now=read.now, deliveries=None, again=known)
+    return done.document if isinstance(done, flow.Done) else None

@@ -1,0 +1,223 @@
+"""A sweep: sends what is due to be audited again, and finds ended jobs that no event told of.
+
+Both go to the queue of finished jobs, as events; `audit` decides from its HEAD what to do. A sweep
+may stop at any point: what it sent is audited once, and the next one goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.sweep import (
+    ListOfJobs,
+    ListState,
+    SentNote,
+    UnderWay,
+    begun,
+    done,
+    event_of,
+    first_state,
+    seen,
+    sound,
+)
+from sageaudit.errors import AwsError, BadHistory
+from sageaudit.ports import History, JobPages, Queue, SweepNotes
+
+AT_ONCE_S = 1
+"""The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
+DUE_PAGE = 100
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+DUE_AGAIN_AFTER = timedelta(days=4)
+"""What was sent as due and still is, is sent again after this time. `audit` gives a message up at
+3.5 days: before, a second one of the same run would fail beside it, and be a second dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepDependencies:
+    """What a sweep reads, and where it writes.
+
+    `accounts`: those whose jobs are audited. `out_of_time` says when to leave the rest to the next.
+    """
+
+    pages: JobPages
+    history: History
+    notes: SweepNotes
+    queue: Queue
+    accounts: Sequence[str]
+    region: str
+    clock: Callable[[], datetime]
+    out_of_time: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class DueSent:
+    """How many due audits were sent; `error` is why not all, `unreadable` why some were not."""
+
+    sent: int
+    error: AwsError | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """One list of jobs, read as far as it went.
+
+    `ended`: jobs that ended in the time that this sweep is the first to look at, and should be
+    audited by now. `missing`: jobs without an audit that ended since, or in the OVERLAP before: one
+    that stays so is in it for hours. `found`: sent, once, as no event told of them. `looked_back`:
+    sent, as they ended before the list was swept first. `whole`: read to its last page. `error` is
+    why it was not. `unreadable`: why it is not known whether a job is audited, one sentence each.
+    """
+
+    of: ListOfJobs
+    ended: int = 0
+    missing: int = 0
+    found: int = 0
+    looked_back: int = 0
+    whole: bool = False
+    error: AwsError | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
+    """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
+
+    The lists that were not tried for the longest time come first: one that always takes long, or
+    hangs, holds up no other for ever.
+    """
+    deps.notes.note_installation()
+    states = {
+        one: deps.notes.state(one)
+        for one in (ListOfJobs(a, deps.region, k) for a in deps.accounts for k in JobKind)
+    }
+    yield _send_due(deps)
+    for one in sorted(states, key=lambda one: _tried_at(states[one])):
+        if deps.out_of_time():
+            return
+        yield _ListSweep(deps, one).run(states[one])
+
+
+def _tried_at(state: ListState | None) -> datetime:
+    return (state and state.tried_at) or _NEVER
+
+
+class _ListSweep:
+    """Reads one list page by page, and keeps count."""
+
+    def __init__(self, deps: SweepDependencies, of: ListOfJobs) -> None:
+        self._deps = deps
+        self._of = of
+        self._swept = Swept(of)
+
+    def run(self, kept: ListState | None) -> Swept:
+        """Reads it as far as time allows."""
+        try:
+            return self._run(kept)
+        except AwsError as error:
+            return replace(self._swept, error=error)
+
+    def _run(self, kept: ListState | None) -> Swept:
+        deps, of, now = self._deps, self._of, self._deps.clock()
+        state = first_state(now) if kept is None else sound(kept, of.kind, now)
+        state = replace(state, tried_at=now)
+        deps.notes.keep(of, state)
+        under_way = begun(state, now)
+        try:
+            for page in deps.pages.pages(
+                of, created_after=state.listed_from, created_before=under_way.created_before
+            ):
+                under_way = self._page(page, state, under_way)
+                if deps.out_of_time():
+                    deps.notes.keep(of, replace(state, under_way=under_way))
+                    return self._swept
+        except AwsError:
+            if under_way != begun(state, now):
+                deps.notes.keep(of, replace(state, under_way=under_way))
+            raise
+        deps.notes.keep(of, done(state, under_way, of.kind))
+        return replace(self._swept, whole=True)
+
+    def _page(self, page: Sequence[Listed], state: ListState, under_way: UnderWay) -> UnderWay:
+        """Looks at each row; returns how far the list is read now."""
+        for row in page:
+            if row.ref.arn not in under_way.edge and self._must_be_listed_again(
+                row, state, under_way
+            ):
+                open_from = min(under_way.open_from or row.created_at, row.created_at)
+                under_way = replace(under_way, open_from=open_from)
+        return under_way.after(page)
+
+    def _must_be_listed_again(self, row: Listed, state: ListState, under_way: UnderWay) -> bool:
+        """Looks at a row. One that ended and has no audit is looked at while the overlap lasts.
+
+        So is one whose audit cannot be read.
+        """
+        what = seen(row, state, under_way)
+        if not what.look:
+            return what.stays_open
+        key = JobKey(row.ref.arn, row.created_at)
+        try:
+            audited = self._deps.history.head(key) is not None
+        except BadHistory as error:
+            self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
+            self._count(ended=what.counts)
+            return True
+        self._count(ended=what.counts, missing=what.told_by_event and not audited)
+        if not audited and self._send(row, key):
+            self._count(found=what.told_by_event, looked_back=not what.told_by_event)
+        return not audited
+
+    def _count(self, **more: bool) -> None:
+        swept = self._swept
+        self._swept = replace(swept, **{name: getattr(swept, name) + n for name, n in more.items()})
+
+    def _send(self, row: Listed, key: JobKey) -> bool:
+        """Sends a run's event, once."""
+        if self._deps.notes.sent(key) is not None:
+            return False
+        body = event_of(row.ref, row.status, row.created_at, row.last_at)
+        _send(self._deps, body, key, SentNote(self._deps.clock(), None))
+        return True
+
+
+def _send_due(deps: SweepDependencies) -> DueSent:
+    """Sends what is due and was not sent lately, the longest due first."""
+    now, sent, unreadable = deps.clock(), 0, list[str]()
+    cursor: str | None = None
+    try:
+        while not deps.out_of_time():
+            page = deps.history.due(now, limit=DUE_PAGE, cursor=cursor)
+            unreadable += page.unreadable
+            for head in page.rows:
+                sent += _send_head(deps, head, now)
+            cursor = page.cursor
+            if cursor is None:
+                break
+    except AwsError as error:
+        return DueSent(sent, error, tuple(unreadable))
+    return DueSent(sent, None, tuple(unreadable))
+
+
+def _send_head(deps: SweepDependencies, head: Head, now: datetime) -> bool:
+    """Sends a due run's event, if its job is one that may be audited here."""
+    ref = JobRef.from_arn(head.key.arn, head.name)
+    if ref is None or ref.account not in deps.accounts or ref.region != deps.region:
+        return False
+    known = deps.notes.sent(head.key)
+    if known is not None and known.due_at == head.due_at and now - known.at < DUE_AGAIN_AFTER:
+        return False
+    body = event_of(ref, head.status, head.key.created_at, head.ended_at)
+    _send(deps, body, head.key, SentNote(now, head.due_at))
+    return True
+
+
+def _send(deps: SweepDependencies, body: str, key: JobKey, note: SentNote) -> None:
+    """Noted after it was sent: a stop in between sends it twice, which is audited once."""
+    deps.queue.send(body, delay_s=AT_ONCE_S)
+    deps.notes.note_sent(key, note)

@@ -1,0 +1,119 @@
+"""The policy as a file: one sentence that names file and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.files import own_rates_file
+from sageaudit.adapters.files.policy_file import line_of, load
+from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
+from sageaudit.errors import BadPolicy
+
+SECTION = '[[for]]\nfamily = "a"\nrules.off = ["spot-not-used"]\n'
+SHIPPED = Path(__file__).parents[3] / "policy.toml"
+
+
+def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
+    """It tells, from $5 a family, with every rule on."""
+    policy = load(SHIPPED)
+    assert (policy.mode, policy.floor_usd, policy.rules_off) == ("tell", 5, frozenset())
+
+
+def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
+    """The whole policy with every example's mark removed is valid."""
+    lines = SHIPPED.read_text(encoding="utf-8").splitlines()
+    taken = [
+        line.removeprefix("# ") if line.startswith("# [") or " = " in line else line
+        for line in lines
+    ]
+    path = tmp_path / "policy.toml"
+    path.write_text("\n".join(taken), encoding="utf-8")
+    rates = own_rates_file.text_of(OwnRates(RateBasis.NET))
+    (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
+    policy = load(path)
+    assert policy.discounts.learnt is not None
+    assert policy.thresholds
+    assert policy.accounts
+    assert policy.mentions
+    assert policy.exemptions
+    assert policy.sections
+    assert policy.objectives
+    assert policy.commitment_usd_per_hour
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'mood = "tell"', "mood"),
+        (b"mode =", "is not TOML"),
+        (b"\xff\xfe", "is not TOML"),
+        (b"[rules.gpu-underused]\nmean = 5", "mean_below"),
+        (b"floor_usd = " + b"9" * 5000, "too long or too deep"),
+        (b"floor_usd = " + b"[" * 9000, "too long or too deep"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, said: str) -> None:
+    """With the file's name."""
+    path = tmp_path / "policy.toml"
+    path.write_bytes(content)
+    with pytest.raises(BadPolicy) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('\n\nmood = "tell"', ":3: unknown key mood"),
+        ('# a\r\nmode = "shout"\r\n', ":2: mode is"),
+        ('[rules]\noff = [\n  "spot-not-used",\n  "gpu-idol",\n]', ":2: rules.off names"),
+        ("[rules]\ngpu-underuse.mean_below = 5", ":2: rules.gpu-underuse cannot be set"),
+        ("[rules.gpu-underused]\n\nmean_below = -5", ":3: rules.gpu-underused.mean_below is"),
+        ("[rules]\n'gpu-underused'.\"mean_below\" = -5", ":2: rules.gpu-underused.mean_below is"),
+        ("[rules]\ngpu-underused = { mean_below = -5 }", ":2: rules.gpu-underused.mean_below is"),
+        (
+            'family_tag = """\n[rules]\n"""\n[rules.gpu-underused]\nmean_below = -5',
+            ":5: rules.gpu-underused.mean_below is",
+        ),
+        (
+            SECTION + SECTION + "[for.rules.gpu-underused]\nmean_below = -5",
+            ":8: for[1].rules.gpu-underused.mean_below is",
+        ),
+        ('[rules]\noff = []\n[[exempt]]\nrule = "spot-not-used"', ":3: exempt[0] needs"),
+        ("[discounts.percent]\ng5 = 1\ng99 = 2", ":3: discounts.percent.g99 is neither"),
+        ('[discounts.rates.us-east-1]\n"ml.g99.x" = 2', ':2: discounts.rates.us-east-1."ml.g99.x"'),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    """The line on which the statement begins that holds the key, however the key is written."""
+    path = tmp_path / "policy.toml"
+    path.write_bytes(text.encode())
+    with pytest.raises(BadPolicy) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}{said}")
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    """Some editors put one first; lines are counted as without it."""
+    path = tmp_path / "policy.toml"
+    path.write_text('mode = "observe"\n', encoding="utf-8-sig")
+    assert load(path).mode == "observe"
+    path.write_text('mode = "tell"\nmood = 1\n', encoding="utf-8-sig")
+    with pytest.raises(BadPolicy, match=":2: unknown key mood"):
+        load(path)
+
+
+@pytest.mark.parametrize("key", [(), ("absent",), ("rules", "off", 3), ("mode", "deeper")])
+def test_no_line_is_guessed(key: tuple[str | int, ...]) -> None:
+    """A key that is not in the text has none."""
+    assert line_of('mode = "tell"\nrules.off = ["a"]', key) is None
+
+
+def test_an_absent_file_is_said(tmp_path: Path) -> None:
+    """Not a stack trace."""
+    with pytest.raises(BadPolicy, match="cannot be read"):
+        load(tmp_path / "policy.toml")

@@ -1,0 +1,239 @@
+"""Recordings that are written: read back they give the audit of the job, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.files import recording, recording_file
+from sageaudit.adapters.files.as_read import AsRead
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.cli.support.recordings import recorded_audit
+from sageaudit.cli.support.recordings.recorded_run import RecordedRuns, of_recording
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.domain.usage.measurements import Missing
+from sageaudit.errors import BadRecording, BadUsage, Malformed
+from tests.fakes import recorded
+from tests.fakes.jobs import training_answer
+from tests.fakes.price_lists import stored
+from tests.labelled.collected import stories
+
+AS_OF = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
+NO_POINTS = Missing("metric_missing", "CloudWatch has no points", "Audit it again in some minutes.")
+READ = AsRead(AS_OF, NO_POINTS, ("CloudWatch returned Forbidden for some series",), ("a note",))
+
+
+def written(made: Recording | RecordedSet) -> Any:
+    """What is read back of a recording that was written."""
+    return recording.parsed(json.loads(recording_file.text_of(recording_file.document_of(made))))
+
+
+def audit(made: Recording | RecordedSet) -> Any:
+    """Its audit, as it is printed."""
+    done = recorded_audit.of_recorded(made, Policy(), RecordedRuns(()))
+    return from_json(to_json(done))
+
+
+def live(made: Recording, as_of: datetime | None = None) -> Recording:
+    """The recording as if a live job had been read, two days after its end or at a moment."""
+    moment = as_of or of_recording(made).now + timedelta(days=2)
+    return replace(made, as_read=replace(READ, as_of=moment))
+
+
+@pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
+def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
+    """Hyperparameters, environment and arguments are gone; the job that rules see is the same."""
+    made = live(recording.of_document(story.tell(1)))
+    text = recording_file.text_of(recording_file.document_of(made))
+    assert "HyperParameters" not in text
+    assert '"Environment"' not in text
+    before, after = of_recording(made), of_recording(written(made))
+    assert (after.job, after.usage, after.now) == (before.job, before.usage, before.now)
+
+
+@pytest.mark.parametrize("path", recorded.files()[::4], ids=lambda path: path.stem)
+def test_the_audit_of_what_was_written_is_the_audit(path: Path) -> None:
+    """Of jobs and sets, finished or not, as of any moment after their end."""
+    made = recording.read(path)
+    if isinstance(made, RecordedSet):
+        made = replace(made, children=tuple(map(live, made.children)))
+    else:
+        made = live(made)
+    assert audit(written(made)) == audit(made)
+
+
+def test_what_was_read_is_read_back() -> None:
+    """Moment, prices of every form, notes, gaps, and a reason for metrics without points."""
+    entries: dict[str, Entry] = {
+        "ml.g4dn.xlarge": ListedRate(Decimal("0.736"), AS_OF.date(), "XX1-Train:ml.g4dn.xlarge"),
+        "ml.m5.large": ListedRate(Decimal("0.1150"), None, "XX1-Train:ml.m5.large"),
+        "ml.p3.2xlarge": Ambiguous((Decimal("3.8"), Decimal(4))),
+        "ml.p4d.24xlarge": Refused("it is priced in CNY, not in USD"),
+    }
+    listing = Listing("us-east-1", Component.TRAINING, entries, ("TrSpt:ml.m5.large",))
+    prices = ListedPrices("us-east-1", Component.TRAINING, Stored(listing, AS_OF), "throttled")
+    made = recorded.one("profiled-053").recording
+    made = replace(made, tags={"owner": "ana"}, as_read=replace(READ, prices=prices))
+    again = written(made)
+    assert again.as_read == made.as_read
+    assert (again.tags, again.series) == (made.tags, made.series)
+    assert (again.account, again.region) == (made.account, made.region)
+
+
+def test_an_audit_is_made_at_the_recorded_prices() -> None:
+    """And says the day on which they were read."""
+    made = live(recorded.one("profiled-053").recording, AS_OF)
+    known = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
+    prices = ListedPrices(
+        "us-east-1",
+        Component.TRAINING,
+        Stored(replace(known.listing, region="us-east-1"), AS_OF),
+        None,
+    )
+    assert made.as_read is not None
+    dear = replace(made, as_read=replace(made.as_read, prices=prices))
+    [line, *_] = audit(written(dear))["bill"]["lines"]
+    assert (line["rate_usd"], line["price_source"]) == (Decimal("7.36"), "Price List API")
+    assert line["price_as_of"] == "2026-11-22"
+    assert audit(written(dear)) == audit(dear)
+
+
+def test_settings_that_differ_stay_different_without_being_in_the_file() -> None:
+    """By a hash under a key; without the key no two runs are taken for the same."""
+
+    def fingerprint(key: bytes | None, **settings: str) -> str | None:
+        answer = training_answer(HyperParameters=settings)
+        made = Recording(answer, {}, (), "111122223333", "us-east-1")
+        document = recording_file.document_of(made, key)
+        assert "0.1" not in recording_file.text_of(document)
+        read = recording.parsed(json.loads(recording_file.text_of(document)))
+        assert isinstance(read, Recording)
+        return parse(read.describe, {}, key=b"another").fingerprint
+
+    one, other = fingerprint(b"key", lr="0.1"), fingerprint(b"key", lr="0.2")
+    raw = parse(training_answer(HyperParameters={"lr": "0.1"}), {}, key=b"key")
+    assert one == raw.fingerprint != other
+    assert fingerprint(None, lr="0.1") is None
+
+
+def test_a_set_shares_its_moment_and_prices() -> None:
+    """They stand once in the file, and each training job has them."""
+    one = live(recorded.one("profiled-053").recording, AS_OF)
+    prices = ListedPrices("us-east-1", Component.TRAINING, None, "throttled")
+    assert one.as_read is not None
+    one = replace(one, as_read=replace(one.as_read, prices=prices))
+    document = recording_file.document_of(RecordedSet((one, one), None))
+    assert (document["as_of"], len(document["children"])) == ("2026-11-22T09:30:00Z", 2)
+    assert not [child for child in document["children"] if {"as_of", "prices"} & child.keys()]
+    again = recording.parsed(document)
+    assert isinstance(again, RecordedSet)
+    assert [child.as_read for child in again.children] == [one.as_read, one.as_read]
+
+
+def test_the_text_is_for_people_too() -> None:
+    """One key a line, the values of a series on one line."""
+    text = recording_file.text_of(
+        recording_file.document_of(live(recorded.one("profiled-053").recording))
+    )
+    lines = text.splitlines()
+    assert sum('"values": [' in line for line in lines) == text.count('"values"') > 1
+    assert max(len(line) for line in lines if '"values"' not in line) < 160
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": 2}, "schema is not 1: a newer sageaudit reads this file"),
+        ({"as_of": "yesterday"}, "as_of is not a time"),
+        ({"as_of": "2026-01-01", "notes": "a"}, "notes is not a list of sentences"),
+        ({"as_of": "2026-01-01", "prices": {"component": "Cluster"}}, "prices.component"),
+        ({"as_of": "2026-01-01", "prices": []}, "prices is not an object"),
+        *(
+            ({"as_of": "2026-01-01", "prices": _rate}, "prices.rates.ml.m5.large")
+            for _rate in (
+                {
+                    "component": "Training",
+                    "region": "eu-west-1",
+                    "read_at": "2026-01-01",
+                    "rates": {"ml.m5.large": rate},
+                }
+                for rate in ({"usd": "-1"}, {"usd": "NaN"}, {"usd": "1", "effective": "May"}, {})
+            )
+        ),
+    ],
+)
+def test_a_damaged_recording_is_one_sentence(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    """It names the file and the key."""
+    document = recording_file.document_of(recorded.one("profiled-053").recording) | changes
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(BadRecording) as refused:
+        recording.read(path)
+    assert said in str(refused.value)
+    assert str(path) in str(refused.value)
+
+
+def test_a_set_of_no_training_jobs_needs_its_tuning_job() -> None:
+    """A search that launched nothing is recorded so; a file without both is not one."""
+    tuning = recorded.one("tuning-013").recording
+    empty = RecordedSet((), replace(tuning, as_read=READ))
+    assert audit(written(empty)) == audit(empty)
+    with pytest.raises(Malformed, match="children is empty"):
+        recording.parsed({"schema": 1, "children": []})
+
+
+def test_a_file_is_for_its_owner_only_and_whole(tmp_path: Path) -> None:
+    """Whatever the umask; nothing else is left in the folder."""
+    before = os.umask(0)
+    try:
+        recording_file.write(tmp_path / "job.json", "{}", replace=False)
+        recording_file.write(tmp_path / "job.json", "[]", replace=True)
+    finally:
+        os.umask(before)
+    [path] = tmp_path.iterdir()
+    assert (path.read_text(encoding="utf-8"), stat.S_IMODE(path.stat().st_mode)) == ("[]", 0o600)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_another_file_or_link_is_not_replaced_unasked(tmp_path: Path, *, link: bool) -> None:
+    """Not through a link either, even one that leads nowhere."""
+    path, other = tmp_path / "job.json", tmp_path / "other"
+    if link:
+        path.symlink_to(other)
+    else:
+        path.write_text("mine", encoding="utf-8")
+    with pytest.raises(BadUsage, match="--force"):
+        recording_file.write(path, "{}", replace=False)
+    assert (path.is_symlink(), other.exists()) == (link, False)
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence says why."""
+    path = tmp_path / "job.json"
+    path.write_text("old", encoding="utf-8")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BadUsage, match="No space left"):
+        recording_file.write(path, "new", replace=True)
+    assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["old"]

@@ -1,0 +1,73 @@
+"""A DynamoDB of moto's with the table that the stack deploys."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from moto import mock_aws
+
+from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from tests.fakes.one_copy import one_copy_a_transaction
+
+_NUMBERS = itertools.count(1)
+
+
+@contextmanager
+def dynamodb() -> Iterator[Any]:
+    """A client of a DynamoDB that lives for this block."""
+    with mock_aws(), _deep_recursion(), one_copy_a_transaction():
+        yield boto3.client(
+            "dynamodb",
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+            config=Config(account_id_endpoint_mode="disabled"),
+        )
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """moto reads an update expression by one call in another for each of its up to 180 parts."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 10_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def new_table(client: Any) -> str:
+    """Makes an empty table from the shared constant; its name is new."""
+    name = f"history-{next(_NUMBERS)}"
+    indexed = {key for index in INDEXES for key in (index.partition_key, index.sort_key)}
+    client.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=_schema(PARTITION_KEY, SORT_KEY),
+        AttributeDefinitions=[
+            {"AttributeName": attribute, "AttributeType": "S"}
+            for attribute in sorted({PARTITION_KEY, SORT_KEY} | indexed)
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": index.name,
+                "KeySchema": _schema(index.partition_key, index.sort_key),
+                "Projection": {"ProjectionType": "ALL"},
+            }
+            for index in INDEXES
+        ],
+    )
+    return name
+
+
+def _schema(partition_key: str, sort_key: str) -> list[dict[str, str]]:
+    return [
+        {"AttributeName": partition_key, "KeyType": "HASH"},
+        {"AttributeName": sort_key, "KeyType": "RANGE"},
+    ]

@@ -1,0 +1,281 @@
+"""What the DynamoDB twin does when writers meet, when it is killed, and when AWS refuses."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+
+from sageaudit.adapters.history.dynamo.history import WAITS_S, DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
+from sageaudit.domain.audit.record import Recorded, Verdict
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    BadHistory,
+    NoCredentials,
+    TableNotFound,
+    Throttled,
+    Unavailable,
+)
+from tests.adapters.history.entries import NOON, entry, finding, key, unsettled
+from tests.adapters.history.faults import (
+    Killed,
+    everything,
+    kill,
+    meanwhile,
+    once,
+    refusal,
+    time_out,
+)
+from tests.adapters.history.tables import new_table
+
+
+@pytest.fixture
+def waited() -> list[float]:
+    """The seconds that a history has waited."""
+    return []
+
+
+@pytest.fixture
+def table(client: Any) -> str:
+    """An empty table."""
+    return new_table(client)
+
+
+@pytest.fixture
+def history(client: Any, table: str, waited: list[float]) -> DynamoHistory:
+    """A history that does not really wait."""
+    return DynamoHistory(client, table, clock=lambda: NOON, sleep=waited.append)
+
+
+def audited(client: Any, table: str) -> list[dict[str, Any]]:
+    """All items but the directory of accounts."""
+    return [item for item in everything(client, table) if item["pk"]["S"] != SUMS_ACCOUNTS_PK]
+
+
+def audits(client: Any, table: str) -> list[str]:
+    """The sort keys of all versions."""
+    sort_keys = [item["sk"]["S"] for item in everything(client, table)]
+    return [sk for sk in sort_keys if sk.startswith("AUDIT#")]
+
+
+def test_50_deliveries_that_all_read_before_any_writes(
+    client: Any, table: str, history: DynamoHistory
+) -> None:
+    """Each has read the metrics a little later and finds no HEAD; one audit stands in the end."""
+    waiting = [entry(unknown=[{"rule": "r", "code": "c", "reason": f"{n}"}]) for n in range(49)]
+    verdicts: list[Recorded] = []
+
+    def deliver_the_next(**_: Any) -> None:
+        if waiting:
+            verdicts.append(history.record(waiting.pop()))
+
+    with meanwhile(client, "after-call GetItem", deliver_the_next):
+        verdicts.append(history.record(entry()))
+
+    assert len(verdicts) == 50
+    assert [one.verdict for one in verdicts].count(Verdict.RECORDED) == 1
+    assert {one.version for one in verdicts} == {1}
+    assert audits(client, table) == ["AUDIT#00001"]
+
+
+@pytest.mark.parametrize("other", ["older", "newer", "settled"])
+def test_a_writer_that_was_overtaken_decides_again(
+    client: Any, history: DynamoHistory, other: str
+) -> None:
+    """Whatever the other delivery wrote between read and write, the newer state stands."""
+    ours = unsettled(modified_s=60)
+    theirs = {
+        "older": entry(modified_s=30),
+        "newer": entry(modified_s=90),
+        "settled": entry(modified_s=60),
+    }[other]
+    history.record(entry())
+    overtaking = once(lambda: history.record(theirs))
+    with meanwhile(client, "before-call TransactWriteItems", overtaking):
+        outcome = history.record(ours)
+
+    assert (
+        outcome.verdict.value
+        == {
+            "older": "recorded",
+            "newer": "older",
+            "settled": "duplicate",
+        }[other]
+    )
+    head = history.head(key())
+    assert head is not None
+    winner = max(
+        ours, theirs, key=lambda one: (one.last_modified_at, one.document["audit"]["settled"])
+    )
+    assert head.last_modified_at == winner.last_modified_at
+    assert head.settled == winner.document["audit"]["settled"]
+
+
+@pytest.mark.parametrize("step", ["before-call GetItem", "before-call TransactWriteItems"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_killed_between_read_and_write(
+    client: Any, table: str, history: DynamoHistory, step: str, version: int
+) -> None:
+    """Nothing was written; the delivery repeated records as if it were the first.
+
+    Only the directory may know the account already: it says where sums may be, and no sum.
+    """
+    given = [entry(), entry(modified_s=60, findings=[finding("other")])][:version]
+    for one in given[:-1]:
+        history.record(one)
+    before = audited(client, table)
+
+    with meanwhile(client, step, kill), pytest.raises(Killed):
+        history.record(given[-1])
+    assert audited(client, table) == before
+    assert history.record(given[-1]) == Recorded(Verdict.RECORDED, version)
+
+
+def test_killed_after_the_write(client: Any, table: str, history: DynamoHistory) -> None:
+    """The delivery repeated finds its own audit and changes nothing."""
+    with meanwhile(client, "after-call TransactWriteItems", kill), pytest.raises(Killed):
+        history.record(entry())
+    after = everything(client, table)
+
+    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
+    assert everything(client, table) == after
+
+
+def test_killed_while_the_time_advances(client: Any, history: DynamoHistory) -> None:
+    """The time alone is written later."""
+    history.record(entry())
+    with meanwhile(client, "before-call UpdateItem", kill), pytest.raises(Killed):
+        history.record(entry(modified_s=60))
+    assert history.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
+    assert history.record(entry(modified_s=30)).verdict is Verdict.OLDER
+
+
+def test_an_answer_that_was_lost_after_the_effect(client: Any, history: DynamoHistory) -> None:
+    """A timeout is Unavailable, and the delivery repeated is a duplicate."""
+    lost = once(time_out)
+    with meanwhile(client, "after-call TransactWriteItems", lost), pytest.raises(Unavailable):
+        history.record(entry())
+    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        ("TransactionCanceledException", ("None", "TransactionConflict")),
+        ("TransactionCanceledException", ("ThrottlingError",)),
+        ("ThrottlingException", ()),
+        ("TransactionInProgressException", ()),
+    ],
+)
+def test_a_busy_table_is_asked_again(
+    client: Any, history: DynamoHistory, waited: list[float], refused: tuple[str, tuple[str, ...]]
+) -> None:
+    """Twice busy, then written; the waits grow."""
+    busy = refusal(refused[0], times=2, reasons=refused[1])
+    with meanwhile(client, "before-call TransactWriteItems", busy):
+        assert history.record(entry()).verdict is Verdict.RECORDED
+    assert waited == list(WAITS_S[:2])
+
+
+def test_a_table_that_stays_busy_is_left_to_the_queue(
+    client: Any, history: DynamoHistory, waited: list[float]
+) -> None:
+    """After all waits it is Throttled, and nothing is written."""
+    busy = refusal("TransactionCanceledException", reasons=("TransactionConflict",))
+    with meanwhile(client, "before-call TransactWriteItems", busy), pytest.raises(Throttled):
+        history.record(entry())
+    assert waited == list(WAITS_S)
+    assert history.head(key()) is None
+
+
+def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) -> None:
+    """Deciding again is bounded too."""
+    failing = refusal("TransactionCanceledException", reasons=("ConditionalCheckFailed",))
+    with meanwhile(client, "before-call TransactWriteItems", failing), pytest.raises(Throttled):
+        history.record(entry())
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "text"),
+    [
+        ("AccessDeniedException", AccessDenied, "dynamodb:PutItem on the table"),
+        ("ResourceNotFoundException", Unavailable, "There is no table history-"),
+        ("InternalServerError", Unavailable, "GetItem on .* was refused: InternalServerError"),
+        ("ValidationException", Unavailable, "GetItem on .* was refused: ValidationException"),
+        ("ProvisionedThroughputExceededException", Throttled, "is busy"),
+        ("UnrecognizedClientException", NoCredentials, "expired or not valid"),
+    ],
+)
+def test_a_refusal_is_one_of_our_errors(
+    client: Any, history: DynamoHistory, code: str, error: type[AwsError], text: str
+) -> None:
+    """No botocore error leaves the adapter, and the sentence names what a person can act on."""
+    refused = meanwhile(client, "before-call GetItem", refusal(code))
+    with refused, pytest.raises(error, match=text) as raised:
+        history.head(key())
+    if isinstance(raised.value, AccessDenied):
+        assert raised.value.action == "dynamodb:PutItem"
+
+
+@pytest.mark.parametrize("key_name", ["pk", "id"])
+def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
+    """With other keys, or with the same ones and other indexes."""
+    client.create_table(
+        TableName=f"other-tool-{key_name}",
+        KeySchema=[{"AttributeName": key_name, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key_name, "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    other = DynamoHistory(client, f"other-tool-{key_name}")
+    with pytest.raises(TableNotFound, match=r"not a history.*: name another table"):
+        list(other.by_day(NOON.date()))
+    for message in (
+        "Query condition missed key schema element: id",
+        "The table does not have the specified index: by-day",
+    ):
+        refused = refusal("ValidationException", message=message)
+        with (
+            meanwhile(client, "before-call Query", refused),
+            pytest.raises(TableNotFound, match=r"not a history of sageaudit.*: name another table"),
+        ):
+            list(other.by_day(NOON.date()))
+
+
+def test_an_item_of_another_tool_is_named(client: Any, table: str, history: DynamoHistory) -> None:
+    """It lies in the table, with the keys of a list."""
+    history.record(entry())
+    head = next(item for item in everything(client, table) if item["sk"]["S"] == "HEAD")
+    kept = ("pk", "sk", *(name for name in head if name.endswith(("_pk", "_sk"))))
+    foreign = {name: head[name] for name in kept} | {"pk": {"S": "ORDER#1"}}
+    client.put_item(TableName=table, Item=foreign)
+    with pytest.raises(BadHistory, match=r"did not write, 'ORDER#1' 'HEAD'.*: delete it, or name"):
+        list(history.by_day(NOON.date()))
+
+
+def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
+    client: Any, history: DynamoHistory
+) -> None:
+    """Such as that of a proxy, with status 200."""
+
+    def empty(**_: Any) -> tuple[Any, dict[str, Any]]:
+        return SimpleNamespace(status_code=200), {"ResponseMetadata": {}}
+
+    with (
+        meanwhile(client, "before-call Query", empty),
+        pytest.raises(Unavailable, match="has no Items; is a proxy between"),
+    ):
+        list(history.by_day(NOON.date()))
+
+
+def test_no_credentials_is_one_of_our_errors(client: Any, history: DynamoHistory) -> None:
+    """A person without credentials is told so."""
+
+    def missing(**_: Any) -> None:
+        raise NoCredentialsError
+
+    with meanwhile(client, "before-call GetItem", missing), pytest.raises(NoCredentials):
+        history.head(key())

@@ -1,0 +1,253 @@
+"""Audits of a family that were made without a run which ended before them become due, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, JobKey, Verdict
+from sageaudit.domain.job.job import Purchase
+from sageaudit.ports import History
+from tests.adapters.history.entries import (
+    ACCOUNT,
+    DETAIL,
+    NOON,
+    REGION,
+    ended,
+    finding,
+    key,
+    with_detail,
+)
+from tests.adapters.history.faults import Killed, everything, kill, meanwhile
+from tests.adapters.history.tables import new_table
+
+FAMILY = "training/resnet"
+FACTS = RunFacts(purchase=Purchase.ON_DEMAND, elapsed_s=Decimal(600))
+LATER = NOON + timedelta(days=1)
+
+
+def at(hour: int) -> datetime:
+    """The end of the run of this hour."""
+    return NOON + timedelta(hours=hour)
+
+
+def audited(history: History, hour: int, **changes: Any) -> Entry:
+    """The audit of a run, by what the history knows now."""
+    facts = changes.pop("facts", FACTS)
+    again = changes.pop("again", False)
+    heads = tuple(history.by_family(ACCOUNT, REGION, FAMILY, before=at(hour), limit=FAMILY_RUNS))
+    entry = ended(f"run-{hour}", at(hour), **changes)
+    return replace(entry, facts=facts, compared=heads, again=again)
+
+
+def check(history: History, hour: int, due_at: datetime = LATER) -> tuple[JobKey, ...]:
+    """What is done after a run was recorded."""
+    return history.recheck_family(
+        key(f"run-{hour}"),
+        account=ACCOUNT,
+        region=REGION,
+        family=FAMILY,
+        ended_at=at(hour),
+        due_at=due_at,
+    )
+
+
+def record(history: History, hour: int, **changes: Any) -> tuple[JobKey, ...]:
+    """Audits, records and checks one run."""
+    history.record(audited(history, hour, **changes))
+    return check(history, hour)
+
+
+def due(history: History) -> set[str]:
+    """The names of the runs that are due."""
+    return {head.name for head in history.due(LATER, limit=1000).rows}
+
+
+def test_runs_audited_in_the_order_of_their_ends_are_never_due(history: History) -> None:
+    """The usual case: nothing is found, and nothing is written."""
+    assert [record(history, hour) for hour in range(4)] == [()] * 4
+    assert not due(history)
+
+
+def test_a_late_audit_makes_those_after_it_due(history: History) -> None:
+    """Not those before it, not another family's, and each of them once."""
+    for hour in (0, 2, 3):
+        record(history, hour)
+    other = replace(ended("other", at(4), job={"family": "training/bert"}), facts=FACTS)
+    history.record(replace(other, compared=()))
+    assert record(history, 1) == (key("run-2"), key("run-3"))
+    assert due(history) == {"run-2", "run-3"}
+    assert check(history, 1, LATER + timedelta(hours=1)) == (key("run-2"), key("run-3"))
+    heads = [history.head(key(f"run-{hour}")) for hour in range(4)]
+    assert [head and head.due_at for head in heads] == [None, None, LATER, LATER]
+    assert [head and head.settled for head in heads] == [True] * 4
+
+
+def test_a_second_look_ends_it(history: History) -> None:
+    """Also where it says the same: no new version then, and the check finds nothing any more."""
+    for hour in (0, 2, 3, 1):
+        record(history, hour)
+    same = history.record(audited(history, 2, again=True))
+    assert (same.verdict, same.version) == (Verdict.DUPLICATE, 1)
+    other = history.record(audited(history, 3, again=True, findings=[finding("r")]))
+    assert (other.verdict, other.version) == (Verdict.RECORDED, 2)
+    assert not due(history)
+    assert [check(history, hour) for hour in range(4)] == [()] * 4
+
+
+def test_a_run_that_was_missed_while_it_was_judged_makes_it_due(history: History) -> None:
+    """The other was recorded between its reading of the family and its own record."""
+    judged = audited(history, 2)
+    record(history, 1)
+    history.record(judged)
+    assert check(history, 2) == (key("run-2"),)
+    assert due(history) == {"run-2"}
+
+
+def test_a_delivery_that_stopped_before_the_check_is_made_up_for(history: History) -> None:
+    """The same message again records nothing, and its check finds the same."""
+    record(history, 2)
+    late = audited(history, 1)
+    history.record(late)
+    assert not due(history)
+    assert history.record(late).verdict is Verdict.DUPLICATE
+    assert check(history, 1) == (key("run-2"),)
+    assert due(history) == {"run-2"}
+
+
+def test_only_what_rules_compare_makes_later_runs_due(history: History) -> None:
+    """A new version with other findings does not; one with another duration does."""
+    record(history, 1)
+    record(history, 2)
+    assert record(history, 1, modified_s=60, findings=[finding("r")]) == ()
+    longer = replace(FACTS, elapsed_s=Decimal(700))
+    assert record(history, 1, modified_s=120, facts=longer) == (key("run-2"),)
+
+
+def test_an_audit_that_is_due_earlier_stays_so(history: History) -> None:
+    """The end of a warm pool comes before."""
+    pool_ends = at(3).isoformat().replace("+00:00", "Z")
+    record(history, 2, audit={"settled": False, "due_at": pool_ends})
+    record(history, 1)
+    head = history.head(key("run-2"))
+    assert head is not None
+    assert head.due_at == at(3)
+
+
+def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -> None:
+    """In no order of their audits: neither ended before the other."""
+    for name in ("a", "b"):
+        heads = tuple(history.by_family(ACCOUNT, REGION, FAMILY, before=at(1)))
+        history.record(replace(ended(name, at(1)), facts=FACTS, compared=heads))
+        assert not history.recheck_family(
+            key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER
+        )
+
+
+def test_a_run_without_facts_concerns_no_other(history: History) -> None:
+    """A job that could not be audited is compared with none."""
+    record(history, 2)
+    history.record(replace(audited(history, 1), facts=None))
+    assert check(history, 1) == ()
+
+
+def test_a_run_that_leaves_its_family_leaves_no_row(history: History) -> None:
+    """After a change of the policy it is judged, and compared, in another family."""
+    record(history, 1)
+    moved = {"family": "training/bert"}
+    history.record(audited(history, 1, job=moved, again=True))
+    record(history, 2)
+    history.record(audited(history, 1, job=moved, again=True, findings=[finding("r")]))
+    assert check(history, 1) == ()
+    assert check(history, 2) == ()
+
+
+def test_a_late_audit_reaches_as_far_as_runs_are_compared(history: History) -> None:
+    """The 50 after it: for the next one, it is not among the last 50."""
+    hours = FAMILY_RUNS + 10
+    for hour in range(1, hours):
+        record(history, hour)
+    found = record(history, 0)
+    assert found == tuple(key(f"run-{hour}") for hour in range(1, FAMILY_RUNS + 1))
+    for hour in range(1, FAMILY_RUNS + 1):
+        history.record(audited(history, hour, again=True))
+        assert check(history, hour) == ()
+    assert not due(history)
+
+
+@pytest.fixture
+def table(client: Any) -> str:
+    """An empty table."""
+    return new_table(client)
+
+
+@pytest.fixture
+def dynamo(client: Any, table: str) -> DynamoHistory:
+    """Its history."""
+    return DynamoHistory(client, table, clock=lambda: NOON)
+
+
+def test_a_check_that_is_killed_midway_is_done_by_the_next(
+    client: Any, dynamo: DynamoHistory
+) -> None:
+    """Each audit becomes due by itself."""
+    for hour in (2, 3):
+        record(dynamo, hour)
+    dynamo.record(audited(dynamo, 1))
+    with meanwhile(client, "after-call UpdateItem", kill), pytest.raises(Killed):
+        check(dynamo, 1)
+    assert due(dynamo) == {"run-2"}
+    assert check(dynamo, 1) == (key("run-2"), key("run-3"))
+    assert due(dynamo) == {"run-2", "run-3"}
+
+
+def test_a_large_family_is_read_in_bounds(client: Any, dynamo: DynamoHistory) -> None:
+    """One item and two queries, of 50 rows at most; in the usual order nothing is written."""
+    for hour in range(FAMILY_RUNS + 20):
+        dynamo.record(audited(dynamo, hour))
+    calls: list[str] = []
+    rows: list[int] = []
+
+    def count(model: Any, parsed: dict[str, Any], **_: Any) -> None:
+        calls.append(model.name)
+        rows.append(len(parsed.get("Items", ())))
+
+    client.meta.events.register("after-call.dynamodb", count)
+    found = check(dynamo, FAMILY_RUNS + 19)
+    client.meta.events.unregister("after-call.dynamodb", count)
+    assert found == ()
+    assert calls == ["GetItem", "Query", "Query"]
+    assert rows == [0, FAMILY_RUNS, 0]
+
+
+def test_a_row_is_small_and_expires_with_the_detail(
+    client: Any, table: str, dynamo: DynamoHistory
+) -> None:
+    """With 50 runs before it, it has under 1 KB: one write unit."""
+    for hour in range(FAMILY_RUNS + 1):
+        dynamo.record(with_detail(audited(dynamo, hour), DETAIL))
+    items = everything(client, table)
+    rows = [item for item in items if item["pk"]["S"].startswith("RUNS#")]
+    assert len(rows) == FAMILY_RUNS + 1
+    assert max(len(repr(item)) for item in rows) < 3_000
+    assert max(_size(item) for item in rows) < 1_024
+    [expiry] = {item["expires_at"]["N"] for item in items if "expires_at" in item}
+    assert {item["expires_at"]["N"] for item in rows} == {expiry}
+
+
+def _size(item: dict[str, Any]) -> int:
+    """Bytes as DynamoDB counts them: names and values, 3 for a list and 1 for each element."""
+    return sum(len(name) + _value_size(value) for name, value in item.items())
+
+
+def _value_size(value: dict[str, Any]) -> int:
+    [(form, plain)] = value.items()
+    if form == "L":
+        return 3 + sum(1 + _value_size(inner) for inner in plain)
+    return len(plain.encode()) if form == "S" else 21

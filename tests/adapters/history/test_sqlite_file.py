@@ -1,0 +1,309 @@
+"""The file of an embedded history: what it holds, and what is refused in one sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.sqlite import opening, schema
+from sageaudit.adapters.history.sqlite.columns import column_names
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.domain.audit.record import Head, Verdict
+from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.errors import (
+    BadHistory,
+    HistoryBusy,
+    HistoryFileError,
+    NoHistory,
+)
+from tests.adapters.history.entries import NOON, entry, finding, key, with_detail
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a history may be made."""
+    return tmp_path / "history.db"
+
+
+@pytest.fixture
+def recorded(path: Path) -> Path:
+    """A closed history of one job."""
+    with SqliteHistory(path) as history:
+        history.record(with_detail(entry()))
+    return path
+
+
+def read(path: Path, *, create: bool) -> None:
+    """Opens a history and reads what is in it."""
+    with SqliteHistory(path, create=create) as history:
+        history.audit(key())
+        list(history.by_day(NOON.date()))
+
+
+def refused(path: Path, *, create: bool = False) -> HistoryFileError:
+    """The error of opening and reading a file."""
+    with pytest.raises(HistoryFileError) as raised:
+        read(path, create=create)
+    sentence = str(raised.value)
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    return raised.value
+
+
+@pytest.fixture
+def sql(recorded: Path) -> Iterator[sqlite3.Connection]:
+    """The file as a person opens it with SQL."""
+    with closing(sqlite3.connect(recorded, isolation_level=None)) as connection:
+        yield connection
+
+
+def test_a_history_is_kept_when_it_is_closed(recorded: Path) -> None:
+    """The next process reads what this one wrote; nothing is left beside the file."""
+    assert [file.name for file in recorded.parent.iterdir()] == ["history.db"]
+    with SqliteHistory(recorded, create=False) as history:
+        assert history.head(key()) is not None
+        assert history.detail(key()) is not None
+
+
+def test_only_its_owner_reads_a_history(recorded: Path) -> None:
+    """Also what SQLite keeps beside it while it is written."""
+    with SqliteHistory(recorded) as history:
+        history.record(entry("another"))
+        files = list(recorded.parent.iterdir())
+        assert len(files) == 3
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
+    """Dollars in the views, exact millionths in the tables, the document as JSON."""
+    [job] = sql.execute("SELECT name, family, total_usd, avoidable_usd, lost_usd FROM jobs")
+    assert job == ("train-1", "training/resnet", 4.545, 1.5, 0.0)
+    assert sql.execute("SELECT sum(total_micro_usd) FROM runs").fetchone() == (4_545_000,)
+    [found] = sql.execute("SELECT rule, saving_usd, name FROM job_findings")
+    assert found == ("gpu-underused", 1.5, "train-1")
+    [said] = sql.execute("SELECT json_extract(document, '$.job.instances') FROM audits")
+    assert said == ("1 x ml.g5.2xlarge",)
+    assert sql.execute("PRAGMA application_id").fetchone() == (0x53674175,)
+    assert sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_field_of_the_rows_has_its_column(sql: sqlite3.Connection) -> None:
+    """A new field of a head or a sum needs a column: in a new migration once this one is out."""
+    for table, form in {"runs": Head, "daily_sums": Sums, "daily_rule_sums": RuleSums}.items():
+        columns = {row[1] for row in sql.execute(f"PRAGMA table_info({table})")}
+        assert {*column_names(form)} - {"rules"} <= columns
+
+
+def test_sql_adds_dollars_exactly(path: Path) -> None:
+    """Millionths are integers: ten dimes are a dollar, which ten floats of 0.1 are not."""
+    with SqliteHistory(path) as history:
+        for number in range(10):
+            history.record(entry(f"job-{number}", bill={"total_usd": Decimal("0.1")}))
+    with closing(sqlite3.connect(path)) as connection:
+        [summed] = connection.execute("SELECT sum(total_micro_usd) FROM runs").fetchone()
+    assert summed == 1_000_000
+
+
+def test_details_expire_after_90_days(path: Path) -> None:
+    """They read as absent then, and the next recording deletes them; audits stay."""
+    with SqliteHistory(path, clock=lambda: NOON) as history:
+        history.record(with_detail(entry()))
+    later = NOON + timedelta(days=90)
+    with SqliteHistory(path, clock=lambda: later - timedelta(seconds=1)) as history:
+        assert history.detail(key()) is not None
+        history.record(entry("before"))
+        assert history.detail(key()) is not None
+    with SqliteHistory(path, clock=lambda: later) as history:
+        assert history.detail(key()) is None
+        history.record(entry("another"))
+        assert history.audit(key()) is not None
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM details").fetchone() == (0,)
+        assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+
+
+def test_what_does_not_exist_is_said(path: Path) -> None:
+    """Reading makes no file; a folder is not made for a mistyped path."""
+    assert exit_of(refused(path)) is Exit.NOT_FOUND
+    assert exit_of(refused(path.parent / "no-folder" / "h.db", create=True)) is Exit.NOT_FOUND
+    assert not list(path.parent.iterdir())
+    (path.parent / "file").touch()
+    assert exit_of(refused(path.parent / "file" / "h.db", create=True)) is Exit.NOT_FOUND
+
+
+def test_an_empty_file_becomes_a_history_when_it_is_written(path: Path) -> None:
+    """Such as one that mktemp made; for a reader it has none yet."""
+    path.touch()
+    assert isinstance(refused(path), NoHistory)
+    with SqliteHistory(path) as history:
+        assert history.record(entry()).verdict is Verdict.RECORDED
+
+
+def test_a_folder_is_no_history(tmp_path: Path) -> None:
+    """Nor is a device."""
+    assert exit_of(refused(tmp_path, create=True)) is Exit.USAGE
+    assert isinstance(refused(Path("/dev/null"), create=True), BadHistory)
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_a_file_of_something_else_is_not_changed(path: Path, create: bool) -> None:
+    """A text that begins like nothing, and one as long as a database page."""
+    for content in (b"jobs,usd\n", b"x" * 9_000):
+        path.write_bytes(content)
+        assert exit_of(refused(path, create=create)) is Exit.USAGE
+        assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_another_tools_database_is_not_changed(path: Path, create: bool) -> None:
+    """Whether it names its application or not."""
+    for statement in ("CREATE TABLE runs (x)", "PRAGMA application_id = 7"):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(statement)
+        content = path.read_bytes()
+        assert isinstance(refused(path, create=create), BadHistory)
+        assert path.read_bytes() == content
+
+
+def test_a_newer_schema_is_left_alone(sql: sqlite3.Connection, recorded: Path) -> None:
+    """The sentence says to update."""
+    sql.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
+    sentence = str(refused(recorded, create=True))
+    assert "newer sageaudit" in sentence
+    assert "update sageaudit" in sentence
+    assert sql.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+def test_a_schema_is_migrated_in_order_or_not_at_all(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older file gets what is new; a migration that fails leaves it as it was."""
+    added = ("ALTER TABLE runs ADD COLUMN team TEXT", "UPDATE runs SET team = 'none'")
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (*added, "broken")))
+    before = recorded.read_bytes()
+    assert isinstance(refused(recorded), BadHistory)
+    assert recorded.read_bytes() == before
+
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS[:-1], added))
+    with SqliteHistory(recorded, create=False) as history:
+        assert history.head(key()) is not None
+    with closing(sqlite3.connect(recorded)) as connection:
+        assert connection.execute("SELECT team FROM runs").fetchone() == ("none",)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+def test_a_damaged_file_is_said(recorded: Path) -> None:
+    """Wherever the damage is: cut off, or pages that were overwritten."""
+    whole = recorded.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:4096] + bytes([7]) * (len(whole) - 4096)):
+        recorded.write_bytes(damaged)
+        error = refused(recorded)
+        assert exit_of(error) is Exit.USAGE
+        assert "damaged" in str(error)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE audits SET document = '{'",
+        "UPDATE runs SET ended_at = replace(ended_at, ':', '?')",
+        "UPDATE runs SET finding_ids = 'x'",
+        "UPDATE runs SET facts = '[]'",
+        "UPDATE runs SET judged = 'perhaps'",
+        "DROP TABLE audits",
+    ],
+)
+def test_a_row_that_somebody_changed_is_said(
+    sql: sqlite3.Connection, recorded: Path, change: str
+) -> None:
+    """No stack trace, and no wrong answer."""
+    sql.execute(change)
+    assert isinstance(refused(recorded), BadHistory)
+
+
+def test_a_damaged_detail_is_said(sql: sqlite3.Connection, recorded: Path) -> None:
+    """It is compressed: its checksum tells."""
+    sql.execute("UPDATE details SET job = x'789c00'")
+    with SqliteHistory(recorded) as history, pytest.raises(BadHistory, match="is damaged"):
+        history.detail(key())
+
+
+def test_a_full_disk_loses_nothing(recorded: Path) -> None:
+    """What does not fit is refused whole; what was recorded before reads back; then it goes on."""
+    with SqliteHistory(recorded) as history:
+        connection = history._file._connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+        large = entry("large", findings=[finding(evidence={"text": "x" * 100_000})])
+        with pytest.raises(HistoryFileError, match=r"is full: free some space") as raised:
+            history.record(large)
+        assert exit_of(raised.value) is Exit.FAILURE
+        assert history.head(key("large")) is None
+        assert history.audit(key()) is not None
+        connection.execute("PRAGMA max_page_count = 100000")
+        assert history.record(large).verdict is Verdict.RECORDED
+
+
+def test_a_writer_that_does_not_end_is_said(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a while; readers do not wait for it at all."""
+    monkeypatch.setattr(opening, "WAIT_S", 0.05)
+    with closing(sqlite3.connect(recorded, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with SqliteHistory(recorded) as history:
+            assert history.head(key()) is not None
+            with pytest.raises(HistoryBusy, match="by another process") as raised:
+                history.record(entry("another"))
+    assert exit_of(raised.value) is Exit.UNAVAILABLE
+
+
+def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
+    """Such as a network drive: WAL mode is not possible there, and nothing else changes."""
+    Path(f"{path}-shm").mkdir()
+    with SqliteHistory(path) as history:
+        assert history.record(entry()).verdict is Verdict.RECORDED
+    with SqliteHistory(path) as history:
+        assert history.record(entry("another")).verdict is Verdict.RECORDED
+        assert len(list(history.by_day(NOON.date()))) == 2
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_link_to_no_file_is_said(path: Path) -> None:
+    """It is no matter of permissions, and no other process is at work."""
+    path.symlink_to("absent.db")
+    error = refused(path, create=True)
+    assert isinstance(error, BadHistory)
+    assert "is a link to a file that does not exist" in str(error)
+
+
+@pytest.mark.parametrize("name", ["loop.db", "x" * 300])
+def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path, name: str) -> None:
+    """A link that leads to itself, or a name that is too long."""
+    if name == "loop.db":
+        (tmp_path / name).symlink_to(name)
+    assert exit_of(refused(tmp_path / name)) is Exit.USAGE
+
+
+@pytest.mark.parametrize("made_of", ["text", "table"])
+def test_bytes_that_are_no_text_are_damage(recorded: Path, made_of: str) -> None:
+    """In a row, or in the names that SQLite quotes when it refuses the file."""
+    if made_of == "text":
+        with closing(sqlite3.connect(recorded)) as connection:
+            connection.execute("UPDATE runs SET name = CAST(x'ff' AS TEXT)")
+            connection.commit()
+    else:
+        content = recorded.read_bytes()
+        recorded.write_bytes(content.replace(b"CREATE TABLE runs (", b"CREATE TABLE \xffuns \xff"))
+    error = refused(recorded)
+    assert isinstance(error, BadHistory)
+    assert "is damaged" in str(error)

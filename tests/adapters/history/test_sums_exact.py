@@ -1,0 +1,164 @@
+"""The daily sums are the sums of all newest audits after every step, whatever happens."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.sums import Scope, Sums, grouped, sums_of
+from sageaudit.domain.job.job import Purchase
+from sageaudit.ports import History
+from tests.adapters.history.entries import entry, finding, key
+from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
+from tests.adapters.history.tables import dynamodb, new_table
+
+NAMES = ("a", "b", "c")
+SINCE, UNTIL = date(2026, 10, 1), date(2026, 12, 31)
+
+usd = st.integers(0, 10**10).map(lambda micros: Decimal(micros).scaleb(-6))
+
+
+def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any) -> Entry:
+    saving: Decimal = of["saving"]
+    given = entry(
+        name,
+        modified_s=second,
+        again=of["again"],
+        job={"family": of["family"], "owner": of["owner"], "ended_at": f"2026-{of['day']}T12:00Z"},
+        bill={"total_usd": of["total"]},
+        avoidable_usd=saving * len(rules),
+        findings=[finding(name, saving_usd=saving) for name in sorted(rules)],
+        rollup=of["rollup"],
+        own_rules=["r1"],
+    )
+    return replace(given, facts=RunFacts(Purchase.ON_DEMAND, instance_type=kind))
+
+
+entries = st.builds(
+    _entry,
+    st.sampled_from(NAMES),
+    st.integers(0, 5),
+    st.sampled_from(["ml.g5.xlarge", None]),
+    st.sets(st.sampled_from(["r1", "r2"])),
+    again=st.booleans(),
+    family=st.sampled_from(["f", "f#g"]),
+    owner=st.sampled_from(["o", None]),
+    day=st.sampled_from(["10-31", "11-01"]),
+    total=st.one_of(st.none(), usd),
+    saving=usd,
+    rollup=st.sampled_from([False, False, True]),
+)
+
+
+def added_up(history: History, scope: Scope) -> dict[Any, Sums]:
+    """The sums by name and day; each figure has at most 6 decimals."""
+    rows = list(history.sums(scope, SINCE, UNTIL))
+    return grouped(rows, lambda row: (row.name, row.day))
+
+
+def expected(history: History, scope: Scope) -> dict[Any, Sums]:
+    """The same from the newest documents and heads."""
+    sums: dict[Any, Sums] = {}
+    for name in NAMES:
+        document, head = history.audit(key(name)), history.head(key(name))
+        if document is None or head is None:
+            continue
+        names = {
+            Scope.ACCOUNT: None,
+            Scope.FAMILY: document["job"]["family"],
+            Scope.OWNER: document["job"]["owner"],
+            Scope.TYPE: head.facts.instance_type if head.facts else None,
+        }
+        place = names[scope], date.fromisoformat((document["job"]["ended_at"] or "")[:10])
+        sums[place] = sums.get(place, Sums()) + sums_of(document)
+    return {place: of for place, of in sums.items() if of != Sums()}
+
+
+class Recording(RuleBasedStateMachine):
+    """Deliveries to both histories, some of which are killed, refused or overtaken midway."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        self.client = self.stack.enter_context(dynamodb())
+        table = new_table(self.client)
+        self.dynamo = DynamoHistory(self.client, table, sleep=lambda _: None)
+        self.other = DynamoHistory(self.client, table, sleep=lambda _: None)
+        self.memory = MemoryHistory()
+
+    @rule(given=entries, times=st.sampled_from([1, 1, 2]))
+    def deliver(self, given: Entry, times: int) -> None:
+        for _ in range(times):
+            assert self.dynamo.record(given) == self.memory.record(given)
+
+    @rule(
+        given=entries,
+        step=st.sampled_from(
+            [
+                "before-call GetItem",
+                "before-call PutItem",
+                "after-call PutItem",
+                "before-call TransactWriteItems",
+                "after-call TransactWriteItems",
+                "before-call UpdateItem",
+                "after-call UpdateItem",
+            ]
+        ),
+    )
+    def kill(self, given: Entry, step: str) -> None:
+        with meanwhile(self.client, step, kill), suppress(Killed):
+            self.dynamo.record(given)
+        for scope in Scope:
+            assert added_up(self.dynamo, scope) == expected(self.dynamo, scope)
+        self.dynamo.record(given)
+        self.memory.record(given)
+
+    @rule(given=entries, times=st.integers(1, 4))
+    def conflict(self, given: Entry, times: int) -> None:
+        busy = refusal(
+            "TransactionCanceledException", times=times, reasons=("TransactionConflict",)
+        )
+        with meanwhile(self.client, "before-call TransactWriteItems", busy):
+            self.dynamo.record(given)
+        self.memory.record(given)
+
+    @rule(given=entries, overtaking=entries, same=st.booleans())
+    def overtake(self, given: Entry, overtaking: Entry, same: bool) -> None:
+        first = given if same else overtaking
+
+        def overtake() -> None:
+            self.other.record(first)
+            self.memory.record(first)
+
+        with meanwhile(self.client, "before-call TransactWriteItems", once(overtake)):
+            self.dynamo.record(given)
+        self.memory.record(given)
+
+    @invariant()
+    def the_sums_are_those_of_the_newest_audits(self) -> None:
+        for scope in Scope:
+            assert added_up(self.dynamo, scope) == expected(self.dynamo, scope)
+            assert added_up(self.memory, scope) == expected(self.memory, scope)
+
+    @invariant()
+    def the_histories_have_the_same_heads(self) -> None:
+        for name in NAMES:
+            assert self.dynamo.head(key(name)) == self.memory.head(key(name))
+
+    def teardown(self) -> None:
+        self.stack.close()
+
+
+Recording.TestCase.settings = settings(max_examples=8, stateful_step_count=8, deadline=None)
+TestTheSumsAreExact = Recording.TestCase

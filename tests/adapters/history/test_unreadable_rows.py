@@ -1,0 +1,88 @@
+"""A row that cannot be read: the table and the file leave it out of what is due, and say so.
+
+The history in memory keeps objects, which can always be read.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.sort_keys import run_id
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.errors import BadHistory
+from sageaudit.ports import History
+from tests.adapters.history.entries import NOON, key, unsettled
+from tests.adapters.history.tables import new_table
+
+
+@dataclass
+class Damaged:
+    """A history, and what makes the head of a job unreadable."""
+
+    history: History
+    spoil: Callable[[str], None]
+
+
+@pytest.fixture(params=["dynamo", "sqlite"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Damaged]:
+    """An empty one."""
+    if request.param == "dynamo":
+        client = request.getfixturevalue("client")
+        table = new_table(client)
+
+        def remove(name: str) -> None:
+            client.update_item(
+                TableName=table,
+                Key={"pk": {"S": keys.job_pk(key(name))}, "sk": {"S": keys.HEAD_SK}},
+                UpdateExpression="REMOVE last_modified_at",
+            )
+
+        yield Damaged(DynamoHistory(client, table), remove)
+        return
+    path = tmp_path / "history.db"
+
+    def change(name: str) -> None:
+        with closing(sqlite3.connect(path)) as sql, sql:
+            spoilt = "UPDATE runs SET last_modified_at = 'soon' WHERE run_key = ?"
+            assert sql.execute(spoilt, (run_id(key(name)),)).rowcount == 1
+
+    with SqliteHistory(path) as history:
+        yield Damaged(history, change)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+def test_a_due_audit_that_cannot_be_read_leaves_the_others(kept: Damaged, limit: int) -> None:
+    """Each page goes on after it; on the whole, each is either listed or said to be unreadable."""
+    for hour in range(1, 6):
+        kept.history.record(unsettled(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
+    kept.spoil("h1")
+    kept.spoil("h3")
+    names: list[str] = []
+    reasons: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = kept.history.due(NOON + timedelta(days=1), limit=limit, cursor=cursor)
+        names += [head.name for head in page.rows]
+        reasons += page.unreadable
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert names == ["h2", "h4", "h5"]
+    assert len(reasons) == 2
+
+
+def test_an_audit_that_cannot_be_read_is_bad_history(kept: Damaged) -> None:
+    """Its reason names it; it is not taken for an absent one."""
+    kept.history.record(unsettled("h1", due_at="2026-11-20T13:00:00Z"))
+    kept.spoil("h1")
+    with pytest.raises(BadHistory, match=r"HEAD|history\.db"):
+        kept.history.head(key("h1"))

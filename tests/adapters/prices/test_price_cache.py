@@ -1,0 +1,161 @@
+"""Rates in the history table: one item for each region, component and type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.history.moments import epoch_s
+from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.price_list import STORAGE, Ambiguous, ListedRate, Listing, Refused
+from sageaudit.errors import Throttled, Unavailable
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.price_lists import listing, stored
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MANY = {f"ml.m5.{n}xlarge": f"0.{n:03}" for n in range(1, 120)}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A DynamoDB of moto's."""
+    with dynamodb() as made:
+        yield made
+
+
+@pytest.fixture
+def table(client: Any) -> str:
+    """An empty table."""
+    return new_table(client)
+
+
+@pytest.fixture
+def cache(client: Any, table: str) -> PriceCache:
+    """The cache over it."""
+    return PriceCache(client, table)
+
+
+def test_nothing_stored_is_nothing_known(cache: PriceCache) -> None:
+    """Not an empty listing."""
+    assert cache.read("eu-west-1", Component.TRAINING) is None
+
+
+def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
+    """Rates digit by digit, what is no rate with its reason."""
+    whole = Listing(
+        "eu-west-1",
+        Component.TRAINING,
+        {
+            "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
+            "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
+            "ml.c5.xlarge": Ambiguous((Decimal("0.1"), Decimal("0.2"))),
+            "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
+            STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
+        },
+        ("EU-TrSpt:ml.m5.xlarge",),
+    )
+    cache.write(Stored(whole, NOW))
+    assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)
+
+
+def test_many_types_are_one_query(client: Any, table: str) -> None:
+    """A batch takes 25; a Query brings all."""
+    PriceCache(client, table).write(stored(MANY, NOW))
+    counted = Counting(client)
+    read = PriceCache(counted, table).read("eu-west-1", Component.TRAINING)
+    assert read == stored(MANY, NOW)
+    assert counted.calls == ["query"]
+
+
+def test_regions_and_components_do_not_mix(cache: PriceCache) -> None:
+    """Each has its own partition."""
+    cache.write(stored({"ml.m5.xlarge": "0.257"}, NOW))
+    assert cache.read("eu-west-1", Component.PROCESSING) is None
+    assert cache.read("eu-west-2", Component.TRAINING) is None
+
+
+def test_a_type_that_is_listed_no_more_is_gone(cache: PriceCache) -> None:
+    """A later read replaces the whole."""
+    cache.write(stored({"ml.m5.xlarge": "0.257", "ml.m4.xlarge": "0.3"}, NOW))
+    later = stored({"ml.m5.xlarge": "0.25"}, NOW + timedelta(days=2))
+    cache.write(later)
+    assert cache.read("eu-west-1", Component.TRAINING) == later
+
+
+def test_a_read_that_was_cut_off_is_not_taken_for_a_whole_one(client: Any, table: str) -> None:
+    """The head comes last: without it, or with fewer rows than it counts, nothing is known."""
+    cache = PriceCache(client, table)
+    cache.write(stored(MANY, NOW))
+    broken = PriceCache(Counting(client, most_writes=2), table)
+    with pytest.raises(Throttled):
+        broken.write(stored(MANY, NOW + timedelta(days=1)))
+    assert cache.read("eu-west-1", Component.TRAINING) is None
+
+
+def test_items_expire(client: Any, table: str) -> None:
+    """45 days after they were read."""
+    PriceCache(client, table).write(stored({"ml.m5.xlarge": "0.257"}, NOW))
+    items = client.scan(TableName=table)["Items"]
+    expected = str(epoch_s(NOW + timedelta(days=KEPT_DAYS)))
+    assert [item["expires_at"]["N"] for item in items] == [expected, expected]
+    assert {item["pk"]["S"] for item in items} == {"PRICE#eu-west-1#Training"}
+
+
+@pytest.mark.parametrize("usd", ["0", "-1"])
+def test_a_stored_price_that_is_no_amount_is_refused(client: Any, table: str, usd: str) -> None:
+    """Whoever wrote it: nothing is priced 0."""
+    listed = listing({"ml.m5.xlarge": "0.257"})
+    [rate] = listed.rates.values()
+    bad = replace(listed, entries={"ml.m5.xlarge": replace(rate, usd=Decimal(usd))})
+    cache = PriceCache(client, table)
+    cache.write(Stored(bad, NOW))
+    read = cache.read("eu-west-1", Component.TRAINING)
+    assert read is not None
+    assert isinstance(read.listing.entries["ml.m5.xlarge"], Refused)
+
+
+def test_a_table_that_is_not_there_is_one_of_our_errors(client: Any) -> None:
+    """The book goes on without it."""
+    with pytest.raises(Unavailable):
+        PriceCache(client, "nowhere").read("eu-west-1", Component.TRAINING)
+
+
+def test_pages_without_end_are_no_read() -> None:
+    """The audit goes on with other prices, and does not wait until its function is ended."""
+
+    class Endless:
+        asked = 0
+
+        def query(self, **_: Any) -> Any:
+            self.asked += 1
+            if self.asked > 10:
+                pytest.fail("it asks for ever")
+            last = {"pk": {"S": "PRICE"}, "sk": {"S": f"row {self.asked}"}}
+            return {"Items": [], "LastEvaluatedKey": last}
+
+    assert PriceCache(Endless(), "table").read("eu-west-1", Component.TRAINING) is None
+
+
+class Counting:
+    """A client that counts its calls, and after some batches takes nothing any more."""
+
+    def __init__(self, client: Any, most_writes: int = 1_000) -> None:
+        self._client = client
+        self._most_writes = most_writes
+        self.calls: list[str] = []
+
+    def query(self, **asked: Any) -> Any:
+        self.calls.append("query")
+        return self._client.query(**asked)
+
+    def batch_write_item(self, **asked: Any) -> Any:
+        self.calls.append("batch_write_item")
+        if len(self.calls) > self._most_writes:
+            return {"UnprocessedItems": asked["RequestItems"]}
+        return self._client.batch_write_item(**asked)

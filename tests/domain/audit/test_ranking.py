@@ -1,0 +1,161 @@
+"""The ranking adds up to the daily sums, and shows what to change first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.domain.audit.document import AuditDocument, FindingDocument
+from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
+from tests.fakes.documents import document, finding, job
+
+DAY = date(2026, 11, 10)
+NOON = datetime(2026, 11, 10, 12, tzinfo=UTC)
+
+
+def row(name: str | None, region: str = "eu-west-1", **sums: Any) -> SumRow:
+    """One day of a family, owner or type."""
+    amounts: dict[str, Any] = {
+        key: Decimal(value) if key.endswith("usd") else value for key, value in sums.items()
+    }
+    return SumRow(Scope.FAMILY, "111122223333", region, name, DAY, Sums(**amounts))
+
+
+def ranked(rows: Iterable[SumRow], shown: int = 10) -> Ranking:
+    """The ranking where every scope has these rows; families have no fixes."""
+    kept = list(rows)
+    return ranking(lambda _: kept, DAY, DAY, lambda _: None, shown)
+
+
+def test_what_could_be_saved_comes_first_and_then_the_cost() -> None:
+    """Lost dollars count as avoidable ones do; possible ones only between equals."""
+    found = ranked(
+        [
+            row("dear", jobs=1, total_usd=900),
+            row("lost", jobs=1, total_usd=10, lost_usd=9),
+            row("saved", jobs=1, total_usd=20, avoidable_usd=8, possible_usd=1),
+            row("cheap", jobs=1, total_usd=1, possible_usd=500),
+        ]
+    )
+    names = [one.family.name for one in found.families]
+    assert names == ["lost", "saved", "dear", "cheap"]
+
+
+def test_a_family_is_one_of_an_account_and_region() -> None:
+    """An owner is one everywhere; jobs without an owner are a row."""
+    rows = [row("a", jobs=1), row("a", "us-east-1", jobs=2), row(None, jobs=3)]
+    found = ranked(rows)
+    assert [(one.family.name, one.family.region) for one in found.families] == [
+        (None, "eu-west-1"),
+        ("a", "eu-west-1"),
+        ("a", "us-east-1"),
+    ]
+    assert {one.name: one.sums.jobs for one in found.owners.shown} == {"a": 3, None: 3}
+
+
+def test_only_some_names_are_shown_and_all_are_counted() -> None:
+    """The total is of all."""
+    found = ranked([row(f"f{n}", jobs=1, total_usd=n) for n in range(30)], shown=3)
+    assert [one.family.name for one in found.families] == ["f29", "f28", "f27"]
+    assert (found.family_count, found.owners.names, found.total.jobs) == (30, 30, 30)
+
+
+USD = st.integers(0, 10**12).map(lambda micro: Decimal(micro).scaleb(-6))
+ROWS = st.lists(
+    st.builds(
+        lambda name, region, day, jobs, usd, saved, rule: replace(
+            row(name, region, jobs=jobs, total_usd=usd, avoidable_usd=saved),
+            day=DAY + timedelta(days=day),
+            sums=Sums(
+                jobs=jobs,
+                total_usd=usd,
+                avoidable_usd=saved,
+                rules={rule: RuleSums(1, avoidable_usd=saved)},
+            ),
+        ),
+        st.sampled_from(["a", "b", "c", None]),
+        st.sampled_from(["eu-west-1", "us-east-1"]),
+        st.integers(0, 3),
+        st.integers(0, 5),
+        USD,
+        USD,
+        st.sampled_from(["gpu-idle", "old-generation"]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ROWS)
+def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
+    """To the microdollar, in whatever order the history gives its rows."""
+    found = ranked(rows)
+    assert found.total == total(rows)
+    assert sum((one.family.sums for one in found.families), Sums()) == found.total
+    assert sum((one.sums for one in found.types.shown), Sums()) == found.total
+    assert sum((sums for _, sums in found.rules), RuleSums()) == sum(
+        found.total.rules.values(), RuleSums()
+    )
+    assert ranked(reversed(rows)) == found
+
+
+def audited(name: str, hours: int, *findings: FindingDocument, **totals: Any) -> AuditDocument:
+    """An audit of a run."""
+    ended_at = (NOON + timedelta(hours=hours)).isoformat()
+    arn = f"arn:aws:sagemaker:eu-west-1:111122223333:training-job/{name}"
+    return document(
+        job=job(name=name, arn=arn, ended_at=ended_at), findings=list(findings), **totals
+    )
+
+
+def fix_of(*documents: AuditDocument) -> Any:
+    """The family's fix, of a history with these audits."""
+    history = MemoryHistory()
+    keys = []
+    for one in documents:
+        keys.append(JobKey(str(one["job"]["arn"]), NOON))
+        history.record(Entry(keys[-1], NOON, one, 1, None, None))
+    heads = [head for key in keys if (head := history.head(key))]
+    newest_first = sorted(heads, key=lambda head: head.ended_at, reverse=True)
+    return family_fix(newest_first, history.audit)
+
+
+def test_the_fix_is_that_of_the_newest_of_the_dearest_runs() -> None:
+    """A newer run with less to save is not asked."""
+    some = {"avoidable_usd": Decimal(3), "lost_usd": Decimal(0)}
+    less = {"avoidable_usd": Decimal(1), "lost_usd": Decimal(0)}
+    runs = [audited("a", 1, finding(), **some), audited("b", 2, finding(), **some)]
+    found = fix_of(*runs, audited("c", 3, finding(), **less))
+    assert found.job == "b"
+    assert found.fix == tuple(finding()["fix"])
+
+
+def test_the_largest_counted_finding_that_stands_gives_the_fix() -> None:
+    """Not one that another replaces, and a possible saving only where nothing is counted."""
+    possible = finding(rule="spot-not-used", bucket="possible", saving_usd=Decimal(50))
+    replaced = finding(rule="gpu-idle", saving_usd=Decimal(9), superseded_by="gpu-underused")
+    counted = finding(rule="gpu-underused", saving_usd=Decimal(2))
+    assert fix_of(audited("a", 1, possible, replaced, counted)).rule == "gpu-underused"
+    assert fix_of(audited("a", 1, possible, replaced)).rule == "spot-not-used"
+    assert fix_of(audited("a", 1, replaced)) is None
+    assert fix_of() is None
+
+
+def test_a_roll_up_gives_no_fix_of_its_own() -> None:
+    """Its training jobs do."""
+    assert fix_of(audited("a", 1, finding(), rollup=True)) is None
+
+
+def test_names_without_a_sum_are_left_out() -> None:
+    """A roll-up adds nothing where it has no findings of its own."""
+    assert ranked([row("a")]).families == ()
+    assert RankedName("a", None, None, Sums()) not in ranked([row("a")]).owners.shown

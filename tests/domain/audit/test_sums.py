@@ -1,0 +1,185 @@
+"""What one audit adds to daily sums, and how sums are added."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.sums import (
+    MOST_RULES,
+    OTHERS,
+    RuleSums,
+    Scope,
+    SumRow,
+    Sums,
+    grouped,
+    storable_usd,
+    sums_of,
+    total,
+)
+from tests.adapters.history.entries import document, finding
+
+usd = st.integers(-(10**12), 10**12).map(lambda micros: Decimal(micros).scaleb(-6))
+counts = st.integers(-5, 5)
+rule_sums = st.builds(RuleSums, counts, usd, usd, usd)
+sums = st.builds(
+    Sums,
+    jobs=counts,
+    unpriced=counts,
+    total_usd=usd,
+    lost_up_to_usd=usd,
+    rules=st.dictionaries(
+        st.sampled_from("abc"), rule_sums.filter(lambda of: of != RuleSums()), max_size=3
+    ),
+)
+
+
+@given(sums, sums, sums)
+def test_sums_are_added_in_any_order(one: Sums, other: Sums, third: Sums) -> None:
+    """Each figure by itself, to the last decimal."""
+    assert one + other == other + one
+    assert (one + other) + third == one + (other + third)
+    assert (one + other).total_usd == one.total_usd + other.total_usd
+
+
+@given(sums, sums)
+def test_what_is_taken_out_leaves_nothing_behind(one: Sums, other: Sums) -> None:
+    """Not even a rule of zeros: sums that are equal compare equal."""
+    assert one + Sums() == one
+    assert one - one == Sums()
+    assert one + other - other == one
+    negated = -one
+    assert -negated == one
+    assert one + -other == one - other
+
+
+def test_an_audit_adds_itself_once() -> None:
+    """Its dollars, and each rule's share of them."""
+    given = document(
+        avoidable_usd=Decimal("2.25"),
+        lost_usd=Decimal(0),
+        lost_up_to_usd=Decimal("4.545"),
+        possible_usd=Decimal("0.5"),
+        findings=[
+            finding("a", saving_usd=Decimal("1.5")),
+            finding("b", saving_usd=Decimal("0.75")),
+            finding("c", saving_usd=Decimal("0.5"), bucket="possible"),
+            finding("d", saving_usd=Decimal(0), bucket="lost"),
+        ],
+    )
+    assert sums_of(given) == Sums(
+        jobs=1,
+        total_usd=Decimal("4.545"),
+        avoidable_usd=Decimal("2.25"),
+        lost_up_to_usd=Decimal("4.545"),
+        possible_usd=Decimal("0.5"),
+        rules={
+            "a": RuleSums(1, avoidable_usd=Decimal("1.5")),
+            "b": RuleSums(1, avoidable_usd=Decimal("0.75")),
+            "c": RuleSums(1, possible_usd=Decimal("0.5")),
+            "d": RuleSums(1),
+        },
+    )
+
+
+@pytest.mark.parametrize("odd", [None, Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
+def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> None:
+    """The job stands in `unpriced`; a finding is counted without its dollars."""
+    found = [finding(saving_usd=odd)]
+    given = document(bill={"total_usd": odd}, avoidable_usd=None, lost_usd=None, findings=found)
+    assert sums_of(given) == Sums(jobs=1, unpriced=1, rules={"gpu-underused": RuleSums(1)})
+
+
+def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
+    """The rules' shares never add up to more than the audits' own sums."""
+    given = document(avoidable_usd=None, findings=[finding(saving_usd=Decimal(1))])
+    assert sums_of(given).rules == {"gpu-underused": RuleSums(1)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "counted"),
+    [
+        ({"judged": "no"}, {"not_judged": 1}),
+        ({"judged": "partly"}, {"partly_judged": 1}),
+        ({"judged": None}, {}),
+        ({"bill": {"missing": ["no storage price"]}}, {"incomplete": 1}),
+        ({"bill": {"missing": ["a guess"], "estimated": ["a guess"]}}, {"estimated": 1}),
+        ({"unauditable": "gone", "bill": {"total_usd": None}}, {"unauditable": 1}),
+        (
+            {"idle_capacity": {"idle": 3, "list_usd": None, "counted_usd": None}},
+            {"idle_unpriced": 1},
+        ),
+        ({"idle_capacity": {"idle": 0, "list_usd": None, "counted_usd": None}}, {}),
+    ],
+)
+def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) -> None:
+    """So that a reader learns of how many audits a figure is not the whole truth."""
+    of = sums_of(document(**changes))
+    names = ("unauditable", "not_judged", "partly_judged", "incomplete", "estimated")
+    assert {
+        name: getattr(of, name) for name in (*names, "idle_unpriced") if getattr(of, name)
+    } == counted
+
+
+def test_idle_capacity_is_beside_the_sums() -> None:
+    """With the part of it that they contain already."""
+    idle = {"idle": 3, "list_usd": Decimal("1.5"), "counted_usd": Decimal("0.25")}
+    of = sums_of(document(idle_capacity=idle))
+    assert (of.idle_usd, of.idle_counted_usd) == (Decimal("1.5"), Decimal("0.25"))
+
+
+def test_findings_that_do_not_stand_are_not_counted() -> None:
+    """Exempt ones, and those whose place another finding takes."""
+    found = [
+        finding("a", exempt={"by": "tag", "until": None, "reason": "x"}),
+        finding("b", superseded_by="c"),
+        finding("c"),
+    ]
+    assert set(sums_of(document(findings=found)).rules) == {"c"}
+
+
+def test_a_roll_up_adds_the_findings_of_its_own() -> None:
+    """Its children's jobs, dollars and findings stand in their own audits."""
+    found = [
+        finding("idle-tail", saving_usd=Decimal(9)),
+        finding("trials-fail", saving_usd=Decimal("2.5"), bucket="lost"),
+    ]
+    given = document(
+        rollup=True, own_rules=["trials-fail"], findings=found, lost_usd=Decimal("2.5")
+    )
+    assert sums_of(given) == Sums(
+        lost_usd=Decimal("2.5"),
+        lost_up_to_usd=Decimal("2.5"),
+        rules={"trials-fail": RuleSums(1, lost_usd=Decimal("2.5"))},
+    )
+    assert sums_of(document(rollup=True, findings=found)) == Sums()
+
+
+def test_rules_beyond_the_most_are_added_together() -> None:
+    """No audit makes an item grow without end; the dollars stay whole."""
+    found = [finding(f"rule-{number}", saving_usd=Decimal(1)) for number in range(MOST_RULES + 5)]
+    of = sums_of(document(findings=found, avoidable_usd=Decimal(MOST_RULES + 5)))
+    assert len(of.rules) == MOST_RULES + 1
+    assert of.rules[OTHERS] == RuleSums(5, avoidable_usd=Decimal(5))
+    assert sum(rule.avoidable_usd for rule in of.rules.values()) == of.avoidable_usd
+
+
+def test_rows_are_added_by_any_key() -> None:
+    """By name, by day, or all of them."""
+    rows = [
+        SumRow(Scope.FAMILY, "1", "r", name, date(2026, 11, day), Sums(jobs=1))
+        for name, day in (("a", 1), ("b", 1), ("a", 2))
+    ]
+    assert total(rows) == Sums(jobs=3)
+    assert grouped(rows, lambda row: row.name) == {"a": Sums(jobs=2), "b": Sums(jobs=1)}
+    assert list(grouped(rows, lambda row: row.day).values()) == [Sums(jobs=2), Sums(jobs=1)]
+
+
+def test_a_storable_amount_has_six_decimals() -> None:
+    """As the table and the document have it."""
+    assert str(storable_usd(Decimal("1.23456789"))) == "1.234568"

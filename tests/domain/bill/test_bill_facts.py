@@ -1,0 +1,213 @@
+"""What a bill says beside its lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.domain.audit.document import document
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.bill_facts import AMORTISED, NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Missing
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
+
+DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
+FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
+
+
+def describe(path: Path = FSX_SPOT, **changes: Any) -> dict[str, Any]:
+    """A recorded Describe* answer with some keys changed."""
+    answer: dict[str, Any] = json.loads(path.read_text())["describe"]
+    return answer | changes
+
+
+def facts_of(answer: dict[str, Any], *, savings_plan: bool = False) -> BillFacts:
+    """The facts of one answer at packaged prices."""
+    job, market = parse(answer, {}), packaged.market()
+    return facts(job, bill(job, market), market, savings_plan=savings_plan)
+
+
+def test_spot_says_what_it_saved() -> None:
+    """22,343 unbilled seconds of ml.m5.4xlarge at $0.922 an hour are $5.72."""
+    saved = facts_of(describe()).spot_saved_usd
+    assert saved is not None
+    assert round(saved, 2) == Decimal("5.72")
+
+
+def test_without_billable_seconds_spot_promises_nothing() -> None:
+    """An upper bound has no saving in it."""
+    answer = describe()
+    del answer["BillableTimeInSeconds"]
+    assert facts_of(answer).spot_saved_usd is None
+
+
+def test_an_image_of_another_region_is_noticed_from_its_uri() -> None:
+    """Its transfer is billed, and in no figure here."""
+    image = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.1"
+    notes = facts_of(describe(AlgorithmSpecification={"TrainingImage": image})).notes
+    assert any("pulled from eu-west-1" in note for note in notes)
+    assert not any("pulled from" in note for note in facts_of(describe()).notes)
+
+
+def test_what_is_not_in_the_figure_is_said_once() -> None:
+    """S3, NAT, FSx and the like."""
+    assert facts_of(describe()).notes.count(NOT_IN_IT) == 1
+
+
+def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
+    """14,683 s of ml.m5.4xlarge would be $3.76 on demand; the plan is prepaid."""
+    plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/reserved"
+    answer = describe(
+        EnableManagedSpotTraining=False,
+        ResourceConfig={
+            "InstanceType": "ml.m5.4xlarge",
+            "InstanceCount": 1,
+            "TrainingPlanArn": plan,
+        },
+    )
+    job, market = parse(answer, {}), packaged.market()
+    billed = bill(job, market)
+    value = facts(job, billed, market, savings_plan=False).prepaid_value_usd
+    assert billed.total_usd == 0
+    assert value is not None
+    assert round(value, 2) == Decimal("3.76")
+
+
+def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -> None:
+    """Spot would take usage from a commitment that is paid anyway."""
+    answer = describe(
+        DATA / "profiled-046-p3-2xlarge.json",
+    )
+    job = parse(answer, {})
+    market = packaged.market()
+    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+
+    def audited(policy: Policy) -> dict[str, Any]:
+        audit = audit_job(
+            job,
+            usage,
+            market,
+            policy,
+            catalogue.ruleset(),
+            now=datetime(2026, 1, 1, tzinfo=UTC),
+        )
+        return dict(document(audit))
+
+    told = Policy(thresholds={"spot-not-used": {"from_usd": 0.0}})
+    plain = audited(told)
+    plan = audited(replace(told, discounts=Discounts(savings_plan=True)))
+    assert plain["bill"]["total_usd"] == plan["bill"]["total_usd"]
+    assert UNDER_A_PLAN in plan["bill"]["notes"]
+    assert UNDER_A_PLAN not in plain["bill"]["notes"]
+    assert plain["possible_usd"] > 0
+    assert plan["possible_usd"] == 0
+    [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
+    assert spot["saving_usd"] is None
+    rate = OwnRate(
+        job.region or "", Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
+        date(2020, 1, 1), date(2030, 1, 1), Decimal(10), "cur.csv",
+    )  # fmt: skip
+    learnt = own_rates(RateBasis.AMORTISED, None, [rate])
+    amortised = audited(Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
+    assert AMORTISED in amortised["bill"]["notes"]
+    assert UNDER_A_PLAN not in amortised["bill"]["notes"]
+    assert "Savings Plan" in spot["caution"]
+
+
+def test_own_prices_mark_the_bill_and_its_lines() -> None:
+    """Every figure says whether it is list or own price."""
+    job, market = parse(describe(), {}), packaged.market()
+    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+    policy = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
+    audit = audit_job(
+        job, usage, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    own = document(audit)["bill"]
+    assert own["price_kind"] == "own"
+    assert {line["price_kind"] for line in own["lines"]} == {"own"}
+    listed = bill(job, market).total_usd
+    assert listed is not None
+    assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
+
+
+def test_a_billable_second_of_spot_that_is_none_still_saved_all() -> None:
+    """0 of 37,026 s of ml.m5.4xlarge billed: 10.285 h at $0.922 were saved."""
+    saved = facts_of(describe(BillableTimeInSeconds=0)).spot_saved_usd
+    assert saved is not None
+    assert round(saved, 2) == Decimal("9.48")
+
+
+def test_custom_debugger_rules_are_billed_elsewhere_and_said() -> None:
+    """Built-in ones have no instance type; a custom rule runs as its own job."""
+    rules = [
+        {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
+        {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},
+    ]
+    notes = facts_of(describe(DebugRuleConfigurations=rules)).notes
+    assert [note for note in notes if "Debugger rule" in note] == [
+        "custom Debugger rule mine runs as a processing job of its own, billed there"
+    ]
+
+
+def test_a_dual_stack_image_of_another_region_is_noticed_too() -> None:
+    """ECR's newer host names carry the region as well."""
+    image = "763104351884.dkr-ecr.eu-west-1.on.aws/pytorch-training:2.1"
+    notes = facts_of(describe(AlgorithmSpecification={"TrainingImage": image})).notes
+    assert any("pulled from eu-west-1" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("image", "free"),
+    [
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest", True),
+        ("111122223333.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:1", False),
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules-ours:1", False),
+        ("503895931360.dkr.ecr.us-east-1.amazonaws.com/my/sagemaker-debugger-rules:1", False),
+    ],
+)
+def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
+    """Nothing is priced 0 by a name that looks like it: 2 x ml.p4d.24xlarge for 10 h is $505."""
+    arn = "arn:aws:sagemaker:us-east-1:111122223333:processing-job/rule"
+    answer = {
+        "ProcessingJobName": "rule",
+        "ProcessingJobArn": arn,
+        "ProcessingJobStatus": "Completed",
+        "AppSpecification": {"ImageUri": image},
+        "ProcessingResources": {
+            "ClusterConfig": {
+                "InstanceType": "ml.p4d.24xlarge",
+                "InstanceCount": 2,
+                "VolumeSizeInGB": 30,
+            }
+        },
+        "ProcessingStartTime": "2026-06-01T00:00:00Z",
+        "ProcessingEndTime": "2026-06-01T10:00:00Z",
+    }
+    total = bill(parse(answer, {}), packaged.market()).total_usd
+    assert total is not None
+    assert round(total, 2) == (0 if free else Decimal("505.03"))
+
+
+def test_an_older_job_than_any_known_price_says_so() -> None:
+    """The earliest price that is known is of a later day: the bill is no surer than that."""
+    answer = describe(
+        ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
+    )
+    job = parse(answer, {})
+    market = sources.offline_markets().market(job, datetime(2026, 11, 1, tzinfo=UTC))
+    notes = facts(job, bill(job, market), market, savings_plan=False).notes
+    assert any("earliest known price is of 2026-05-20" in note for note in notes)

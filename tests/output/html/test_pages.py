@@ -1,0 +1,236 @@
+"""The pages of a job and of an account: what they say, and that it adds up."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from decimal import Decimal
+from html import unescape
+
+import pytest
+from hypothesis import given
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.output.html.account import account_body
+from sageaudit.output.html.contents import AccountReport, JobReport, Limit
+from sageaudit.output.html.job import job_body
+from sageaudit.output.html.markdown import account_markdown, job_markdown
+from sageaudit.output.text.money import cents
+from tests.fakes import documents, jobs, reports
+from tests.fakes.hostile import documents as hostile_documents
+from tests.fakes.hostile import whole_documents
+
+_ALLOWED = {
+    "a", "article", "b", "bdi", "body", "br", "button", "code", "dd", "details", "div", "dl", "dt",
+    "figcaption", "figure", "footer", "form", "g", "h1", "h2", "h3", "h4", "head", "header", "html",
+    "i", "input", "label", "li", "line", "link", "main", "meta", "option", "p", "path", "pre",
+    "rect", "script", "section", "select", "span", "strong", "style", "summary", "svg", "symbol",
+    "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "use",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def account() -> AccountReport:
+    """150 jobs of 30 days."""
+    return reports.many(150)
+
+
+def words(markup: str) -> str:
+    """The text of a page."""
+    return unescape(re.sub(r"<[^>]+>", " ", markup))
+
+
+def amounts(markup: str, title: str) -> list[list[str]]:
+    """The rows of the table below a heading, each a list of its cells."""
+    part = markup.split(f"<h2>{title}</h2>")[1].split("</section>", maxsplit=1)[0]
+    body = part.split("<tbody>")[1].split("</tbody>")[0]
+    return [
+        [words(cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        for row in body.split("<tr")[1:]
+    ]
+
+
+def usd(text: str) -> Decimal:
+    """The dollars of a cell."""
+    return Decimal(text.replace("$", "").replace(",", "").replace("−", "-"))
+
+
+def test_the_same_data_gives_the_same_bytes() -> None:
+    """Only the time of writing is another, and it is an argument."""
+    assert reports.page_of(reports.many(30)) == reports.page_of(reports.many(30))
+
+
+def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
+    """By their hashes; nothing inline is allowed beside them, and nothing is loaded."""
+    text = reports.page_of(JobReport(documents.document(), None))
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    policy = unescape(policy)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for name in ("style", "script"):
+        [inline] = re.findall(rf"<{name}>(.*?)</{name}>", text, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+
+
+def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
+    """To the cent, in the headline, the figures, and each table of sums."""
+    body = account_body(account)
+    total, avoidable = cents(account.total.total_usd), cents(account.total.avoidable_usd)
+    assert f"150 jobs cost {total}: {avoidable} was avoidable." in words(body)
+    for title in ("By family", "By owner", "By instance type"):
+        rows = amounts(body, title)
+        off_by = abs(sum(usd(row[2]) for row in rows) - account.total.total_usd)
+        assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
+        assert sum(int(row[5]) for row in rows) == 150
+    micros = sum(int(micros) for micros in re.findall(r'data-u="(\d+)"', body))
+    assert Decimal(micros) / 1_000_000 == account.total.total_usd
+
+
+def test_the_page_says_where_to_begin(account: AccountReport) -> None:
+    """The families that wasted most, each with a link to a section of the page."""
+    body = account_body(account)
+    [begin] = re.findall(r'<div class="begin">.*?</div>', body)
+    wasted = sorted((sums.waste_usd for sums in account.families.values()), reverse=True)
+    shown = [usd(amount) for amount in re.findall(r"\$[\d,.]+\d", words(begin))]
+    assert abs(sum(shown, Decimal(0)) - sum(wasted[:3], Decimal(0))) <= Decimal("0.03")
+    links = re.findall(r'href="#(j\d+)"', begin)
+    assert len(links) == 3
+    assert all(f'<details id="{link}"' in body for link in links)
+
+
+def test_the_waterfall_ends_with_what_was_needed(account: AccountReport) -> None:
+    """Spend, less each rule's share."""
+    rows = amounts(account_body(account), "From spend to what was needed")
+    steps = [usd(row[2]) for row in rows]
+    needed = account.total.total_usd - account.total.avoidable_usd - account.total.lost_usd
+    assert rows[0][0] == "Spend"
+    assert abs(steps[-1] - needed) <= Decimal("0.005")
+    assert abs(sum(steps[:-1]) - steps[-1]) <= Decimal("0.005") * len(rows)
+
+
+def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -> None:
+    """In the order of their avoidable and lost dollars."""
+    body = account_body(account)
+    assert len(re.findall(r'<tr><th scope="row"><a href="#j\d+">', body)) == 150
+    assert len(re.findall(r'<details id="j\d+"', body)) == 150
+    wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.heads]
+    assert wasted == sorted(wasted, reverse=True)
+
+
+def test_an_unknown_amount_is_unknown_and_never_zero() -> None:
+    """Of a job whose price is not known, and of one that was not judged."""
+    document = documents.document(avoidable_usd=None, judged="no", lost_usd=None)
+    document["bill"]["total_usd"] = None
+    document["bill"]["complete"] = False
+    shown = words(job_body(JobReport(document, None)))
+    assert "Its cost is not known, and what was avoidable could not be judged." in shown
+    assert re.search(r"Cost\s+unknown", shown)
+    assert re.search(r"Avoidable\s+not judged", shown)
+    assert re.search(r"Lost\s+unknown", shown)
+
+
+def test_a_job_that_could_not_be_audited_says_why() -> None:
+    """And shows no figures."""
+    document = documents.document(unauditable="it was deleted before it could be described")
+    shown = words(job_body(JobReport(document, None)))
+    assert "Could not be audited: it was deleted before it could be described" in shown
+    assert "$" not in shown
+    assert "deleted" in job_markdown(document)
+
+
+def test_a_fix_is_there_in_every_dialect() -> None:
+    """To copy as it is, for those whose script is off too."""
+    body = job_body(JobReport(documents.document(), None))
+    for dialect, code in (
+        ("api", '"$.ResourceConfig.InstanceType": "ml.g4dn.xlarge"'),
+        ("sdk-v3", 'instance_type="ml.g4dn.xlarge"'),
+        ("terraform", 'instance_type = "ml.g4dn.xlarge"'),
+    ):
+        found = re.findall(
+            rf'<pre data-d="{dialect}"><b>{dialect}</b><code>(.*?)</code>', body, re.DOTALL
+        )
+        assert any(code in unescape(one) for one in found), dialect
+
+
+def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
+    """Hosts that work on their GPU, and then sleep."""
+    on = jobs.job("ml.g4dn.xlarge", hosts)
+    busy = [80.0] * idle_after + [0.0] * (minutes - idle_after)
+    raw = [
+        jobs.series(metric, values, host=f"train/algo-{host + 1}")
+        for host in range(hosts)
+        for metric, values in ((Metric.GPU, busy), (Metric.CPU, [4 * value for value in busy]))
+    ]
+    return jobs.usage(on, *raw)
+
+
+def test_idle_parts_and_thresholds_are_marked_in_the_charts() -> None:
+    """Where the run slept, how long, and at which percentage a rule speaks."""
+    limits = {Metric.GPU: [Limit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
+    body = job_body(JobReport(documents.document(), usage(1), limits))
+    assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
+    assert body.count('class="shade"') == 3
+    assert "idle below 1%, gpu-underused (mean below) at 25%" in words(body)
+    assert "mean 28%" in words(body)
+
+
+@pytest.mark.parametrize(("hosts", "lines"), [(1, 1), (6, 6), (7, 1), (40, 1)])
+def test_each_host_has_a_line_and_many_hosts_a_range(hosts: int, lines: int) -> None:
+    """Above six lines nobody can tell them apart; the table has every host."""
+    body = job_body(JobReport(documents.document(), usage(hosts)))
+    chart = body[body.index("GPU utilisation") :].split("</figure>")[0]
+    assert len(re.findall(r'<path d="M[^"H]*" class="h\d">', chart)) == lines
+    assert ('class="range"' in chart) == (hosts > 6)
+    assert len(set(re.findall(r">(train/algo-\d+)</th>", chart))) == hosts
+
+
+@given(hostile_documents())
+@whole_documents
+def test_whatever_a_document_holds_becomes_text(document: AuditDocument) -> None:
+    """Only our elements, and no attribute that runs, styles or loads."""
+    text = reports.page_of(JobReport(document, None))
+    markup = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
+    assert set(re.findall(r"</?([a-zA-Z0-9]+)", markup)) <= _ALLOWED
+    for attributes in re.findall(r"<[a-zA-Z0-9]+((?: [^\s=<>]+(?:=\"[^\"<>]*\")?)*)>", markup):
+        assert not re.search(r" (?:on\w+|style|src|srcset|action)(?:=|\s|$)", attributes)
+    assert (
+        re.sub(r"<!?/?[a-zA-Z0-9]+(?: [^\s=<>]+(?:=\"[^\"<>]*\")?)*>", "", markup).count("<") == 0
+    )
+    assert not set(markup) & set("\u202e\u2066\u2069\u200b\ufeff\x1b\x00\x07")
+
+
+@given(hostile_documents())
+@whole_documents
+def test_markdown_stays_small_and_a_table(document: AuditDocument) -> None:
+    """Under 60 KB; each row has the cells of its table, and no HTML but our line breaks."""
+    text = job_markdown(document)
+    assert len(text.encode("utf-8", "replace")) < 60_000
+    outside = re.sub(r"(?<!\\)`[^`\n]*`", "", text)
+    assert "<" not in outside.replace("<br>", "")
+    assert not re.search(r"(?<!\\)(?:!\[|\]\()|@\w|(?<!\w)https?://", outside), outside
+    columns = None
+    for line in text.splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
+        assert columns is None or cells is None or cells == columns
+        columns = cells
+
+
+def test_the_markdown_of_an_account_has_its_sums_and_ten_jobs(account: AccountReport) -> None:
+    """The headline of the page, the rules, the dearest jobs, and how many are left out."""
+    text = account_markdown(account)
+    assert f"150 jobs cost {cents(account.total.total_usd)}" in text
+    assert "| gpu-underused |" in text
+    assert text.count("| `model-") == 10
+    assert "+140 more jobs." in text
+
+
+def test_the_markdown_of_hostile_jobs_is_inert() -> None:
+    """Their names are code, the other texts are escaped, and all is under 60 KB."""
+    text = account_markdown(reports.hostile_account())
+    assert len(text.encode()) < 60_000
+    outside = re.sub(r"(?<!\\)`[^`\n]*`", "", text)
+    assert "<" not in outside
+    assert "@" not in outside

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.text import plain, slack
+from sageaudit.output.text.idle_capacity import idle_sentence
+from tests.fakes.documents import document, idle_document, type_finding
+
+BILL = document()["bill"]
+
+
+def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
+    """Of eight idle hosts, with another figure or bill; their only finding has no dollars."""
+    whole = idle_document()
+    changed = {**cast("dict[str, Any]", whole["idle_capacity"]), **figure}
+    return idle_sentence(
+        cast(
+            "AuditDocument",
+            {**whole, "idle_capacity": changed, "bill": {**whole["bill"], **(bill or {})}},
+        )
+    )
+
+
+def test_it_says_hours_dollars_and_what_to_look_at() -> None:
+    """And that they are no saving."""
+    assert sentence() == (
+        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
+        "price. This is no saving: no change is certain to save it. Look at the communication "
+        "between hosts (all were used alike); a profile shows more."
+    )
+
+
+@pytest.mark.parametrize(
+    ("bill", "figure", "shown"),
+    [
+        ({"price_kind": "own"}, {}, "at your own prices. This"),
+        ({"basis": "prepaid"}, {}, "about $8,100 at list price. The capacity is prepaid"),
+        ({"basis": "upper_bound"}, {}, "up to 1,024 of 1,536 GPU-hours"),
+        (
+            {},
+            {"list_usd": None, "counted_usd": None},
+            "not used; what they cost is not known. Look",
+        ),
+        ({}, {"look_at": ["profile"]}, "save it. A profile shows why."),
+        ({}, {"look_at": ["data_loader", "batch_size"]}, "the GPU waited), then a larger batch"),
+        ({}, {"look_at": ["a cause of later"]}, "save it. A profile shows why."),
+        ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),
+    ],
+)
+def test_the_words_follow_the_figure(
+    bill: dict[str, Any], figure: dict[str, Any], shown: str
+) -> None:
+    """Prices, basis and causes each change a few words."""
+    assert shown in (sentence(bill, **figure) or "")
+
+
+@pytest.mark.parametrize(
+    ("figure", "worth"),
+    [
+        ({"idle": Decimal(154), "worked": Decimal(1382)}, False),
+        ({"idle": Decimal(307)}, False),
+        ({"idle": Decimal(308)}, True),
+        ({"unit": "vcpu_hours", "idle": Decimal(768)}, False),
+        ({"unit": "vcpu_hours", "idle": Decimal(769)}, True),
+        ({"list_usd": Decimal("9.99")}, False),
+        ({"list_usd": Decimal(10)}, True),
+        ({"list_usd": Decimal(900), "counted_usd": Decimal(891)}, False),
+        ({"paid": Decimal(10), "idle": Decimal("9.9"), "list_usd": None}, False),
+        ({"paid": Decimal(11), "idle": Decimal(10), "list_usd": None}, True),
+        ({"unit": "vcpu_hours", "idle": Decimal(199), "paid": Decimal(200), "list_usd": None},
+         False),
+        ({"paid": Decimal(0), "idle": Decimal(0), "list_usd": Decimal(0)}, False),
+    ],
+)  # fmt: skip
+def test_little_or_healthy_idleness_is_not_shown(figure: dict[str, Any], *, worth: bool) -> None:
+    """Under $10 beside what is counted, or a fifth of the GPUs, or half of the vCPUs."""
+    assert (sentence(**figure) is not None) is worth
+
+
+def test_no_figure_and_an_audit_of_before_the_key_say_nothing() -> None:
+    """Why is with what could not be checked."""
+    whole = idle_document()
+    assert idle_sentence(cast("AuditDocument", {**whole, "idle_capacity": None})) is None
+    old = {key: value for key, value in whole.items() if key != "idle_capacity"}
+    assert idle_sentence(cast("AuditDocument", old)) is None
+
+
+def test_where_a_change_saves_dollars_it_is_not_called_uncertain() -> None:
+    """What is counted above is not all idle time."""
+    whole = cast("AuditDocument", {**idle_document(), "findings": [type_finding()]})
+    assert "None of it is counted above" in (idle_sentence(whole) or "")
+
+
+def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
+    """A fix that adds a volume saves less than the idle hours that it takes away."""
+    figure = {
+        **cast("dict[str, Any]", idle_document()["idle_capacity"]),
+        "counted_usd": Decimal(90),
+    }
+    whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
+    said = idle_sentence(cast("AuditDocument", whole)) or ""
+    assert "Of this, about $90 is counted above; the rest is no certain saving." in said
+
+
+def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
+    """Not `145 of 145`."""
+    said = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
+    assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
+
+
+def test_slack_and_mail_show_it_at_a_place_of_its_own() -> None:
+    """After the fix, before the facts."""
+    whole = cast("AuditDocument", {**idle_document(), "findings": [type_finding()]})
+    blocks = slack.message(whole)["blocks"]
+    [idle] = [block for block in blocks if block["block_id"] == "idle"]
+    assert idle["text"]["text"].startswith("*Idle capacity*: 1,024 of 1,536 GPU-hours (67%)")
+    assert "\nIdle capacity: 1,024 of 1,536 GPU-hours (67%)" in plain.message(whole)["message"]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.text.plain import attributes, message
+from tests.fakes.documents import document, job, lost_document
+from tests.fakes.hostile import documents, whole_documents
+
+
+def test_subject() -> None:
+    """The subject is the whole news."""
+    news = "HIGH $2.04 of $4.55 (45%) was avoidable - train-bert-0412"
+    assert message(document())["subject"] == news
+
+
+def test_long_name_loses_its_middle() -> None:
+    """A name of 63 letters is cut where it says least."""
+    name = "a" * 30 + "-" + "b" * 27 + "-0412"
+    subject = message(document(job=job(name=name)))["subject"]
+    assert len(subject) == 99
+    assert subject.endswith("-0412")
+    assert "~" in subject
+
+
+def test_attributes() -> None:
+    """A subscription can filter by severity, kind, rule, owner, place and dollars."""
+    assert attributes(document()) == {
+        "severity": {"type": "String", "value": "high"},
+        "job_type": {"type": "String", "value": "training"},
+        "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
+        "owner": {"type": "String", "value": "anna"},
+        "account": {"type": "String", "value": "111122223333"},
+        "region": {"type": "String", "value": "us-east-1"},
+        "judged": {"type": "String", "value": "yes"},
+        "message_kind": {"type": "String", "value": "first"},
+        "avoidable_usd": {"type": "Number", "value": "2.035"},
+        "lost_usd": {"type": "Number", "value": "0"},
+    }
+
+
+def test_unknown_has_no_attribute() -> None:
+    """What is not known is absent: a filter must not take it for zero."""
+    audit = document(
+        job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
+    )
+    assert set(attributes(audit)) == {"severity", "job_type", "rule_ids", "judged", "message_kind"}
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [("1e12", "1000000000"), ("0.1234567", "0.12346"), ("100", "100"), ("0.000001", "0")],
+)
+def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
+    """SNS compares numbers up to a thousand million with five decimals."""
+    assert attributes(document(avoidable_usd=Decimal(amount)))["avoidable_usd"]["value"] == shown
+
+
+def test_hostile_failure_is_inert() -> None:
+    """No line, link or control character of a failure message reaches the e-mail."""
+    body = message(lost_document())["message"]
+    assert "http://evil" not in body
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", body)
+
+
+@whole_documents
+@given(documents())
+def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
+    """Whatever the audit holds, SNS takes the notice."""
+    notice = message(audit)
+    subject = notice["subject"]
+    assert 0 < len(subject) < 100
+    assert subject.isascii()
+    assert subject.isprintable()
+    assert subject[0].isalpha()
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
+    assert len(json.dumps(notice, ensure_ascii=False).encode("utf-8")) < 262_144
+    for attribute in notice["attributes"].values():
+        assert attribute["value"]
+        if attribute["type"] == "Number":
+            assert abs(Decimal(attribute["value"])) <= Decimal(10**9)
+    assert isinstance(json.loads(notice["attributes"]["rule_ids"]["value"]), list)

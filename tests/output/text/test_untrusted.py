@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.output.text import untrusted
+from tests.fakes.hostile import texts
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<!channel>", "&lt;!channel&gt;"),
+        ("a & b", "a &amp; b"),
+        ("&lt;!here&gt;", "&amp;lt;!here&amp;gt;"),
+        ("@channel and anna@example.org", "＠channel and anna@example.org"),
+        ("*bold* _it_ ~gone~ `code`", "∗bold∗ ˍitˍ ∼gone∼ ˋcodeˋ"),
+        ("gpu_mean_percent 2*3", "gpu_mean_percent 2*3"),
+        (">>> quote", "›&gt;&gt; quote"),
+        ("https://evil.example/x", "https[:]//evil[.]example/x"),
+        (":rotating_light:", "∶rotating_light:"),
+        ("one\ntwo\u2028three", "one two three"),
+        ("s3://bucket/key and ml.g5.2xlarge", "s3://bucket/key and ml.g5.2xlarge"),
+    ],
+)
+def test_slack(text: str, shown: str) -> None:
+    """Slack makes neither mention, link, quote, emoji nor format of what a name holds."""
+    assert untrusted.slack(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil.example\x07link\x1b]8;;\x07", "link"),
+        ("\x1b]never ended", "]never ended"),
+        ("\x9b2Jclear", "clear"),
+        ("a\x00b\x07c\x7fd\x85e", "abcd e"),
+        ("\u202egnp.exe\u2066", "gnp.exe"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("a\r\nb\tc\u2028d\u2029e\u00a0f", "a  b c d e f"),
+        ("\ud800 \uffff", "\ufffd \ufffd"),
+        ("e\u0301" + "\u0301" * 50 + "!", "e" + "\u0301" * 3 + "!"),
+        ("\u05e9\u05dc\u05d5\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
+    ],
+)
+def test_terminal(text: str, shown: str) -> None:
+    """A terminal gets one line that moves no cursor, sets no colour and turns nothing around."""
+    assert untrusted.terminal(text) == shown
+
+
+def test_plain_breaks_addresses() -> None:
+    """A mail reader finds no address to link, and a person still reads what it was."""
+    shown = untrusted.plain("see HTTPS://evil.example/a, www.evil.example/b, mailto:x@evil.example")
+    assert shown == (
+        "see HTTPS[:]//evil[.]example/a, www[.]evil[.]example/b, mailto[:]x@evil[.]example"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("evil.example and bob@evil.example", "evil[.]example and bob@evil[.]example"),
+        ("go to EVIL.COM:8080?x=1", "go to EVIL[.]COM:8080?x=1"),
+        ("a.b.eViL.cOm", "a.b.eViL[.]cOm"),
+        (
+            "\u043f\u0440.\u0440\u0444 xn--e1.xn--p1ai",
+            "\u043f\u0440[.]\u0440\u0444 xn--e1[.]xn--p1ai",
+        ),
+        ("evil\u3002com", "evil[.]com"),
+        ("train.py on ml.g5.2xlarge, ml.m5.large", "train.py on ml.g5.2xlarge, ml.m5.large"),
+        ("rules.off in policy.toml, $0.51 of 3.10", "rules.off in policy.toml, $0.51 of 3.10"),
+        (
+            "torch.cuda.OutOfMemoryError in train.ipynb.",
+            "torch.cuda.OutOfMemoryError in train.ipynb.",
+        ),
+        ("ResourceConfig.InstanceType", "ResourceConfig.InstanceType"),
+    ],
+)
+def test_plain_breaks_bare_hosts(text: str, shown: str) -> None:
+    """Mail programs link a host without a scheme too; files, types and names in code stay."""
+    assert untrusted.plain(text) == shown
+
+
+def test_log_is_short() -> None:
+    """A log line keeps start and end of a long text and no line break."""
+    assert untrusted.log("a" * 200 + "\n" + "z" * 200, limit=11) == "aaaaa…zzzzz"
+
+
+def test_code_span_ends_where_it_should() -> None:
+    """A backtick in a value does not end the code span it is copied from."""
+    assert untrusted.slack_code("a`<b>`") == "`a'&lt;b&gt;'`"
+    assert untrusted.slack_code("") == "` `"
+
+
+def test_middle_keeps_both_ends() -> None:
+    """The start and the end of a name tell it; an emoji counts twice, as Slack counts it."""
+    assert untrusted.middle("train-bert-large-0412", 11) == "train…-0412"
+    assert untrusted.middle("\U0001f600" * 4, 5) == "\U0001f600…\U0001f600"
+    assert untrusted.middle("short", 5) == "short"
+
+
+def test_cut_leaves_tokens_whole() -> None:
+    """A cut never leaves half an entity, half a link or an open code span."""
+    text = "&amp;" * 5 + "<https://example.org|Job>" + "`code`" * 3
+    for limit in range(60):
+        rest = untrusted.cut(text, limit)
+        assert untrusted.units(rest) <= max(limit, 1)
+        assert rest.count("`") % 2 == 0
+        assert rest.count("<") == rest.count(">")
+        assert rest.count("&") == rest.count(";")
+
+
+@given(texts(), st.integers(1, 400))
+def test_slack_text_is_inert(text: str, limit: int) -> None:
+    """Whatever comes in: within the limit, valid UTF-8, one line, no raw bracket."""
+    shown = untrusted.slack(text, limit)
+    assert untrusted.units(shown) <= limit
+    assert not set(shown) & set("<>`\n\r\u2028\u2029")
+    shown.encode("utf-8")
+    for piece in shown.split("&")[1:]:
+        assert piece.startswith(("amp;", "lt;", "gt;"))
+
+
+@given(texts())
+def test_terminal_text_is_inert(text: str) -> None:
+    """Whatever comes in: no control, format or separator character comes out."""
+    categories = {unicodedata.category(char) for char in untrusted.terminal(text)}
+    assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert('x')</script>", "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"),
+        ('" onload="x', "&quot; onload=&quot;x"),
+        ("&lt;", "&amp;lt;"),
+        (" both ends ", " both ends "),
+        ("\u202egnp.exe\u2066 a\x00b\x1b[31mc", "gnp.exe abc"),
+        ("one\ntwo", "one two"),
+    ],
+)
+def test_html(text: str, shown: str) -> None:
+    """Neither an element nor the end of an attribute comes of it, and nothing turns around."""
+    assert untrusted.html(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("fixes #12 and GH-34", "fixes ＃12 and GH＃34"),
+        ("@octocat, bob@example.org", "＠octocat, bob＠example.org"),
+        ("a|b <b>", "a\\|b &lt;b&gt;"),
+    ],
+)
+def test_markdown_names_nobody_and_no_issue(text: str, shown: str) -> None:
+    """GitHub makes links of these, escaped or not."""
+    assert untrusted.markdown(text) == shown
+
+
+def test_markdown_code_ends_where_it_should() -> None:
+    """Neither a backtick nor the bar of a table ends it."""
+    assert untrusted.markdown_code("a`b|c") == "`a'b\u2223c`"
+    assert untrusted.markdown_code("") == "` `"

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.output.text.words import assignment, before, counted, label, number, setting, value
+
+
+def test_counted() -> None:
+    """One of a thing, or several."""
+    assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [
+        ("gpu_mean_percent", "GPU mean"),
+        ("vcpus", "vCPUs"),
+        ("download_s", "Download"),
+        ("ebs_size_gb", "EBS size"),
+        ("saved_usd", "Saved"),
+        ("input_mode", "Input mode"),
+        ("s", "S"),
+        ("", ""),
+    ],
+)
+def test_label(key: str, shown: str) -> None:
+    """A key becomes words; its unit moves to the value."""
+    assert label(key) == shown
+
+
+@pytest.mark.parametrize(
+    ("key", "fact", "shown"),
+    [
+        ("gpu_mean_percent", Decimal("11.234"), "11.23%"),
+        ("download_s", 724, "12 min 4 s"),
+        ("size_gb", 500, "500 GB"),
+        ("cost_usd", Decimal("1.5"), "$1.50"),
+        ("published_percent", "60 to 70", "60 to 70%"),
+        ("mode_h", "File", "File"),
+        ("hosts", 1200, "1,200"),
+        ("tiny", Decimal("0.000123"), "0.000123"),
+        ("checkpoints", True, "yes"),
+        ("anything", None, "unknown"),
+        ("odd", Decimal("NaN"), "unknown"),
+        ("hosts_percent", {"algo_1": 12, "algo_2": 50}, "Algo 1 12%, Algo 2 50%"),
+        ("types", ["a", "b", "c", "d", "e", "f", "g"], "a, b, c, d, e, +2 more"),
+        ("none", [], "none"),
+    ],
+)
+def test_value(key: str, fact: object, shown: str) -> None:
+    """A fact carries the unit its key names, and unknown is said."""
+    assert value(key, fact) == shown
+
+
+def test_number_of_nothing_finite() -> None:
+    """Infinity is no number for a person."""
+    assert number(Decimal("Infinity")) == "unknown"
+
+
+def test_fix_lines() -> None:
+    """The line to copy is written as in the request, beside it what it replaces."""
+    fix = {"parameter": "ResourceConfig.InstanceCount", "old": Decimal(4), "new": Decimal(1)}
+    assert assignment(fix) == "ResourceConfig.InstanceCount = 1"  # type: ignore[arg-type]
+    assert before(fix) == "was 4"  # type: ignore[arg-type]
+    assert assignment({"parameter": "A.B", "old": "x", "new": None}) == "remove A.B"
+    assert before({"parameter": "A.B", "old": None, "new": 1}) == "was not set"
+
+
+@pytest.mark.parametrize(
+    ("fact", "shown"),
+    [(True, "true"), ("File", '"File"'), (Decimal("1.50"), "1.50"), ({"a": [1]}, '{"a": [1]}')],
+)
+def test_setting(fact: object, shown: str) -> None:
+    """Values look as in a request's JSON."""
+    assert setting(fact) == shown

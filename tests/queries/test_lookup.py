@@ -1,0 +1,108 @@
+"""A job is found by its name with few reads, wherever its family, its name or nothing leads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.errors import AmbiguousName, JobNotFound
+from sageaudit.queries.lookup import Found, Wanted, find
+from sageaudit.queries.window import window
+from tests.adapters.history.entries import ended, key
+from tests.fakes.asked import NOW, fill
+
+TUNING = "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job"
+DAYS = window("90d", None, NOW)
+
+
+@pytest.fixture
+def history() -> MemoryHistory:
+    """60 audits of other jobs."""
+    made = MemoryHistory()
+    fill(made, 60)
+    return made
+
+
+def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
+    """A job that ended then."""
+    made = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
+    return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
+
+
+def found(history: MemoryHistory, name: str, **wanted: str | JobKind) -> Found:
+    """The job with this name."""
+    return find(history, Wanted(name, **wanted), DAYS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("vgg-2026-11-14-10-00-00-123", "training/repo/train.py/vgg"),
+        ("pipelines-abcdefgh1234-Train-AbCdEfGhIj", "my-pipeline/train"),
+        ("tune-261114-1000-001-1a2b3c4d", f"{TUNING}/tune-261114-1000"),
+        ("My-Job", "training/-/-/my-job"),
+    ],
+)  # fmt: skip
+def test_a_job_is_found_in_the_family_of_its_name(
+    history: MemoryHistory, name: str, family: str
+) -> None:
+    """The daily sums name the families; only such a family's runs are read."""
+    history.record(job(name, family))
+    other = job(f"{name}-other", family, days_ago=3)
+    history.record(other)
+    answered = found(history, name)
+    assert answered.head.name == name
+    assert answered.reading.rows == 2
+
+
+def test_a_job_of_a_tagged_family_is_found_on_the_day_in_its_name(history: MemoryHistory) -> None:
+    """The day before it and a day or two after are read."""
+    history.record(job("vgg-2026-11-14-10-00-00-123", "team-a", days_ago=6))
+    answered = found(history, "vgg-2026-11-14-10-00-00-123")
+    assert answered.head.family == "team-a"
+    assert answered.reading.rows < 10
+
+
+def test_else_everything_is_read_newest_first(history: MemoryHistory) -> None:
+    """Up to the job."""
+    history.record(job("odd", "team-a", days_ago=4))
+    assert found(history, "odd").head.name == "odd"
+
+
+def test_the_newest_run_of_a_job_is_found(history: MemoryHistory) -> None:
+    """A deleted job's name can be used again."""
+    for days_ago in (9, 3, 6):
+        history.record(job("twice", "training/-/-/twice", days_ago))
+    assert found(history, "twice").head.ended_at == NOW - timedelta(days=3)
+
+
+def test_an_arn_is_found_whatever_its_case(history: MemoryHistory) -> None:
+    """ARNs have names in lower case."""
+    history.record(job("Loud", "training/-/-/loud"))
+    assert found(history, key("Loud").arn.lower()).head.name == "Loud"
+
+
+def test_a_name_of_several_jobs_is_refused(history: MemoryHistory) -> None:
+    """With their ARNs; the account or region chooses one."""
+    for account in ("111122223333", "444455556666"):
+        made = job("both", "training/-/-/both", account=account)
+        arn = made.key.arn.replace("111122223333", account)
+        history.record(replace(made, key=replace(made.key, arn=arn)))
+    with pytest.raises(
+        AmbiguousName, match=r"both is several jobs, arn:.* and arn:.*: give the ARN"
+    ):
+        found(history, "both")
+    assert found(history, "both", account="444455556666").head.account == "444455556666"
+
+
+def test_a_job_that_is_not_there_is_said(history: MemoryHistory) -> None:
+    """Also one that ended before, and one with an impossible day in its name."""
+    history.record(job("old", "training/-/-/old", days_ago=100))
+    for name in ("old", "nobody", "x-2026-99-99", "x-20991231"):
+        with pytest.raises(JobNotFound, match=f"no audit of {name} since 2026-08-22"):
+            found(history, name)

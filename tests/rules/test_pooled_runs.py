@@ -1,0 +1,235 @@
+"""A run too short to be judged alone is judged by its family's last runs, for its own dollars."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import document
+from sageaudit.domain.bill.finding import Clear, Found, Outcome, Unknown
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.pooled_runs import pooled, short_use
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Rule, Ruleset
+from sageaudit.rules.judge import judge
+from sageaudit.workflows.audit.judge import audit_job
+from tests.fakes.jobs import START, flat, market, ran
+from tests.fakes.judging import card, case
+
+POOLING = [rule for rule in catalogue.load() if rule.pools]
+GPU = "ml.g5.2xlarge"
+IDLE = {"cpu": 30.0, "memory": 20.0, "gpu": 0.0, "gpu_memory": 1.0}
+LOW = IDLE | {"gpu": 8.0, "gpu_memory": 20.0}
+FEW = {"cpu": 5.0, "memory": 5.0, "gpu": 20.0, "gpu_memory": 5.0}
+BUSY = {"cpu": 60.0, "memory": 60.0, "gpu": 95.0, "gpu_memory": 90.0}
+
+
+def run(
+    minutes: int, use: Mapping[str, float], instance: str = GPU, hosts: int = 1
+) -> Measurements:
+    """A run of so many even minutes."""
+    on = ran(60 * minutes, instance, hosts)
+    return flat(on, minutes, hosts=hosts, **use)
+
+
+def answer(
+    rule: str, own: Measurements, earlier: Sequence[Measurements], instance: str = GPU
+) -> Outcome:
+    """The rule's outcome for a short run whose family had these runs before it."""
+    active = short_use(own)
+    assert active is not None
+    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    on = ran(own.seconds, instance, own.hosts_expected or 1)
+    given_case = replace(case(on, own), pool=minutes)
+    [(_, outcome)] = judge(given_case, [card(rule)])
+    return outcome
+
+
+def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
+    """The audit of such a run."""
+    active = short_use(own)
+    assert active is not None
+    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    ruleset = Ruleset(catalogue.load(), "test")
+    on = ran(own.seconds, GPU)
+    return audit_job(
+        on, own, market(), Policy(), ruleset, now=on.ended_at or START, earlier=(), pool=minutes
+    )
+
+
+CASES: dict[str, tuple[str, int, dict[str, float]]] = {
+    "gpu-idle": (GPU, 1, IDLE),
+    "gpu-underused": (GPU, 1, LOW),
+    "some-gpus-unused": ("ml.g4dn.12xlarge", 1, FEW),
+    "cpu-bottleneck": (GPU, 1, {"cpu": 97, "memory": 20, "gpu": 5}),
+    "cpu-underused": ("ml.m5.4xlarge", 1, {"cpu": 12, "memory": 10}),
+    "serial-code": ("ml.m5.4xlarge", 1, {"cpu": 6.25, "memory": 10}),
+    "poor-scaling": ("ml.m5.xlarge", 4, {"cpu": 12, "memory": 10}),
+}
+"""By rule: instances and an even use that it finds in a long run."""
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_it_finds_together_what_it_finds_in_one_long_run(rule: str) -> None:
+    """8 minutes are too few alone, with 3 such runs before they are 32; and the finding says so."""
+    instance, hosts, use = CASES[rule]
+    short = run(8, use, instance, hosts)
+    alone = answer(rule, short, [], instance)
+    assert isinstance(alone, Unknown)
+    assert alone.code == "too_short"
+    assert alone.reason.endswith("minutes, the rule needs 15")
+    with_one = answer(rule, run(3, use, instance, hosts), [short], instance)
+    assert isinstance(with_one, Unknown)
+    assert with_one.reason == (
+        "11 active minutes, with 1 earlier run of its family; the rule needs 15"
+    )
+    together = answer(rule, short, [short] * 3, instance)
+    assert isinstance(together, Found), together
+    assert "32 active minutes of this family's last 4 runs" in together.summary
+    assert together.evidence["pooled_runs"] == 4
+    assert together.evidence["own_active_minutes"] == 8
+    long = answer_alone(rule, run(32, use, instance, hosts), instance)
+    assert isinstance(long, Found)
+    assert (long.change, long.best, long.fix) == (together.change, together.best, together.fix)
+
+
+def answer_alone(rule: str, whole: Measurements, instance: str) -> Outcome:
+    """The rule's outcome for a long run without a family."""
+    on = ran(whole.seconds, instance, whole.hosts_expected or 1)
+    [(_, outcome)] = judge(case(on, whole), [card(rule)])
+    return outcome
+
+
+def test_every_rule_that_pools_is_tried() -> None:
+    """Two need no metrics: they only size types by more minutes. Two need other types."""
+    assert {rule.name.name for rule in POOLING} - {"gpu-too-big", "memory-oversized"} == {
+        *CASES,
+        "cheaper-type",
+        "old-generation",
+    }
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in POOLING if rule.needs], ids=lambda r: r.name.name
+)
+def test_a_rule_that_pools_says_whose_minutes_they_are(rule: Rule) -> None:
+    """Its sentences take minutes from `case.span`, never as if they were the run's."""
+    source = inspect.getsource(inspect.getmodule(rule.check))  # type: ignore[arg-type]
+    assert "case.span(" in source
+    assert "duration_min(" not in source
+
+
+@pytest.mark.parametrize("rule", ["gpu-idle", "gpu-underused"])
+def test_a_busy_run_is_never_blamed_for_idle_ones(rule: str) -> None:
+    """Nor is it called healthy by minutes of others: it stays unjudged."""
+    outcome = answer(rule, run(8, BUSY), [run(8, IDLE)] * 5)
+    assert not isinstance(outcome, Found)
+    low = answer("gpu-underused", run(8, BUSY), [run(8, IDLE)] * 5)
+    assert low == Unknown(
+        "unlike_family", "its 8 active minutes are unlike those of its family's last runs"
+    )
+
+
+def test_an_idle_run_is_not_excused_by_busy_ones() -> None:
+    """It is as unknown as before."""
+    outcome = answer("gpu-underused", run(5, LOW), [run(14, BUSY)] * 3)
+    assert isinstance(outcome, Unknown)
+    assert outcome.code == "unlike_family"
+
+
+def test_busy_runs_are_clear_together() -> None:
+    """A family of short healthy runs is judged, and healthy."""
+    assert answer("gpu-underused", run(8, BUSY), [run(8, BUSY)] * 3) == Clear()
+    audit = audited(run(8, BUSY), [run(8, BUSY)] * 3)
+    assert audit.judgement.judged.value == "yes"
+    assert audit.judgement.not_judged == ()
+    assert audit.savings.avoidable_usd is not None
+
+
+def test_a_run_is_sized_by_what_any_of_them_used() -> None:
+    """A peak of an earlier run, and one of its own, keep it from a type that is too small."""
+    small, large = IDLE | {"memory": 10.0}, IDLE | {"memory": 95.0}
+    quiet = answer("gpu-idle", run(8, small), [run(8, small)] * 3)
+    of_others = answer("gpu-idle", run(8, small), [run(8, large), *[run(8, small)] * 2])
+    of_own = answer("gpu-idle", run(3, large), [run(14, small)] * 3)
+    assert isinstance(quiet, Found)
+    assert isinstance(of_others, Found)
+    assert isinstance(of_own, Found)
+    assert quiet.change is not None
+    assert of_others.change != quiet.change
+    assert of_own.change != quiet.change
+
+
+uses = st.fixed_dictionaries(
+    {
+        "cpu": st.sampled_from([3, 30, 70, 97]),
+        "memory": st.integers(5, 100),
+        "gpu": st.sampled_from([0, 3, 8, 20, 60, 95]),
+        "gpu_memory": st.integers(0, 100),
+    }
+)
+short = st.integers(1, 14)
+
+
+@settings(max_examples=60, deadline=None)
+@given(uses, short, st.lists(st.tuples(short, uses), min_size=1, max_size=6))
+def test_no_run_is_blamed_for_what_it_would_not_be_blamed_for_alone(
+    own: dict[str, int], minutes: int, others: list[tuple[int, dict[str, int]]]
+) -> None:
+    """If an hour of its own use is clear, its few minutes are no finding in any family."""
+    long, mine = run(60, own), run(minutes, own)
+    for rule in POOLING:
+        if rule.needs and answer_alone(rule.name.name, long, GPU) == Clear():
+            outcome = answer(rule.name.name, mine, [run(m, use) for m, use in others])
+            assert not isinstance(outcome, Found), rule.name.name
+
+
+@settings(max_examples=40, deadline=None)
+@given(uses, short, st.lists(st.tuples(short, uses), max_size=6))
+def test_each_run_counts_its_own_dollars_only(
+    own: dict[str, int], minutes: int, others: list[tuple[int, dict[str, int]]]
+) -> None:
+    """Its bill, phases, idle hours and all other rules are as without the family's minutes."""
+    mine, earlier = run(minutes, own), [run(m, use) for m, use in others]
+    with_family, alone = audited(mine, earlier), audited(mine, [])
+    assert with_family.bill == alone.bill
+    total = with_family.bill.total_usd
+    counted = (with_family.savings.avoidable_usd, with_family.savings.lost_usd)
+    assert sum(usd or 0 for usd in counted) <= (total or 0)
+    pooling = {rule.name.name for rule in POOLING}
+    for (name, outcome), (_, before) in zip(with_family.outcomes, alone.outcomes, strict=True):
+        assert name.name in pooling or outcome == before
+    one, other = with_family.idle_capacity, alone.idle_capacity
+    assert (one and (one.paid, one.worked)) == (other and (other.paid, other.worked))
+
+
+def test_the_document_names_the_runs() -> None:
+    """With how many minutes; None where a run was judged alone or not at all."""
+    made = document(audited(run(8, LOW), [run(8, LOW)] * 2))
+    pooled = made["audit"]["pool"]
+    assert pooled is not None
+    assert (pooled["runs"], pooled["active_minutes"], pooled["own_active_minutes"]) == (3, 24, 8)
+    assert pooled["earlier_runs"] == ["run-0", "run-1"]
+    assert made["judged"] == "yes"
+    alone = document(audited(run(8, LOW), []))
+    assert alone["audit"]["pool"] is None
+    assert alone["judged"] == "no"
+    [reason] = alone["not_judged"]
+    assert reason == (
+        "Its own code ran for only 8 min: at least 15 min are needed to judge its use. "
+        "Shorter runs are judged together with the last runs of their family on the same "
+        "instances, where these have that much in all."
+    )
+    [reason] = document(audited(run(3, LOW), [run(8, LOW)]))["not_judged"]
+    assert reason == (
+        "Its own code ran for only 3 min: at least 15 min are needed to judge its use. With the "
+        "last run of its family on the same instances it has 11 min; from 15 min on they are "
+        "judged together."
+    )

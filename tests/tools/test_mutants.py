@@ -1,0 +1,79 @@
+"""`make mutants`: which faults are tried, and what is said of them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tools import mutants
+
+MODULE = mutants.PACKAGE / "domain/share.py"
+SOURCE = '''"""A module."""
+
+
+def share(part: int, whole: int | None = 1) -> float | None:
+    """Half of it, at most."""
+    if not whole or part < 0:
+        return None
+    return min(part / whole, 0.5)
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A core of one module."""
+    (tmp_path / MODULE).parent.mkdir(parents=True)
+    (tmp_path / MODULE).write_text(SOURCE, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
+    """Annotations and strings stay; each mutant is another module that still parses."""
+    found = list(mutants.mutants(MODULE, project))
+    assert {(mutant.line, mutant.before, mutant.after) for mutant in found} == {
+        (4, "1", "2"),
+        (6, "not whole or part < 0", "not whole and part < 0"),
+        (6, "not whole or part < 0", "True"),
+        (6, "not whole or part < 0", "False"),
+        (6, "not whole", "whole"),
+        (6, "part < 0", "part <= 0"),
+        (6, "0", "1"),
+        (8, "min(part / whole, 0.5)", "None"),
+        (8, "min(part / whole, 0.5)", "max(part / whole, 0.5)"),
+        (8, "part / whole", "part * whole"),
+    }
+    trees = {ast.dump(ast.parse(mutant.module)) for mutant in found}
+    assert len(trees | {ast.dump(ast.parse(SOURCE))}) == len(found) + 1
+
+
+def test_a_seed_always_chooses_the_same(project: Path) -> None:
+    """So that a survivor can be tried again when it has its test."""
+    assert mutants.chosen(3, 1, project) == mutants.chosen(3, 1, project)
+    assert len(mutants.chosen(3, 1, project)) == 3
+
+
+@pytest.mark.parametrize(
+    ("near", "all_pass", "survives"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+)
+def test_a_mutant_survives_when_no_test_fails(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, near: bool, all_pass: bool, survives: bool
+) -> None:
+    """The module has the fault while tests run, and none afterwards."""
+    test = "tests/domain/test_share.py"
+    (project / test).parent.mkdir(parents=True)
+    (project / test).touch()
+    ran: list[tuple[str, ...]] = []
+
+    def passes(root: Path, *tests: str) -> bool:
+        assert b"max(part" in (root / MODULE).read_bytes()
+        ran.append(tests)
+        return near if tests == (str(root / test),) else all_pass
+
+    monkeypatch.setattr(mutants, "_pass", passes)
+    mutant = next(one for one in mutants.mutants(MODULE, project) if one.after.startswith("max"))
+    assert mutants.survives(mutant, project) is survives
+    assert ran == [(str(project / test),), ()][: 2 if near else 1]
+    assert (project / MODULE).read_text(encoding="utf-8") == SOURCE

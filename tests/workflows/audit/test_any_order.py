@@ -1,0 +1,253 @@
+"""A family's findings are those in the order of the runs' ends, however they were audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.workflows.audit.run import AuditDependencies, Done, Repeated, audit_finished_job
+from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.jobs import START, flat, training_answer
+
+DAY = START + timedelta(days=1)
+FAR = START + timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its work, and how it ended. `gap` minutes lie between its end and the one before."""
+
+    minutes: int
+    gpu: int
+    status: str = "Completed"
+    gap: int = 7
+
+
+def answers(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+    """What SageMaker says of them: one family, one name with a number."""
+    made: dict[str, list[dict[str, Any]]] = {}
+    end = START
+    for number, run in enumerate(runs):
+        end += timedelta(minutes=run.gap)
+        begun = end - timedelta(minutes=run.minutes)
+        made[f"train-{number}"] = [
+            training_answer(
+                TrainingJobName=f"train-{number}",
+                TrainingJobStatus=run.status,
+                SecondaryStatus=run.status,
+                ResourceConfig={
+                    "InstanceType": "ml.g5.2xlarge",
+                    "InstanceCount": 1,
+                    "VolumeSizeInGB": 30,
+                },
+                CreationTime=iso(begun - timedelta(minutes=2)),
+                TrainingStartTime=iso(begun),
+                TrainingEndTime=iso(end),
+                LastModifiedTime=iso(end),
+                TrainingTimeInSeconds=60 * run.minutes,
+                BillableTimeInSeconds=60 * run.minutes,
+                SecondaryStatusTransitions=[
+                    {"Status": "Training", "StartTime": iso(begun), "EndTime": iso(end)},
+                    {"Status": run.status, "StartTime": iso(end), "EndTime": iso(end)},
+                ],
+                **({"FailureReason": "AlgorithmError: exit 1"} if run.status == "Failed" else {}),
+            )
+        ]
+    return made
+
+
+def iso(moment: datetime) -> str:
+    """As the CLI prints it."""
+    return moment.isoformat()
+
+
+@dataclass(frozen=True)
+class EvenMetrics:
+    """CloudWatch with one level for each run."""
+
+    runs: Sequence[Run]
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        run = self.runs[int(job.name.rpartition("-")[2])]
+        return flat(job, run.minutes, cpu=40, memory=20, gpu=run.gpu, gpu_memory=20)
+
+
+def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
+    """An empty history."""
+    metrics: Any = EvenMetrics(runs)
+    return dependencies(SaidJobs(answers(runs)), metrics, **changes)  # type: ignore[arg-type]
+
+
+def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
+    """One delivery, a day later: all metrics are there."""
+    done = audit_finished_job(
+        ended(f"train-{number}", CreationTime=None), of, now=DAY, deliveries=None, again=again
+    )
+    assert isinstance(done, Done | Repeated)
+
+
+def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
+    """Audits what is due until nothing is; how many audits that took."""
+    looks = 0
+    while due := of.history.due(FAR, limit=100).rows:
+        head = max(due, key=lambda head: head.ended_at) if newest_first else due[0]
+        audit(int(head.name.rpartition("-")[2]), of, again=True)
+        looks += 1
+        assert looks < 200
+    return looks
+
+
+def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
+    """The newest audit of each run, without its version."""
+    heads = {head.name: head for head in of.history.by_day(START.date())}
+    documents = []
+    for number in range(len(runs)):
+        document = of.history.audit(heads[f"train-{number}"].key)
+        assert document is not None
+        head: Any = {**document["audit"], "version": 0}
+        documents.append(AuditDocument(**{**document, "audit": head}))
+    return documents
+
+
+def stamps(of: AuditDependencies) -> dict[str, Head]:
+    """The heads, but for their version."""
+    return {head.name: replace(head, version=0) for head in of.history.by_day(START.date())}
+
+
+runs_of_a_family = st.lists(
+    st.builds(
+        Run,
+        minutes=st.sampled_from([3, 8, 12, 20]),
+        gpu=st.sampled_from([0, 3, 10, 95]),
+        status=st.sampled_from(["Completed", "Completed", "Completed", "Failed"]),
+        gap=st.sampled_from([0, 7]),
+    ),
+    min_size=2,
+    max_size=7,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs_of_a_family, st.data())
+def test_the_order_of_audits_does_not_matter(runs: list[Run], data: st.DataObject) -> None:
+    """After what is due was looked at again, every document is as if the ends had set the order."""
+    in_order, shuffled = office(runs), office(runs)
+    for number in range(len(runs)):
+        audit(number, in_order)
+    assert look_again(in_order) == 0
+    for number in data.draw(st.permutations(range(len(runs)))):
+        audit(number, shuffled)
+    look_again(shuffled)
+    assert told(shuffled, runs) == told(in_order, runs)
+    assert stamps(shuffled) == stamps(in_order)
+
+
+@settings(max_examples=15, deadline=None)
+@given(runs_of_a_family, st.data())
+def test_a_second_look_between_late_audits_does_not_matter(
+    runs: list[Run], data: st.DataObject
+) -> None:
+    """It may come at any time, and a delivery may come twice."""
+    in_order, shuffled = office(runs), office(runs)
+    for number in range(len(runs)):
+        audit(number, in_order)
+    order = data.draw(st.permutations(range(len(runs))))
+    for number in order:
+        audit(number, shuffled)
+        if data.draw(st.booleans()):
+            look_again(shuffled)
+        if data.draw(st.booleans()):
+            audit(number, shuffled)
+    look_again(shuffled)
+    assert told(shuffled, runs) == told(in_order, runs)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(range(5)), st.booleans())
+def test_what_is_told_once_is_told_of_the_same_run_in_any_order(
+    order: list[int], newest_first: bool
+) -> None:
+    """Advice that begins with the third run of a family, whichever was audited and looked at first.
+
+    Runs of 70 minutes: the first two have not cost enough for managed spot to be named.
+    """
+    runs = [Run(70, 60)] * 5
+    in_order, shuffled = office(runs), office(runs)
+    for number in range(len(runs)):
+        audit(number, in_order)
+    said = [
+        [one["said_of"] for one in document["findings"] if one["rule"] == "spot-not-used"]
+        for document in told(in_order, runs)
+    ]
+    assert said == [[], [], [None], ["train-2"], ["train-3"]]
+    for number in order:
+        audit(number, shuffled)
+    look_again(shuffled, newest_first=newest_first)
+    assert told(shuffled, runs) == told(in_order, runs)
+
+
+def test_the_family_shows_the_sum_of_its_runs_own_dollars() -> None:
+    """The first runs are too short alone and stay so; the later ones count each its own minutes."""
+    runs = [Run(8, 0)] * 5
+    of = office(runs)
+    for number in range(5):
+        audit(number, of)
+    documents = told(of, runs)
+    assert [document["judged"] for document in documents] == ["no"] + ["yes"] * 4
+    own = [document["avoidable_usd"] for document in documents]
+    assert own[0] is None
+    known = [usd for usd in own if usd is not None]
+    assert len(set(known)) == 1
+    bill = documents[-1]["bill"]["total_usd"]
+    assert bill is not None
+    assert 0 < known[0] < bill
+    job = documents[0]["job"]
+    family = total(
+        of.history.sums(
+            Scope.FAMILY,
+            START.date(),
+            FAR.date(),
+            account=job["account"],
+            region=job["region"],
+            name=job["family"],
+        )
+    )
+    assert family.avoidable_usd == sum(known)
+
+
+class CountedDetails:
+    """A history that counts the details that are read from it."""
+
+    def __init__(self, history: Any) -> None:
+        self.history = history
+        self.read: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.read.append(name)
+        return getattr(self.history, name)
+
+
+def test_what_an_audit_reads_of_its_family() -> None:
+    """A long run: its family once. A short one: also the details of as many runs as it needs."""
+    runs = [Run(6, 3)] * 12 + [Run(60, 3)]
+    of = office(runs)
+    counted: Any = CountedDetails(of.history)
+    watched = replace(of, history=counted)
+    reads = []
+    for number in range(len(runs)):
+        audit(number, watched)
+        reads.append(counted.read.count("detail"))
+        counted.read.clear()
+    assert reads == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 0]
+    audit(12, watched, again=True)
+    assert counted.read == ["by_family", "record", "recheck_family"]

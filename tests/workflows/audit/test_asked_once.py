@@ -1,0 +1,128 @@
+"""One audit works nothing out twice: counted, since seconds differ by machine.
+
+`python -m tests.labelled.speed` measures them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.bill import shared_resize
+from sageaudit.domain.bill.finding import Found
+from sageaudit.domain.bill.resize import Resize, resize
+from sageaudit.domain.bill.shared_resize import Resizes
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import Market, Rate
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job
+from tests.fakes.jobs import TYPES, FixedPrices, flat, market, ran
+
+LARGE = ran(7200, "ml.g4dn.12xlarge")
+LITTLE_USED = flat(LARGE, 120, cpu=4, memory=4, gpu=5, gpu_memory=5)
+HEADROOM = Decimal(20)
+
+
+@dataclass(frozen=True)
+class CountedPrices(FixedPrices):
+    """Counts how often each type's rate is asked for."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
+        self.asked[instance_type] += 1
+        return super().hourly(region, component, instance_type)
+
+
+@pytest.fixture
+def resizes(monkeypatch: pytest.MonkeyPatch) -> list[Decimal]:
+    """The headroom of each resize that is really worked out."""
+    headrooms: list[Decimal] = []
+
+    def counted(
+        job: Job, whole: Measurements, on: Market, *, headroom_percent: Decimal, **more: object
+    ) -> Resize:
+        headrooms.append(headroom_percent)
+        return resize(job, whole, on, headroom_percent=headroom_percent, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shared_resize, "resize", counted)
+    return headrooms
+
+
+def audited(policy: Policy | None = None, on: Market | None = None) -> Audit:
+    """A job that several rules resize."""
+    return audit_job(
+        LARGE,
+        LITTLE_USED,
+        on or market(),
+        policy or Policy(),
+        catalogue.ruleset(),
+        now=LARGE.ended_at or LARGE.created_at,  # type: ignore[arg-type]
+    )
+
+
+def test_rules_that_ask_the_same_share_one_resize(resizes: list[Decimal]) -> None:
+    """Several rules name a type here, of which one is counted."""
+    named = [
+        name.name
+        for name, outcome in audited().outcomes
+        if isinstance(outcome, Found) and outcome.change and "type" in str(outcome.change).lower()
+    ]
+    assert len(named) > 1
+    assert resizes == [HEADROOM]
+
+
+def test_each_headroom_is_tried_once(resizes: list[Decimal]) -> None:
+    """A rule whose policy asks for another headroom gets its own answer."""
+    audited(Policy(thresholds={"cheaper-type": {"headroom_percent": 50.0}}))
+    assert sorted(resizes) == [HEADROOM, Decimal(50)]
+
+
+def test_the_next_audit_tries_again(resizes: list[Decimal]) -> None:
+    """No answer outlives its audit."""
+    audited()
+    audited()
+    assert resizes == [HEADROOM, HEADROOM]
+
+
+def test_each_rate_is_asked_for_once() -> None:
+    """By bills, resizes and rules together; the audit makes one market of the given one."""
+    prices = CountedPrices()
+    audited(on=Market(TYPES, prices))
+    assert set(prices.asked) == set(TYPES)
+    assert set(prices.asked.values()) == {1}
+
+
+def test_other_minutes_are_another_question() -> None:
+    """Also where the job, its market and the headroom are the same."""
+    asked = Resizes()
+    busy = flat(LARGE, 120, cpu=90, memory=90, gpu=95, gpu_memory=90)
+    little = asked.resize(LARGE, LITTLE_USED, market(), HEADROOM)
+    assert asked.resize(LARGE, busy, market(), HEADROOM).need != little.need
+    assert asked.resize(LARGE, replace(LITTLE_USED), market(), HEADROOM) is little
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+@pytest.mark.parametrize("percent", [1, 30, 95])
+def test_types_that_are_left_out_are_never_named(name: str, percent: int) -> None:
+    """What rules read of a resize is the same with all types in it."""
+    run = ran(7200, name)
+    used = flat(run, 120, cpu=percent, memory=percent, gpu=percent, gpu_memory=percent)
+    on = market(estimated=frozenset({"ml.g4dn.xlarge"}))
+    fewer = Resizes().resize(run, used, on, HEADROOM)
+    every = resize(run, used, on, headroom_percent=HEADROOM)
+    assert (list(fewer.certain), list(fewer.by_estimate)) == (
+        list(every.certain),
+        list(every.by_estimate),
+    )
+    assert list(fewer.unrecorded) == list(every.unrecorded)
+    assert fewer.not_compared == every.not_compared
+    cheaper = [candidate for candidate in every.candidates if every.cheaper(candidate)]
+    assert [candidate for candidate in fewer.candidates if fewer.cheaper(candidate)] == cheaper

@@ -1,0 +1,93 @@
+"""A policy's sections reach the rules and the severity of the jobs that they name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.document import document
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Parent, ParentKind
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.rule_choices import RuleChoices, Section
+from sageaudit.rules import catalogue
+from sageaudit.rules.card import Ruleset, TuningCase
+from sageaudit.workflows.audit.judge import Child, audit_job, audit_tuning
+from tests.fakes.jobs import ACCOUNT, START, job, market, usage
+
+RULE = "spot-not-used"
+NOW = START + timedelta(hours=4)
+RULES = Ruleset(catalogue.load(), "test")
+RAN = job(tags={"team": "research"})
+SWEEP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:hyper-parameter-tuning-job/sweep"
+OFF = RuleChoices(off=frozenset({RULE}))
+
+
+def audited(*sections: Section) -> Any:
+    """An on-demand run of three hours, as a document."""
+    policy = Policy(sections=sections)
+    return document(audit_job(RAN, usage(RAN), market(), policy, RULES, now=NOW))
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        Section(None, ("team", "research"), None, OFF),
+        Section(None, None, ACCOUNT, OFF),
+        Section(family(RAN, None), None, None, OFF),
+    ],
+)
+def test_a_rule_is_off_for_the_jobs_of_a_section(section: Section) -> None:
+    """By tag, by account, by family."""
+    [why] = [one["reason"] for one in audited(section)["not_applicable"] if one["rule"] == RULE]
+    assert why == "switched off by the policy"
+
+
+def test_a_section_for_other_jobs_changes_nothing() -> None:
+    """The rule finds what it finds."""
+    section = Section(None, ("team", "vision"), None, OFF)
+    assert audited(section) == audited()
+    assert RULE in [finding["rule"] for finding in audited()["findings"]]
+
+
+def test_a_section_sets_thresholds_and_severity() -> None:
+    """Three hours are short enough under one threshold; under another the severity is as set."""
+    tag = ("team", "research")
+    high = Section(None, tag, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    [finding] = [one for one in audited(high)["findings"] if one["rule"] == RULE]
+    assert finding["severity"] == "high"
+    longer = Section(None, tag, None, RuleChoices(thresholds={RULE: {"from_s": 36000}}))
+    assert RULE in audited(longer)["clear"]
+
+
+def test_a_merged_finding_of_a_tuning_job_follows_its_sections() -> None:
+    """The policy's severity for the tuning job's family holds for its merged findings."""
+    ran = replace(RAN, parent=Parent(ParentKind.TUNING, SWEEP), tags={})
+    child = document(audit_job(ran, usage(ran), market(), Policy(), RULES, now=NOW))
+    assert "high" not in {one["severity"] for one in child["findings"]}
+    high = Section(SWEEP, None, None, RuleChoices(severities={RULE: Severity.HIGH}))
+    policy = Policy(sections=(high,))
+    audit = audit_tuning(None, [Child(child, {})], policy, RULES, now=NOW)
+    [merged] = [one for one in document(audit)["findings"] if one["rule"] == RULE]
+    assert merged["severity"] == "high"
+
+
+def test_a_tuning_job_is_judged_by_its_sections_too() -> None:
+    """Its family is its ARN."""
+    sweep = replace(
+        RAN,
+        kind=JobKind.TUNING,
+        name="sweep",
+        arn=SWEEP,
+    )
+    rule = next(one for one in RULES.rules if one.scope is TuningCase)
+    off = RuleChoices(off=frozenset({rule.name.name}))
+    policy = Policy(sections=(Section(sweep.arn, None, None, off),))
+    audit = audit_tuning(sweep, [], policy, RULES, now=NOW)
+    reasons = {one["rule"]: one["reason"] for one in document(audit)["not_applicable"]}
+    assert reasons[rule.name.name] == "switched off by the policy"

@@ -1,0 +1,104 @@
+"""docs/messages.md: each row of its table is replayed, and its message compared."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.workflows.notify.decide import Queued, Quiet
+from tests.fakes.telling import MORNING, FamilyStory, run_document
+
+PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
+_ROW = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+ROWS = _ROW.findall(PAGE.read_text(encoding="utf-8"))[1:]
+THIS = "train-bert-0412"
+MONEY = re.compile(
+    r"(?P<severity>[A-Z]+) (?P<perhaps>up to )?(?P<usd>unknown|\$[\d,.]+) (?P<bucket>[a-z]+)"
+)
+IDLE = re.compile(r"(?P<hours>[\d,]+) (?P<unit>v?[CG]PU)-hours idle(?:, worth \$(?P<usd>[\d,.]+))?")
+NOTHING = re.compile(r"nothing(?:, \$(?P<exempt>[\d,.]+) exempt)?")
+UNITS = {"GPU": "gpu_hours", "vCPU": "vcpu_hours"}
+
+
+class Rows:
+    """Replays the cells of one row: each audit comes ten minutes after the one before."""
+
+    def __init__(self) -> None:
+        self.story = FamilyStory()
+        self.versions = 0
+        self.others = 0
+
+    def audited(self, cell: str, at: datetime) -> Any:
+        """Decides about the audit that a cell describes."""
+        who, _, what = cell.partition(": ")
+        if "this run" in who:
+            self.versions += 1
+            return self.story.audited(of(what, THIS), at, version=self.versions)
+        self.others += 1
+        return self.story.audited(of(what, f"train-bert-{self.others:04d}"), at)
+
+
+def of(what: str, name: str) -> AuditDocument:
+    """The audit of `HIGH $412.00 lost`, `40 GPU-hours idle, worth $900.00` or `nothing`."""
+    if idle := IDLE.fullmatch(what):
+        figure = {"hours": plain(idle["hours"]), "unit": UNITS[idle["unit"]]}
+        usd = plain(idle["usd"]) if idle["usd"] else None
+        return run_document(name, idle={**figure, "usd": usd}, whole="100000")
+    if nothing := NOTHING.fullmatch(what):
+        exempt = plain(nothing["exempt"]) if nothing["exempt"] else None
+        return run_document(name, exempt=exempt, whole="100000")
+    money = MONEY.fullmatch(what)
+    assert money, what
+    severity = money["severity"].lower()
+    if money["usd"] == "unknown":
+        return run_document(name, severity=severity, avoidable=None, lost=None)
+    usd = plain(money["usd"])
+    if money["perhaps"]:
+        return run_document(name, severity=severity, lost_up_to=usd, whole="100000")
+    if money["bucket"] == "lost":
+        return run_document(name, severity=severity, whole="100000", lost=usd)
+    return run_document(name, severity=severity, whole="100000", avoidable=usd)
+
+
+def plain(amount: str) -> str:
+    """A number without its signs."""
+    return str(Decimal(amount.replace(",", "").removeprefix("$")))
+
+
+@pytest.mark.parametrize(("before", "then", "message"), ROWS)
+def test_a_row_of_the_page_is_what_is_told(before: str, then: str, message: str) -> None:
+    """The first line, or the reason why there is none."""
+    rows = Rows()
+    at = MORNING
+    for cell in () if before == "nothing" else before.split("; "):
+        day = timedelta(days=1) if cell.startswith("yesterday") else timedelta(0)
+        assert isinstance(rows.audited(cell, at - day), Queued)
+        at += timedelta(minutes=10)
+    rows.story.messages.clear()
+    outcome = rows.audited(then, at)
+    if message.startswith("none: "):
+        assert isinstance(outcome, Quiet)
+        assert message.removeprefix("none: ") in outcome.reason
+        return
+    assert isinstance(outcome, Queued)
+    [told] = rows.story.messages
+    if message == "first":
+        assert "Correction" not in told.first_line
+        assert "message" not in told.first_line
+    elif message.startswith("Correction"):
+        assert told.first_line.startswith(f"{message} - ")
+    else:
+        assert told.first_line.endswith(f" ({message})")
+
+
+def test_the_page_has_rows_of_each_kind() -> None:
+    """So that a table which is not found is no green test."""
+    kinds = {message.split(" ")[0].rstrip(":") for _, _, message in ROWS}
+    assert kinds >= {"first", "none", "second", "third", "Correction"}
+    assert len(ROWS) > 50

@@ -1,0 +1,178 @@
+"""Which jobs a scan looks at, and how SageMaker is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from sageaudit.adapters.aws.job_lists import SageMakerJobLists
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period, chosen, in_order, newest
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.errors import AccessDenied
+from sageaudit.workflows.scan.listing import list_jobs
+from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.virtual_time import VirtualTime
+
+PERIOD = Period(date(2026, 11, 1), date(2026, 11, 22))
+NOON = datetime(2026, 11, 10, 12, tzinfo=UTC)
+
+
+def row(
+    name: str,
+    ended_at: datetime | None = NOON,
+    *,
+    kind: JobKind = JobKind.TRAINING,
+    status: str = "Completed",
+    created_at: datetime = NOON - timedelta(days=1),
+) -> Listed:
+    """A job that ended at noon."""
+    arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{name}"
+    return Listed(
+        JobRef(kind, name, arn, ACCOUNT, REGION), status, created_at, ended_at, ended_at or NOON
+    )
+
+
+def names(rows: list[Listed]) -> list[str]:
+    """In order."""
+    return [one.ref.name for one in rows]
+
+
+def test_both_days_of_a_period_belong_to_it() -> None:
+    """From midnight to midnight in UTC, by the end of the job."""
+    ends = {
+        "before": datetime(2026, 10, 31, 23, 59, 59, tzinfo=UTC),
+        "first": datetime(2026, 11, 1, tzinfo=UTC),
+        "last": datetime(2026, 11, 22, 23, 59, 59, tzinfo=UTC),
+        "after": datetime(2026, 11, 23, tzinfo=UTC),
+    }
+    rows = [row(name, end) for name, end in ends.items()]
+    assert names(chosen(rows, PERIOD, [JobKind.TRAINING])) == ["first", "last"]
+
+
+def test_a_job_that_was_created_a_month_before_can_end_in_the_period() -> None:
+    """Training jobs run up to 28 days, and wait up to 2 before."""
+    assert PERIOD.created_after == datetime(2026, 10, 2, tzinfo=UTC)
+    assert PERIOD.created_before == datetime(2026, 11, 23, tzinfo=UTC)
+
+
+def test_a_tuning_job_comes_with_its_training_jobs_of_any_day() -> None:
+    """By their names; others of that day stay out."""
+    long_ago = NOON - timedelta(days=20)
+    rows = [
+        row("sweep", kind=JobKind.TUNING, created_at=long_ago),
+        row("sweep-001-0a1b2c3d", long_ago, created_at=long_ago),
+        row("sweep-002-0a1b2c3d", NOON, created_at=long_ago),
+        row("sweep-of-another-001-0a1b2c3d", long_ago, created_at=long_ago),
+        row("sweep-003-0a1b2c3d", long_ago, created_at=long_ago - timedelta(days=9)),
+    ]
+    expected = ["sweep", "sweep-001-0a1b2c3d", "sweep-002-0a1b2c3d"]
+    assert names(chosen(rows, PERIOD, [JobKind.TUNING])) == expected
+    assert names(chosen(rows, PERIOD, list(JobKind))) == expected
+
+
+def test_tuning_jobs_are_audited_last_and_the_others_by_their_ends() -> None:
+    """So that each finds what it is compared with, or made of."""
+    rows = [
+        row("sweep", NOON - timedelta(days=3), kind=JobKind.TUNING),
+        row("late", NOON),
+        row("early", NOON - timedelta(days=2)),
+    ]
+    assert names(in_order(rows)) == ["early", "late", "sweep"]
+    assert names(newest(rows, 2)) == ["early", "late"]
+
+
+def summary(name: str) -> dict[str, Any]:
+    """A row of ListTrainingJobs."""
+    return {
+        "TrainingJobName": name,
+        "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{name}",
+        "CreationTime": NOON,
+        "TrainingEndTime": NOON + timedelta(hours=1),
+        "LastModifiedTime": NOON + timedelta(hours=1),
+        "TrainingJobStatus": "Completed",
+    }
+
+
+@pytest.fixture
+def stubbed() -> Iterator[tuple[Any, Stubber]]:
+    """SageMaker that checks each request against the service's model."""
+    client = boto3.client("sagemaker", region_name=REGION)
+    with Stubber(client) as stubber:
+        yield client, stubber
+
+
+ASKED = {
+    "CreationTimeAfter": PERIOD.created_after,
+    "CreationTimeBefore": PERIOD.created_before,
+    "SortBy": "CreationTime",
+    "SortOrder": "Descending",
+    "MaxResults": 100,
+}
+
+
+def test_pages_are_followed_also_through_an_empty_one(stubbed: tuple[Any, Stubber]) -> None:
+    """SageMaker filters after it has cut a page."""
+    client, stubber = stubbed
+    for token, page in ((None, ["a"]), ("1", []), ("2", ["b"])):
+        asked = ASKED | ({"NextToken": token} if token else {})
+        following = {"NextToken": str(int(token or 0) + 1)} if token != "2" else {}
+        answer = {"TrainingJobSummaries": [summary(name) for name in page], **following}
+        stubber.add_response("list_training_jobs", answer, asked)
+    lists = SageMakerJobLists(lambda _: client)
+    rows = list(lists.listed(JobKind.TRAINING, REGION, PERIOD))
+    assert names(rows) == ["a", "b"]
+    assert rows[0].modified_at == rows[0].ended_at == NOON + timedelta(hours=1)
+    stubber.assert_no_pending_responses()
+
+
+def test_a_token_that_repeats_ends_the_list(stubbed: tuple[Any, Stubber]) -> None:
+    """Nobody asks for ever."""
+    client, stubber = stubbed
+    page = {"TrainingJobSummaries": [summary("a")], "NextToken": "1"}
+    stubber.add_response("list_training_jobs", page, ASKED)
+    stubber.add_response("list_training_jobs", page, ASKED | {"NextToken": "1"})
+    rows = SageMakerJobLists(lambda _: client).listed(JobKind.TRAINING, REGION, PERIOD)
+    assert names(list(rows)) == ["a", "a"]
+
+
+@pytest.mark.parametrize("kind", list(JobKind))
+def test_every_kind_is_listed_by_a_request_that_aws_takes(
+    stubbed: tuple[Any, Stubber], kind: JobKind
+) -> None:
+    """Names of methods and fields are those of botocore's model."""
+    client, stubber = stubbed
+    stubber.add_response(
+        f"list_{kind.row.sdk_noun}s", {f"{kind.row.prefix}JobSummaries": []}, {**ASKED}
+    )
+    assert list(SageMakerJobLists(lambda _: client).listed(kind, REGION, PERIOD)) == []
+
+
+def test_a_refused_kind_in_one_region_leaves_the_others() -> None:
+    """It is returned beside the jobs."""
+    denied = AccessDenied("sagemaker:ListProcessingJobs", "denied")
+
+    class Lists:
+        def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
+            if (kind, region) == (JobKind.PROCESSING, "eu-west-1"):
+                raise denied
+            yield row(f"{kind.value}-{region}", kind=kind)
+
+    kinds = [JobKind.TRAINING, JobKind.PROCESSING]
+    listing = list_jobs(Lists(), ["us-east-1", "eu-west-1"], kinds, PERIOD, VirtualTime())
+    assert sorted(one.ref.name for one in listing.jobs) == [
+        "processing-us-east-1",
+        "training-eu-west-1",
+        "training-us-east-1",
+    ]
+    [refusal] = listing.refusals
+    assert (refusal.region, refusal.kind, refusal.error) == (
+        "eu-west-1",
+        JobKind.PROCESSING,
+        denied,
+    )

@@ -1,0 +1,55 @@
+"""A scan keeps no audit in memory: more jobs need a row of the list each."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from copy import deepcopy
+
+import pytest
+
+from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.cli.support.scan.scanned_account import lanes_of
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.workflows.scan import run as scanning
+from sageaudit.workflows.scan.listing import list_jobs
+from sageaudit.workflows.scan.run import scan
+from tests.fakes.documents import document
+from tests.fakes.jobs import REGION
+from tests.fakes.quota_aws import NOW
+from tests.fakes.quota_scan import PERIOD, QuotaScan
+
+BYTES_A_JOB = 3_000
+"""The row of a list and its places in the order of auditing; an audit has several times as much."""
+
+
+@pytest.fixture(autouse=True)
+def _audits_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each job gets a document of its own, so that one that is kept is seen."""
+    one: AuditDocument = document()
+    monkeypatch.setattr(scanning, "_audit", lambda read, lane: deepcopy(one))
+
+
+def peak_bytes(jobs: int) -> int:
+    """The most memory in use while so many jobs are scanned."""
+    account = QuotaScan(jobs)
+    deps = account.dependencies()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        listing = list_jobs(account.lists, [REGION], [JobKind.TRAINING], PERIOD, account.time)
+        tally = ScanTally()
+        for outcome in scan(lanes_of(listing.jobs, deps), account.time, clock=lambda: NOW):
+            tally.add(outcome)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert tally.done == jobs
+    return peak
+
+
+def test_memory_stays_flat() -> None:
+    """Beside the rows of the list, 700 jobs need what 200 need."""
+    peak_bytes(50)  # what is loaded once
+    assert peak_bytes(700) - peak_bytes(200) <= 500 * BYTES_A_JOB

@@ -1,0 +1,71 @@
+"""The count of what became of jobs is bounded, and says the gravest failure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.errors import AccessDenied, Throttled
+from sageaudit.workflows.scan.run import Lane, Outcome, Result
+from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.jobs import ACCOUNT, REGION, START
+
+JOB = Listed(JobRef(JobKind.TRAINING, "a", "arn", ACCOUNT, REGION), "Completed", START, None, None)
+AUDITED = Outcome(
+    Lane(ACCOUNT, REGION, dependencies(SaidJobs()), (JOB,)),
+    JOB,
+    Result.AUDITED,
+    Sums(jobs=1, total_usd=Decimal(2)),
+)
+
+
+def test_reasons_that_differ_by_figures_are_one() -> None:
+    """The first one is shown."""
+    tally = ScanTally()
+    for minutes in ("12", "1.5", "1,200"):
+        reason = f"Its own code ran for only {minutes} min: at least 15 min are needed."
+        tally.add(replace(AUDITED, not_judged=(reason,)))
+    [(shown, count)] = tally.not_judged.items()
+    assert (count, "only 12 min" in shown) == (3, True)
+
+
+def test_endless_reasons_do_not_fill_the_memory() -> None:
+    """From a hundred on they are others."""
+    tally = ScanTally()
+    for number in range(1000):
+        word = "".join(chr(ord("a") + int(digit)) for digit in str(number))
+        tally.add(replace(AUDITED, not_judged=(f"because of {word}",)))
+        tally.refuse(f"refused {word}", Exit.FAILURE)
+    assert len(tally.not_judged) == len(tally.refused) == 101
+    assert tally.refused.total() == tally.not_judged.total() == 1000
+
+
+def test_the_exit_code_is_the_gravest_failure() -> None:
+    """No failure is 0."""
+    tally = ScanTally()
+    refused = replace(AUDITED, result=Result.REFUSED, sums=None)
+    exits = []
+    for outcome in (
+        AUDITED,
+        replace(refused, error=Throttled("slow down")),
+        replace(refused, error=AccessDenied("sagemaker:ListTags", "denied")),
+    ):
+        tally.add(outcome)
+        exits.append(tally.exit)
+    assert exits == [Exit.DONE, Exit.UNAVAILABLE, Exit.DENIED]
+    assert tally.done == 3
+
+
+def test_a_known_job_that_is_audited_again_counts_once() -> None:
+    """With the dollars it had at first: the ranking has the new ones."""
+    tally = ScanTally()
+    tally.add(replace(AUDITED, result=Result.KNOWN))
+    tally.add(replace(AUDITED, known_before=True))
+    assert tally.results == {Result.KNOWN: 1}
+    assert tally.sums.total_usd == 2
