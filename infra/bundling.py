@@ -35,7 +35,6 @@ NOT_ON_LAMBDA = (
     "output/html",
     "output/terminal",
     "adapters/billing",
-    "adapters/history/in_memory.py",
     "adapters/history/sqlite",
 )
 """Parts of the package that no handler imports: the command line and what only it uses."""

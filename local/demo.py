@@ -23,8 +23,8 @@ from local.slack import SlackStandIn, slack_stand_in
 from sageaudit import __version__
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli.support.history import reported
-from sageaudit.domain.audit.record import FindingRow, Head
+from sageaudit.cli.support.history import report_contents
+from sageaudit.domain.audit.record import FindingRow, Head, RunQuery
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.account import account_body, account_title
@@ -39,7 +39,6 @@ REPORT = ROOT / "build" / "demo-report.html"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 """A made-up run: no public recording has several GPUs and every metric that its fix needs."""
 RULE = "gpu-underused"
-_MANY = 1000
 _SHORTEST, _LONGEST, _GAP = 18, 48, 2
 """Widths: shortest and longest column of text, space between columns."""
 _COLUMNS, _TOP = {"Cost": 12, "Avoidable": 9, "Lost": 8}, "Top finding"
@@ -201,8 +200,8 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
     """Writes the page that `sageaudit report` would, and says where it lies."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
-    found = reported.heads_of(history, period, ACCOUNT)
-    contents = reported.account_report(history, period, ACCOUNT, found, period.until)
+    found = report_contents.heads_of(history, period, ACCOUNT)
+    contents = report_contents.account_report(history, period, ACCOUNT, found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),
@@ -217,12 +216,12 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
 
 def _heads(history: DynamoHistory, months: Iterable[str]) -> Iterator[Head]:
     for month in months:
-        yield from history.by_account(ACCOUNT, month)
+        yield from history.runs(RunQuery.of_account(ACCOUNT, month))
 
 
 def _findings(history: DynamoHistory, months: Iterable[str]) -> Iterator[FindingRow]:
     for month in months:
-        yield from reversed(history.by_rule(RULE, month, limit=_MANY).rows)
+        yield from reversed([*history.runs(RunQuery.of_rule(RULE, month))])
 
 
 def _months(jobs: Iterable[RecordedJob]) -> list[str]:

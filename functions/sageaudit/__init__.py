@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sageaudit.api.audits import Audit, Finding, Fix, audit
-    from sageaudit.api.histories import History
+    from sageaudit.api.audits import AuditResult, FindingResult, Fix, audit
+    from sageaudit.api.histories import AuditHistory
     from sageaudit.api.rows import Rows
     from sageaudit.api.scans import Scan, scan
     from sageaudit.errors import SageauditError
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Audit",
+    "AuditHistory",
+    "AuditResult",
     "AuditRow",
-    "Finding",
+    "FindingResult",
     "Fix",
-    "History",
     "Rows",
     "RuleTotal",
     "SageauditError",
@@ -34,8 +34,8 @@ __all__ = [
     "scan",
 ]
 _MODULES = {
-    **dict.fromkeys(("Audit", "Finding", "Fix", "audit"), "api.audits"),
-    "History": "api.histories",
+    **dict.fromkeys(("AuditResult", "FindingResult", "Fix", "audit"), "api.audits"),
+    "AuditHistory": "api.histories",
     "Rows": "api.rows",
     **dict.fromkeys(("Scan", "scan"), "api.scans"),
     "SageauditError": "errors",

@@ -14,12 +14,12 @@ from sageaudit.domain.audit.record import (
     Claim,
     Detail,
     Entry,
-    FindingRow,
     Head,
     JobKey,
-    Page,
     Position,
     Recorded,
+    Row,
+    RunQuery,
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.job import Job
@@ -161,15 +161,7 @@ class Markets(Protocol):
 
 
 class History(Protocol):
-    """The table of audits. Lists are newest first unless said otherwise.
-
-    An iterator reads the table while it is consumed, so AwsError can be raised at any item. A Page
-    is for callers that continue later, with its cursor.
-
-    Every list of runs takes `before`: only runs that ended before a moment, or that come after a
-    Position in the list; both stay right while runs are added and removed. `page_size` is how many
-    rows the caller expects to take: the first request reads about that many, later ones more.
-    """
+    """The table of audits."""
 
     def record(self, entry: Entry) -> Recorded:
         """Writes HEAD, version, findings and detail in one conditional transaction."""
@@ -202,62 +194,19 @@ class History(Protocol):
     def detail(self, key: JobKey) -> Detail | None:
         """What is needed to audit the job again; None after 90 days, when it has expired."""
 
-    def by_day(
+    def runs(
         self,
-        day: date,
+        query: RunQuery[Row],
         *,
         before: datetime | Position | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """Jobs that ended on a day in UTC."""
+    ) -> Iterator[Row]:
+        """The rows of one list; the newest end first, but for RunQuery.due.
 
-    def by_family(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        before: datetime | Position | None = None,
-        limit: int | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """Runs of one family, `limit` of them at most."""
-
-    def by_owner(
-        self,
-        owner: str,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        before: datetime | Position | None = None,
-    ) -> Page[Head]:
-        """Jobs of one owner."""
-
-    def by_account(
-        self,
-        account: str,
-        month: str,
-        *,
-        before: datetime | Position | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """Jobs of one account that ended in `month` (YYYY-MM, in UTC)."""
-
-    def by_rule(
-        self,
-        rule: str,
-        month: str,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        before: datetime | Position | None = None,
-    ) -> Page[FindingRow]:
-        """Findings of one rule in a month, YYYY-MM."""
-
-    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Jobs whose recheck time is at or before `before`, the oldest first.
-
-        A row that cannot be read is left out, and the page says why.
+        The history is read while the iterator is consumed, so AwsError can be raised at any row.
+        `before`: only runs that ended before a moment, or that come after a Position in the list;
+        both stay right while runs are added and removed. `page_size` is how many rows the caller
+        expects to take: the first request reads about that many, later ones more.
         """
 
     def sums(

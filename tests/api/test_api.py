@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import sageaudit
-from sageaudit import Audit, History, Rows, Scan
+from sageaudit import AuditHistory, AuditResult, Rows, Scan
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.domain.bill.finding import Bucket, Severity
 from tests.fakes import recorded
@@ -109,7 +109,7 @@ def test_a_scan_says_what_became_of_each_job(scanned: Scan) -> None:
     assert scanned.complete
     assert scanned.jobs["audited"] + scanned.jobs["running"] == sum(scanned.jobs.values()) > 20
     assert scanned.cost_usd == 0
-    with History.open(scanned.history) as history:
+    with AuditHistory.open(scanned.history) as history:
         rows = history.audits(ALL_DAYS)
     assert sum(row.total_usd or 0 for row in rows) == scanned.total_usd
     assert sum(row.avoidable_usd or 0 for row in rows) == scanned.avoidable_usd
@@ -166,14 +166,14 @@ def test_a_file_that_is_no_recording_stops_no_other(tmp_path: Path) -> None:
 
 def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
     """Lists, sums and whole audits agree."""
-    with History.open(scanned.history) as history:
+    with AuditHistory.open(scanned.history) as history:
         rows = history.audits(ALL_DAYS, sort="waste")
         families, owners = history.families(ALL_DAYS), history.owners(ALL_DAYS)
         rules = history.rules(ALL_DAYS)
         trend = history.trend(ALL_DAYS, by="month")
         first, named = history.audit(rows[0]), history.audit(rows[0].arn or "", since=ALL_DAYS)
         found = history.audits(ALL_DAYS, rule=rules[0].rule)
-    assert isinstance(first, Audit)
+    assert isinstance(first, AuditResult)
     assert first == named
     waste = [row.waste_usd or Decimal(0) for row in rows]
     assert waste == sorted(waste, reverse=True)
@@ -200,7 +200,7 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
 ) -> None:
     """It names what is allowed."""
     with (
-        History.open(scanned.history) as history,
+        AuditHistory.open(scanned.history) as history,
         pytest.raises(sageaudit.SageauditError, match=said),
     ):
         history.audits(**ask)
@@ -209,9 +209,9 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
 def test_a_history_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     """And no file is made."""
     with pytest.raises(sageaudit.SageauditError):
-        History.open(tmp_path / "none.db")
+        AuditHistory.open(tmp_path / "none.db")
     with pytest.raises(sageaudit.SageauditError, match="name one history"):
-        History.open(tmp_path / "none.db", table="t")
+        AuditHistory.open(tmp_path / "none.db", table="t")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -240,7 +240,7 @@ def pandas(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.mark.usefixtures("pandas")
 def test_columns_are_typed_and_amounts_exact(scanned: Scan) -> None:
     """Decimal by default; float64 only when asked for."""
-    with History.open(scanned.history) as history:
+    with AuditHistory.open(scanned.history) as history:
         rows = history.audits(ALL_DAYS)
     frame, floats = rows.to_pandas(), rows.to_pandas(floats=True)
     assert frame["total_usd"] == [row.total_usd for row in rows]

@@ -33,7 +33,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingResult:
     """One finding. `saving_usd` is its share of the bill, None where it is not known.
 
     `counted`: it is in the audit's avoidable or lost dollars. `stands` is False where it is exempt,
@@ -57,7 +57,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class AuditResult:
     """One audit. Amounts are USD; None means not known, never 0.
 
     `document` is the whole audit as docs/schema/audit.schema.json describes it; the properties
@@ -137,14 +137,14 @@ class Audit:
         return tuple(self.document["not_judged"])
 
     @property
-    def findings(self) -> Rows[Finding]:
+    def findings(self) -> Rows[FindingResult]:
         """The findings, the dearest first."""
-        return Rows(map(_finding, self.document["findings"]), Finding)
+        return Rows(map(_finding, self.document["findings"]), FindingResult)
 
     @property
-    def children(self) -> tuple[Audit, ...]:
+    def children(self) -> tuple[AuditResult, ...]:
         """The audits of a tuning job's training jobs, where the recording has them."""
-        return tuple(map(Audit, self.document["children"] or ()))
+        return tuple(map(AuditResult, self.document["children"] or ()))
 
     def to_json(self) -> str:
         """One line of JSON, as `sageaudit audit --output json` prints it; decimals stay exact."""
@@ -154,7 +154,9 @@ class Audit:
         return f"<audit of {self.job}: {len(self.document['findings'])} findings>"
 
 
-def audit(recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None) -> Audit:
+def audit(
+    recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None = None
+) -> AuditResult:
     """Audits a recorded job, without a call to AWS.
 
     `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
@@ -163,9 +165,9 @@ def audit(recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None
     """
     chosen = policy if isinstance(policy, Policy) else policy_of(policy)
     if not isinstance(recording, Mapping):
-        return Audit(recorded_audit.of_recording(Path(recording), chosen))
+        return AuditResult(recorded_audit.of_recording(Path(recording), chosen))
     try:
-        return Audit(recorded_audit.of_recorded(_parsed(recording), chosen, RecordedRuns(())))
+        return AuditResult(recorded_audit.of_recorded(_parsed(recording), chosen, RecordedRuns(())))
     except Malformed as error:
         raise BadRecording(str(error)) from error
 
@@ -179,10 +181,10 @@ def _parsed(document: Mapping[str, Any]) -> recording.Recording | recording.Reco
     return recording.parsed(document)
 
 
-def _finding(row: FindingDocument) -> Finding:
+def _finding(row: FindingDocument) -> FindingResult:
     bucket, span = Bucket(row["bucket"]), row["saving_range_usd"]
     standing = stands(row)
-    return Finding(
+    return FindingResult(
         rule=row["rule"],
         id=row["id"],
         severity=Severity(row["severity"]),

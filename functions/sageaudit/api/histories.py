@@ -10,25 +10,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from sageaudit.api.audits import Audit
+from sageaudit.api.audits import AuditResult
 from sageaudit.api.rows import Rows
 from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer, totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow
-from sageaudit.queries.totals import RuleTotal, SumsFilter, Total, TrendPeriod
+from sageaudit.queries.totals import RuleTotal, Total, TrendPeriod
 from sageaudit.queries.window import Window, window
 
 _MONTH = "30d"
 _WHOLE = "455d"
 
 
-class History:
+class AuditHistory:
     """An open history, to be used in a `with` block. Every question only reads.
 
     Times are texts such as `30d`, `2026-11-01` or `2026-11-01T10:00Z`, in UTC; `until` includes its
@@ -112,7 +112,7 @@ class History:
 
     def audit(
         self, job: AuditRow | str, *, version: int | None = None, since: str = _WHOLE
-    ) -> Audit | None:
+    ) -> AuditResult | None:
         """The audit of a row, or of a job by its name or ARN; None where there is none.
 
         `version`: an earlier one. Raises JobNotFound for a name that no job since then has.
@@ -123,38 +123,29 @@ class History:
         else:
             key = find(history, Wanted(job), _window(since, None)).head.key
         document = history.audit(key, version)
-        return None if document is None else Audit(document)
+        return None if document is None else AuditResult(document)
 
     def families(self, since: str = _MONTH, until: str | None = None) -> Rows[Total]:
         """The sums of each family, the most avoidable and lost dollars first."""
-        found = totals.families(
-            self._source.history, _window(since, until), SumsFilter(), Reading()
-        )
-        return Rows(found, Total)
+        return Rows(totals.families(self._lists(since, until)), Total)
 
     def owners(self, since: str = _MONTH, until: str | None = None) -> Rows[Total]:
         """The sums of each owner, in the same order; None is the owner of jobs without one."""
-        found = totals.owners(self._source.history, _window(since, until), SumsFilter(), Reading())
-        return Rows(found, Total)
+        return Rows(totals.owners(self._lists(since, until)), Total)
 
     def rules(self, since: str = _MONTH, until: str | None = None) -> Rows[RuleTotal]:
         """The findings of each rule with their dollars."""
-        found = totals.rules(self._source.history, _window(since, until), SumsFilter(), Reading())
-        return Rows(found, RuleTotal)
+        return Rows(totals.rules(self._lists(since, until)), RuleTotal)
 
     def trend(
         self, since: str = "90d", until: str | None = None, *, by: str = "week"
     ) -> Rows[Total]:
         """The sums of each week or month, the oldest first."""
-        found = totals.trend(
-            self._source.history,
-            _window(since, until),
-            SumsFilter(),
-            word_of(TrendPeriod, by, "by"),
-            Reading(),
-            today=datetime.now(UTC).date(),
-        )
-        return Rows(found, Total)
+        period, today = word_of(TrendPeriod, by, "by"), datetime.now(UTC).date()
+        return Rows(totals.trend(self._lists(since, until), period, today=today), Total)
+
+    def _lists(self, since: str, until: str | None) -> Lists:
+        return Lists(self._source.history, _window(since, until))
 
 
 Word = TypeVar("Word", bound=Enum)

@@ -16,7 +16,7 @@ from sageaudit.adapters.files.threads import Threads
 from sageaudit.api.audits import policy_of
 from sageaudit.api.histories import word_of
 from sageaudit.cli.support.account.session import open_session
-from sageaudit.cli.support.history import histories, periods
+from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.scan import scanned_account
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_cost import usd_of
@@ -26,6 +26,7 @@ from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.domain.audit.ranking import Ranking
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
+from sageaudit.queries.window import METRICS, window_of_days
 from sageaudit.workflows.scan.run import Result
 
 _Path = str | os.PathLike[str]
@@ -92,8 +93,11 @@ def scan(
     not stop the others: look at `Scan.refused`. Raises a SageauditError where nothing could begin.
     """
     _check(recordings, profile, named=bool(regions), all_regions=all_regions)
-    today = datetime.now(UTC).date()
-    days = None if recordings and not since else periods.period(since or "30d", until, today)
+    now = datetime.now(UTC)
+    today = now.date()
+    days = None
+    if since or not recordings:
+        days = window_of_days(since or "30d", until, now, METRICS).period(today)
     asked = Asked(
         days,
         tuple(word_of(JobKind, kind, "kinds") for kind in _each(kinds)) or tuple(JobKind),

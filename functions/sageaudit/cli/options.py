@@ -55,9 +55,6 @@ HISTORY = click.option(
 TABLE = click.option(
     "--table", metavar="NAME", help="DynamoDB table that holds the history, in place of a file."
 )
-SINCE = click.option(
-    "--since", default="30d", show_default=True, help="Days to look back, from 1d to 90d."
-)
 RECORDINGS = click.option(
     "--recording",
     "recordings",

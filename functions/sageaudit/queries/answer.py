@@ -13,7 +13,7 @@ from sageaudit.domain.audit.record import FindingRow, Head, Position
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.ports import History
 from sageaudit.queries.cursor import Place, place_of
-from sageaudit.queries.lists import Lists, Reading, place
+from sageaudit.queries.lists import Lists, ReadCounts, place
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
 
@@ -26,16 +26,16 @@ class Answer:
     """Rows in the question's order, read while they are consumed, and what was read for them."""
 
     rows: Iterator[AuditRow]
-    reading: Reading
+    read: ReadCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AnswerPage:
     """The first rows of an answer, and the place after them; None where there are no more."""
 
     rows: tuple[AuditRow, ...]
     next: Place | None
-    reading: Reading
+    read: ReadCounts
 
 
 def page(
@@ -46,13 +46,13 @@ def page(
     after: Place | None = None,
     with_heads: bool = False,
     above_zero: bool = False,
-) -> Page:
+) -> AnswerPage:
     """At most `limit` rows that come after a place; `above_zero`: of an order by dollars.
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
-    reading = Reading()
-    lists = Lists(history, question.window, reading, page_size=min(limit + 1, _LARGEST_PAGE))
+    read = ReadCounts()
+    lists = Lists(history, question.window, read, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
     elif question.rule is not None:
@@ -61,17 +61,17 @@ def page(
         rows = iter(_ranked(lists, question, limit + 1, after, above_zero=above_zero))
     shown = tuple(islice(rows, limit))
     more = len(shown) == limit and next(rows, None) is not None
-    return Page(shown, place_of(shown[-1], question.sort) if more else None, reading)
+    return AnswerPage(shown, place_of(shown[-1], question.sort) if more else None, read)
 
 
 def all_rows(history: History, question: Question, *, with_heads: bool = False) -> Answer:
     """Every row. By end, memory stays flat; an order by dollars holds all rows."""
-    reading = Reading()
-    lists = Lists(history, question.window, reading)
+    read = ReadCounts()
+    lists = Lists(history, question.window, read)
     rows = _rows(lists, question, None, with_heads=with_heads)
     if question.sort is not Sort.NEWEST:
         rows = iter(_best(rows, question, None))
-    return Answer(rows, reading)
+    return Answer(rows, read)
 
 
 def _rows(
@@ -95,7 +95,7 @@ def _with_heads(
         if not doubtful and not fits(row, question):
             continue
         if doubtful or all_heads:
-            lists.reading.rows += 1
+            lists.read.rows += 1
             row = finding_row(found, lists.history.head(found.key))
         if fits(row, question):
             yield row

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from functools import partial
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain, takewhile
 from typing import TypeVar
 
-from sageaudit.domain.audit.record import FindingRow, Head, Page, Position
+from sageaudit.domain.audit.record import FindingRow, Head, Position, RunIndex, RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
-from sageaudit.queries.question import List, Question
+from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 
-_LARGEST_PAGE = 500
 Row = TypeVar("Row", Head, FindingRow)
 
 
 @dataclass(slots=True)
-class Reading:
+class ReadCounts:
     """What was read so far: `rows` of lists (audits or findings) and `sums` (daily sums)."""
 
     rows: int = 0
@@ -37,37 +36,37 @@ class Lists:
 
     history: History
     window: Window
-    reading: Reading
+    read: ReadCounts = field(default_factory=ReadCounts)
     page_size: int | None = None
 
     def heads(self, question: Question, after: Position | None = None) -> Iterator[Head]:
         """The audits of the question's list, before its other filters."""
         before = self._start(after)
-        if question.list is List.FAMILY and question.family is not None:
+        if question.index is RunIndex.FAMILY and question.family is not None:
             return self._family(question, question.family, before)
-        if question.list is List.OWNER and question.owner is not None:
+        if question.index is RunIndex.OWNER and question.owner is not None:
             return self.owner(question.owner, before)
-        if question.list is List.ACCOUNT and question.account is not None:
-            return self._counted(self._account(question.account, before))
-        return self._counted(self._days(before))
+        if question.index is RunIndex.ACCOUNT and question.account is not None:
+            account = question.account
+            months = (RunQuery.of_account(account, month) for month in self._months(before))
+            return self._rows(months, before)
+        return self._rows(map(RunQuery.of_day, self._days(before)), before)
 
     def findings(self, rule: str, after: Position | None = None) -> Iterator[FindingRow]:
         """The findings of one rule."""
-        return self._counted(self._rule(rule, self._start(after)))
+        before = self._start(after)
+        months = (RunQuery.of_rule(rule, month) for month in self._months(before))
+        return self._rows(months, before)
 
     def family(
         self, account: str, region: str, family: str, before: datetime | Position
     ) -> Iterator[Head]:
         """The runs of one family."""
-        heads = self.history.by_family(
-            account, region, family, before=before, page_size=self.page_size
-        )
-        return self._counted(heads)
+        return self._rows([RunQuery.of_family(account, region, family)], before)
 
     def owner(self, owner: str, before: datetime | Position) -> Iterator[Head]:
         """The jobs of one owner."""
-        pages = self._pages(partial(self.history.by_owner, owner, before=before))
-        return self._counted(pages)
+        return self._rows([RunQuery.of_owner(owner)], before)
 
     def sums(
         self,
@@ -87,7 +86,7 @@ class Lists:
             name=name,
         )
         for row in rows:
-            self.reading.sums += 1
+            self.read.sums += 1
             yield row
 
     def _start(self, after: Position | None) -> datetime | Position:
@@ -108,32 +107,11 @@ class Lists:
         runs = [self.family(account, region, family, before) for account, region in sorted(places)]
         return heapq.merge(*runs, key=place, reverse=True)
 
-    def _days(self, before: datetime | Position) -> Iterator[Head]:
+    def _days(self, before: datetime | Position) -> Iterator[date]:
         day = _last_day(before)
         while day >= self.window.first_day:
-            yield from self.history.by_day(day, before=before, page_size=self.page_size)
+            yield day
             day -= timedelta(days=1)
-
-    def _account(self, account: str, before: datetime | Position) -> Iterator[Head]:
-        for month in self._months(before):
-            yield from self.history.by_account(
-                account, month, before=before, page_size=self.page_size
-            )
-
-    def _rule(self, rule: str, before: datetime | Position) -> Iterator[FindingRow]:
-        for month in self._months(before):
-            read = partial(self.history.by_rule, rule, month, before=before)
-            yield from self._pages(read)
-
-    def _pages(self, read: Callable[..., Page[Row]]) -> Iterator[Row]:
-        """The rows of all pages; each page is twice as long as the one before."""
-        limit, cursor = self.page_size or _LARGEST_PAGE, None
-        while True:
-            page = read(limit=limit, cursor=cursor)
-            yield from page.rows
-            limit, cursor = min(2 * limit, _LARGEST_PAGE), page.cursor
-            if cursor is None:
-                return
 
     def _months(self, before: datetime | Position) -> Iterator[str]:
         month = _last_day(before).replace(day=1)
@@ -141,10 +119,14 @@ class Lists:
             yield f"{month:%Y-%m}"
             month = (month - timedelta(days=1)).replace(day=1)
 
-    def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime | Position) -> Iterator[Row]:
+        """The rows of lists that come one after the other, down to the window's begin."""
         since = self.window.since
+        rows = chain.from_iterable(
+            self.history.runs(query, before=before, page_size=self.page_size) for query in queries
+        )
         for row in takewhile(lambda row: row.ended_at >= since, rows):
-            self.reading.rows += 1
+            self.read.rows += 1
             yield row
 
 
@@ -158,3 +140,9 @@ def _last_day(before: datetime | Position) -> date:
     if isinstance(before, Position):
         return before.ended_at.date()
     return (before - timedelta(microseconds=1)).date()
+
+
+def heads_of_period(history: History, period: Period, account: str | None = None) -> Iterator[Head]:
+    """The audits of jobs that ended in the period, of one account or of all, newest first."""
+    window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
+    return Lists(history, window).heads(Question(window, account=account))

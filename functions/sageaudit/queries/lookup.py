@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.family import stem
 from sageaudit.domain.job.kinds import JobKind
@@ -20,7 +20,7 @@ from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists, Reading, place
+from sageaudit.queries.lists import Lists, ReadCounts, place
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 
@@ -60,38 +60,38 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundJob:
     """The newest run, and what was read to find it."""
 
     head: Head
-    reading: Reading
+    read: ReadCounts
 
 
-def find(history: History, wanted: Wanted, window: Window) -> Found:
+def find(history: History, wanted: Wanted, window: Window) -> FoundJob:
     """The newest run of the job that ended in the window.
 
     Raises JobNotFound, or AmbiguousName where jobs of several kinds, accounts or regions have the
     name: those found while looking for the first.
     """
-    reading = Reading()
-    lists = Lists(history, window, reading, _PAGE)
+    read = ReadCounts()
+    lists = Lists(history, window, read, _PAGE)
     for place_to_look in (_in_families, _by_day_in_name, _newest_first):
         runs = list(place_to_look(lists, wanted))
         if runs:
-            return _newest(runs, wanted, reading)
+            return _newest(runs, wanted, read)
     raise JobNotFound(
         f"no audit of {wanted.job} since {window.first_day} is in this history: for a job that"
         " ended earlier, give --since"
     )
 
 
-def _newest(runs: Iterable[Head], wanted: Wanted, reading: Reading) -> Found:
+def _newest(runs: Iterable[Head], wanted: Wanted, read: ReadCounts) -> FoundJob:
     ordered = sorted(runs, key=place, reverse=True)
     arns = list(dict.fromkeys(head.key.arn for head in ordered))
     if len(arns) > 1:
         listed = " and ".join(arns[:_NAMED]) + (" and others" if len(arns) > _NAMED else "")
         raise AmbiguousName(f"{wanted.job} is several jobs, {listed}: give the ARN of one")
-    return Found(ordered[0], reading)
+    return FoundJob(ordered[0], read)
 
 
 def _in_families(lists: Lists, wanted: Wanted) -> Iterator[Head]:
@@ -144,8 +144,8 @@ def _by_day_in_name(lists: Lists, wanted: Wanted) -> Iterator[Head]:
     days = _around(lists, made).window
     begin = days.since
     while begin < days.until:
-        for head in lists.history.by_day(begin.date()):
-            lists.reading.rows += 1
+        for head in lists.history.runs(RunQuery.of_day(begin.date())):
+            lists.read.rows += 1
             if wanted.matches(head):
                 yield head
                 return

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
@@ -39,16 +40,6 @@ class Sort(enum.StrEnum):
 AMOUNTS = tuple(sort for sort in Sort if sort is not Sort.NEWEST)
 
 
-class List(enum.StrEnum):
-    """The list of the history that a question is answered from."""
-
-    RULE = "rule"
-    FAMILY = "family"
-    OWNER = "owner"
-    ACCOUNT = "account"
-    DAY = "day"
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """Which audits to show; None leaves out none. `severity`: this one or a higher one.
@@ -70,21 +61,21 @@ class Question:
     sort: Sort = Sort.NEWEST
 
     @property
-    def list(self) -> List:
+    def index(self) -> RunIndex:
         """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
         asked = {
-            List.RULE: self.rule,
-            List.FAMILY: self.family,
-            List.OWNER: self.owner,
-            List.ACCOUNT: self.account,
+            RunIndex.RULE: self.rule,
+            RunIndex.FAMILY: self.family,
+            RunIndex.OWNER: self.owner,
+            RunIndex.ACCOUNT: self.account,
         }
-        return next((name for name, value in asked.items() if value is not None), List.DAY)
+        return next((name for name, value in asked.items() if value is not None), RunIndex.DAY)
 
     @property
     def without_index(self) -> tuple[str, ...]:
         """The filters for which rows are read and left out."""
-        covered = {self.list.value}
-        if self.list is List.FAMILY:
+        covered = {self.index.name.lower()}
+        if self.index is RunIndex.FAMILY:
             covered |= {"account", "region"}
         filters = {
             "family": self.family,

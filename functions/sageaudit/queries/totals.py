@@ -12,10 +12,8 @@ from typing import Self
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 from sageaudit.errors import BadUsage
-from sageaudit.ports import History
-from sageaudit.queries.lists import Lists, Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Sort
-from sageaudit.queries.window import Window
 
 _ZERO = Decimal(0)
 
@@ -49,6 +47,9 @@ class SumsFilter:
             "sums are kept by family and by owner, not by both: leave out one,"
             " or list the jobs with `sageaudit history`"
         )
+
+
+ALL = SumsFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +126,12 @@ class TrendPeriod(enum.StrEnum):
         return f"{year}-W{week:02d}"
 
 
-def families(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
+def families(lists: Lists, of: SumsFilter = ALL) -> list[Total]:
     """Each family of each account and region, the dearest by avoidable and lost dollars first.
 
     Raises BadUsage for a filter by owner.
     """
-    rows = _rows(history, window, of, Scope.FAMILY, reading)
+    rows = _rows(lists, of, Scope.FAMILY)
     groups = grouped(rows, lambda row: (row.name, row.account, row.region))
     return ranked(
         replace(total_of(sums), family=family, account=account, region=region)
@@ -138,29 +139,27 @@ def families(history: History, window: Window, of: SumsFilter, reading: Reading)
     )
 
 
-def owners(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[Total]:
+def owners(lists: Lists, of: SumsFilter = ALL) -> list[Total]:
     """Each owner over all accounts and regions; None: the jobs without an owner.
 
     Raises BadUsage for a filter by family.
     """
-    rows = _rows(history, window, of, Scope.OWNER, reading)
+    rows = _rows(lists, of, Scope.OWNER)
     groups = grouped(rows, lambda row: row.name)
     return ranked(replace(total_of(sums), owner=owner) for owner, sums in groups.items())
 
 
-def rules(history: History, window: Window, of: SumsFilter, reading: Reading) -> list[RuleTotal]:
+def rules(lists: Lists, of: SumsFilter = ALL) -> list[RuleTotal]:
     """Each rule with findings, the dearest first."""
-    rows = _rows(history, window, of, of.scope, reading)
+    rows = _rows(lists, of, of.scope)
     together = sum((row.sums for row in rows), Sums())
     return [_rule_total(name, sums) for name, sums in ranked_rules(together)]
 
 
 def trend(
-    history: History,
-    window: Window,
-    of: SumsFilter,
+    lists: Lists,
     period: TrendPeriod,
-    reading: Reading,
+    of: SumsFilter = ALL,
     *,
     today: date,
     rule: str | None = None,
@@ -169,10 +168,11 @@ def trend(
 
     The first period is whole. With `rule`, the amounts are that rule's, and `jobs` its findings.
     """
-    first = period.first_day(window.first_day)
-    last = min(window.last_day, today)
-    wide = Window(datetime.combine(period.before(first), time(), UTC), window.until)
-    rows = _rows(history, wide, of, of.scope, reading)
+    first = period.first_day(lists.window.first_day)
+    last = min(lists.window.last_day, today)
+    begin = datetime.combine(period.before(first), time(), UTC)
+    wide = replace(lists, window=replace(lists.window, since=begin))
+    rows = _rows(wide, of, of.scope)
     days = grouped(rows, lambda row: row.day)
     if rule is not None:
         days = {day: _of_rule(sums, rule) for day, sums in days.items()}
@@ -223,14 +223,10 @@ def _usd(of: Total, sort: Sort) -> Decimal:
     return usd or _ZERO
 
 
-def _rows(
-    history: History, window: Window, of: SumsFilter, scope: Scope, reading: Reading
-) -> Iterator[SumRow]:
+def _rows(lists: Lists, of: SumsFilter, scope: Scope) -> Iterator[SumRow]:
     of = of.within(scope)
     name = of.owner if scope is Scope.OWNER else of.family
-    return Lists(history, window, reading).sums(
-        scope, account=of.account, region=of.region, name=name
-    )
+    return lists.sums(scope, account=of.account, region=of.region, name=name)
 
 
 def _rule_total(name: str, sums: RuleSums) -> RuleTotal:

@@ -1,4 +1,4 @@
-"""The time that a question is about: from `since` (included) to `until` (not included), in UTC."""
+"""Reads `--since` and `--until`, for every command and for Python: the time to look at, in UTC."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from sageaudit.domain.audit.record import DETAIL_DAYS
+from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
 
-_DAYS = re.compile(r"(\d{1,4})d\Z", re.ASCII)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z", re.ASCII)
+_DAYS_AGO = re.compile(r"(\d{1,4})d\Z", re.ASCII)
 _MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?\Z", re.ASCII
+    r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?\Z", re.ASCII
 )
 _ONE_DAY = timedelta(days=1)
 _FIRST = datetime(2017, 11, 1, tzinfo=UTC)
 """The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
 """How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
+DAY_FORMS = "30d or 2026-11-01"
 FORMS = "30d, 2026-11-01 or 2026-11-01T10:00Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Data that is deleted after some days; its name is a plural."""
+
+    data: str
+    days: int
+
+
+METRICS = Retention("CloudWatch metrics", 455)
+DETAILS = Retention("run details", DETAIL_DAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +52,9 @@ class Window:
         """The day of the last moment."""
         return (self.until - timedelta(microseconds=1)).date()
 
-    @property
-    def whole_days(self) -> bool:
-        """True where it begins and ends at midnight, as daily sums do."""
-        return {self.since.time(), self.until.time()} == {time()}
-
-
-def days_ago(text: str) -> int | None:
-    """30 of `30d`; None for other texts."""
-    match = _DAYS.match(text)
-    return int(match[1]) if match else None
-
-
-def day(text: str) -> date | None:
-    """The day of `2026-11-01`; None for other texts."""
-    try:
-        return date.fromisoformat(text) if _DAY.match(text) else None
-    except ValueError:
-        return None
+    def period(self, today: date) -> Period:
+        """Its days, until today at the latest."""
+        return Period(self.first_day, min(self.last_day, today))
 
 
 def window(since: str, until: str | None, now: datetime) -> Window:
@@ -79,6 +78,24 @@ def window(since: str, until: str | None, now: datetime) -> Window:
     return Window(start, end)
 
 
+def window_of_days(
+    since: str, until: str | None, now: datetime, kept: Retention | None = None
+) -> Window:
+    """The same for a command that looks at whole days, perhaps at data that is not kept for ever.
+
+    Raises BadUsage for a time of day too, and for days whose data is no longer `kept`.
+    """
+    asked = window(since, until, now)
+    for option, text, moment in (("--since", since, asked.since), ("--until", until, asked.until)):
+        if moment.time() != time():
+            raise BadUsage(f"{option} {text} has a time of day: give a whole day, {DAY_FORMS}")
+    if kept is not None and asked.since < _midnight(now) - kept.days * _ONE_DAY:
+        raise BadUsage(
+            f"--since {since} is too long ago: {kept.data} are kept for {kept.days} days"
+        )
+    return asked
+
+
 def _start(option: str, text: str, now: datetime) -> datetime:
     moment = _moment(text, now)
     if moment is None:
@@ -91,10 +108,10 @@ def _start(option: str, text: str, now: datetime) -> datetime:
 
 
 def _moment(text: str, now: datetime) -> datetime | None:
-    if (days := days_ago(text)) is not None:
-        ago = min(days, (now.date() - date.min).days)
+    if match := _DAYS_AGO.match(text):
+        ago = min(int(match[1]), (now.date() - date.min).days)
         return _midnight(now) - ago * _ONE_DAY
-    if not (_DAY.match(text) or _MOMENT.match(text)):
+    if not _MOMENT.match(text):
         return None
     try:
         moment = datetime.fromisoformat(text)

@@ -93,7 +93,7 @@ def read_sums(text: str) -> Sums:
 def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
     """Counts as int, amounts as Decimal (a count has no unit in its name), from numbers or texts.
 
-    What a later version of this program added is left out.
+    Other attributes of the item are left out.
     """
     known = {of.name for of in fields(form)} - {"rules"}
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -13,13 +12,13 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import view
-from sageaudit.cli.support.history import histories, periods, stored
-from sageaudit.cli.support.history.heads import heads_of_account
+from sageaudit.cli.support.history import asking, histories, stored_runs
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
+from sageaudit.queries.window import DAY_FORMS, DETAILS, window_of_days
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_account
 
@@ -32,7 +31,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
-@options.SINCE
+@asking.since(forms=DAY_FORMS)
 @options.HISTORY
 @options.TABLE
 @options.RECORDINGS_FOR_TABLE
@@ -62,13 +61,15 @@ def account(
     if recordings and (history or table):
         raise BadUsage("give the runs to judge: either --recording, or a history")
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    days = periods.days_of(since)
+    now = asking.now()
+    period = window_of_days(since, None, now, DETAILS).period(now.date())
+    days = max((period.until - period.since).days, 1)
     if recordings:
         heads = _recorded(recordings)
     else:
         asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
         with histories.open_history(history, table, profile, region) as source:
-            heads = _in_history(source.history, asked, days)
+            heads = list(heads_of_period(source.history, period, asked))
     accounts = {head.account for head in heads}
     heads = [head for head in heads if head.account == account]
     runs = [run for head in heads if (run := earlier_run(head))]
@@ -96,12 +97,6 @@ def account(
     return int(Exit.DONE)
 
 
-def _in_history(history: History, account: str, days: int) -> list[Head]:
-    today = datetime.now(UTC).date()
-    since = today - timedelta(days=days)
-    return list(heads_of_account(history, account, since, today))
-
-
 def _recorded(recordings: tuple[Path, ...]) -> list[Head]:
-    _, heads = stored.history_of_recordings(recordings)
+    _, heads = stored_runs.history_of_recordings(recordings)
     return sorted(heads, key=lambda head: head.ended_at, reverse=True)

@@ -15,7 +15,6 @@ from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.history.beside_table import BesideTable
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.cli.support.recordings.kept_recordings import KeptFile, KeptRecordings
 from sageaudit.cli.support.recordings.recorded_audit import of_recording, of_set
@@ -120,7 +119,7 @@ def _told(
         yield None
         return
     with histories.open_history(history, table, profile, region, create=True) as source:
-        yield source.history if table is None else BesideTable(source.history)
+        yield source.history if table is None else histories.BesideTable(source.history)
 
 
 def _recordings(

@@ -21,8 +21,8 @@ from sageaudit.cli.support.check import markdown as check_markdown
 from sageaudit.cli.support.check import table as check_table
 from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.cli.support.check.planned_jobs import Checks
-from sageaudit.cli.support.history.family_history import read_family
 from sageaudit.cli.support.history.histories import HistorySource, open_history
+from sageaudit.cli.support.history.stored_runs import read_family
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy

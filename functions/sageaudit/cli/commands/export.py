@@ -14,16 +14,15 @@ from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
-from sageaudit.cli.support.history.asking import Filters, Where
+from sageaudit.cli.support.history.asking import Filters, HistoryOptions
 from sageaudit.cli.support.history.formats import Field
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries import answer, totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import OF_A_FINDING, AuditRow
-from sageaudit.queries.totals import SumsFilter
 from sageaudit.rules import catalogue
 
 _FORMATS = ("parquet", "jsonl", "csv")
@@ -62,7 +61,7 @@ def export(
     findings: bool,
     filters: Filters,
     fields: str | None,
-    where: Where,
+    where: HistoryOptions,
 ) -> int:
     """Writes audits or findings to a file, for other tools.
 
@@ -101,7 +100,7 @@ def _format_of(path: Path) -> str:
 def _of_each_rule(history: History, question: Question) -> Iterator[Question]:
     """The question for each rule of today, and for those that only older audits have."""
     known = {rule.name.name for rule in catalogue.load()}
-    summed = totals.rules(history, question.window, SumsFilter(), Reading())
+    summed = totals.rules(Lists(history, question.window))
     for rule in sorted(known | {rule.rule for rule in summed}):
         yield replace(question, rule=rule)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.queries import totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
@@ -25,16 +25,17 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def families(
-    filters: SumFilters, sort: str, limit: int, every: bool, where: Where, shown: Shown
+    filters: SumFilters, sort: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
 ) -> int:
     """Ranks families by their avoidable and lost dollars.
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
     shown.of(lists.FAMILIES)
-    days, reading = filters.days(asking.now()), Reading()
+    days = filters.days(asking.now())
     with where.open() as opened:
-        found = totals.families(opened.history, days, filters.wanted, reading)
+        days_lists = Lists(opened.history, days)
+        found = totals.families(days_lists, filters.wanted)
     ranked = totals.ranked(found, Sort(sort))
     listing = lists.by_amount(lists.of_families(ranked), Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, reading)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, days_lists.read)

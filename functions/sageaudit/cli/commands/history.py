@@ -6,13 +6,13 @@ import click
 
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Filters, Shown, Where
-from sageaudit.cli.support.history.formats import Listing, Tail
+from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
+from sageaudit.cli.support.history.formats import Listing
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 
@@ -44,7 +44,7 @@ def history(
     limit: int,
     every: bool,
     cursor: str | None,
-    where: Where,
+    where: HistoryOptions,
     shown: Shown,
 ) -> int:
     """Lists audits, newest first, or the findings of a rule.
@@ -69,16 +69,16 @@ def _page(
     heads = _needs_heads(question, shown)
     page = answer.page(history, question, limit, after=after, with_heads=heads)
     following = None if page.next is None else cursor_of(question, page.next)
-    count = shown.write(page.rows, _listing(question), _tail(following, page.reading))
-    _say(question, page.reading, count, rollups=any(row.rollup for row in page.rows))
+    count = shown.write(page.rows, _listing(question), asking.tail(page.read, following))
+    _say(question, page.read, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
     return int(Exit.DONE)
 
 
 def _all(history: History, question: Question, shown: Shown) -> int:
     answered = answer.all_rows(history, question, with_heads=_needs_heads(question, shown))
-    count = shown.write(answered.rows, _listing(question), _tail(None, answered.reading))
-    _say(question, answered.reading, count, rollups=False)
+    count = shown.write(answered.rows, _listing(question), asking.tail(answered.read))
+    _say(question, answered.read, count, rollups=False)
     return int(Exit.DONE)
 
 
@@ -95,13 +95,9 @@ def _needs_heads(question: Question, shown: Shown) -> bool:
     return not {field.name for field in shown.of(lists.FINDINGS)} <= OF_A_FINDING
 
 
-def _tail(cursor: str | None, reading: Reading) -> Tail:
-    return lambda: {"cursor": cursor, "read": {"rows": reading.rows, "sums": reading.sums}}
-
-
-def _say(question: Question, reading: Reading, count: int, *, rollups: bool) -> None:
+def _say(question: Question, read: ReadCounts, count: int, *, rollups: bool) -> None:
     if not count:
         asking.say_nothing_found(question)
-    asking.say_read(question, reading, count)
+    asking.say_read(question, read, count)
     if rollups:
         asking.say_rollups()

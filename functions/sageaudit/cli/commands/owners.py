@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.queries import totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
@@ -25,7 +25,7 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def owners(
-    filters: SumFilters, sort: str, limit: int, every: bool, where: Where, shown: Shown
+    filters: SumFilters, sort: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
 ) -> int:
     """Ranks owners by the avoidable and lost dollars of their jobs.
 
@@ -33,8 +33,9 @@ def owners(
     """
     listing = lists.by_amount(lists.OWNERS, Sort(sort))
     shown.of(listing)
-    days, reading = filters.days(asking.now()), Reading()
+    days = filters.days(asking.now())
     with where.open() as opened:
-        found = totals.owners(opened.history, days, filters.wanted, reading)
+        days_lists = Lists(opened.history, days)
+        found = totals.owners(days_lists, filters.wanted)
     ranked = totals.ranked(found, Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, reading)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, days_lists.read)

@@ -26,7 +26,7 @@ from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account.session import open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import FINISHED
 from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
@@ -117,14 +117,14 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     month, after = f"{first_day:%Y-%m}", _next(first_day)
     lines: list[AuditedLine] = []
     jobs = rollups = unauditable = running = 0
-    for head in history.by_account(account, month):
+    for head in history.runs(RunQuery.of_account(account, month)):
         rollups += head.rollup
         unauditable += not head.rollup and head.unauditable is not None
         running += _runs(head)
         if _has_bill(head):
             jobs += 1
             lines += _lines(history, head, month)
-    for head in history.by_account(account, f"{after:%Y-%m}"):
+    for head in history.runs(RunQuery.of_account(account, f"{after:%Y-%m}")):
         if _has_bill(head) and head.key.created_at.date() < after:
             lines += _lines(history, head, month)
     return Audited(

@@ -16,7 +16,7 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.support.account import live
-from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
+from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.cli.support.recordings import recorded_audit
 from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
 from sageaudit.domain.audit.document import AuditDocument

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -12,8 +11,7 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.history import histories, periods, stored
-from sageaudit.cli.support.history.heads import heads_of_days
+from sageaudit.cli.support.history import asking, histories, stored_runs
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.policy_diff import FindingMove, moves
@@ -23,6 +21,8 @@ from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.terminal import replay as view
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
+from sageaudit.queries.window import DAY_FORMS, DETAILS, window_of_days
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 
@@ -43,7 +43,7 @@ Examples:
     type=click.Path(path_type=Path),
     help="The policy to compare with; by default the policy of a new installation.",
 )
-@options.SINCE
+@asking.since(forms=DAY_FORMS)
 @options.HISTORY
 @options.TABLE
 @options.RECORDINGS_FOR_TABLE
@@ -72,12 +72,12 @@ def replay(
         raise BadUsage("give the runs to judge: either --recording, or a history")
     policies = (policy_file.load(old) if old else Policy()), policy_file.load(new)
     if recordings:
-        result = run(*stored.history_of_recordings(recordings), policies)
+        result = run(*stored_runs.history_of_recordings(recordings), policies)
     else:
-        days, today = periods.days_of(since), datetime.now(UTC).date()
-        since_day = today - timedelta(days=days)
+        now = asking.now()
+        period = window_of_days(since, None, now, DETAILS).period(now.date())
         with histories.open_history(history, table, profile, region) as source:
-            heads = heads_of_days(source.history, since_day, today)
+            heads = heads_of_period(source.history, period)
             result = run(source.history, heads, policies)
     if not result.runs and not result.not_kept:
         raise JobNotFound("no run was found to judge again")
@@ -96,7 +96,7 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
         if head.rollup:
             rollups += 1
             continue
-        kept = None if head.unauditable else stored.stored_run(history, head)
+        kept = None if head.unauditable else stored_runs.stored_run(history, head)
         if kept is None:
             not_kept += 1
             continue
@@ -107,7 +107,7 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
     return view.Replayed(tuple(differences), runs, not_kept, rollups, not_judged)
 
 
-def _audit(kept: stored.StoredRun, policy: Policy) -> AuditDocument:
+def _audit(kept: stored_runs.StoredRun, policy: Policy) -> AuditDocument:
     run = kept.run
     audit = audit_job(
         run.job,

@@ -13,8 +13,8 @@ from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history import asking, reported, stored
-from sageaudit.cli.support.history.asking import SumFilters, Where
+from sageaudit.cli.support.history import asking, report_contents, stored_runs
+from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.listed import Period
@@ -27,7 +27,7 @@ from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 
 _STDOUT = "-"
 _KIB = 1024
@@ -42,7 +42,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDINGS
-@asking.since()
+@asking.since(forms=DAY_FORMS)
 @asking.UNTIL
 @asking.ACCOUNT
 @click.option(
@@ -71,7 +71,7 @@ def report(
     account: str | None,
     output: str | None,
     form: str,
-    where: Where,
+    where: HistoryOptions,
     policy_path: Path | None,
 ) -> int:
     """Writes a page about one job, or about all jobs of some days.
@@ -88,7 +88,7 @@ def report(
         policy = policy_file.load(policy_path) if policy_path else Policy()
         contents = _of_recordings(recordings, policy)
     else:
-        days = SumFilters(since, until, None, None, account, None).days(asking.now())
+        days = window_of_days(since, until, asking.now())
         with where.open() as opened:
             contents = _of_history(opened.history, days, job, account)
     text = _written(contents, form)
@@ -109,8 +109,8 @@ def _named_too(context: click.Context) -> str:
 
 def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
     if len(paths) == 1:
-        return reported.recorded_report(paths[0], of_recording(paths[0], policy))
-    history, heads = stored.history_of_recordings(paths)
+        return report_contents.recorded_report(paths[0], of_recording(paths[0], policy))
+    history, heads = stored_runs.history_of_recordings(paths)
     if not heads:
         raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")
     ended = [head.ended_at.date() for head in heads]
@@ -126,18 +126,18 @@ def _of_history(
 
 
 def _of_days(history: History, period: Period, account: str | None) -> AccountReport:
-    heads = reported.heads_of(history, period, account)
+    heads = report_contents.heads_of(history, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
         raise JobNotFound(
             f"the history has no audit{whose} since {period.since}: give an earlier --since, or"
             " audit jobs first with `sageaudit scan`"
         )
-    return reported.account_report(history, period, account, heads, asking.now().date())
+    return report_contents.account_report(history, period, account, heads, asking.now().date())
 
 
 def _of_job(history: History, head: Head) -> JobReport:
-    found = reported.job_report(history, head)
+    found = report_contents.job_report(history, head)
     if found is None:
         raise JobNotFound(
             f"the history has no document of the audit of {head.name}: audit it again"

@@ -12,12 +12,12 @@ from rich.table import Table
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.cli.support.rules.rule_page import page, rule_document
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.queries import totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 
@@ -36,7 +36,9 @@ Examples:
 @asking.sum_filters()
 @asking.WHERE
 @asking.SHOWN
-def rules(name: str | None, counts: bool, filters: SumFilters, where: Where, shown: Shown) -> int:
+def rules(
+    name: str | None, counts: bool, filters: SumFilters, where: HistoryOptions, shown: Shown
+) -> int:
     """Lists all rules, or explains one of them.
 
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. With
@@ -53,14 +55,15 @@ def rules(name: str | None, counts: bool, filters: SumFilters, where: Where, sho
     return int(Exit.DONE)
 
 
-def _counts(name: str | None, filters: SumFilters, where: Where, shown: Shown) -> int:
+def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown: Shown) -> int:
     shown.of(lists.RULES)
-    days, reading = filters.days(asking.now()), Reading()
+    days = filters.days(asking.now())
     wanted = None if name is None else asking.rule_named(name)
     with where.open() as opened:
-        found = totals.rules(opened.history, days, filters.wanted, reading)
+        days_lists = Lists(opened.history, days)
+        found = totals.rules(days_lists, filters.wanted)
     rows = [rule for rule in found if wanted in {None, rule.rule}]
-    return asking.show_totals(rows, None, lists.RULES, shown, reading)
+    return asking.show_totals(rows, None, lists.RULES, shown, days_lists.read)
 
 
 def _list(name: str | None, output: str, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,13 @@ from rich.text import Text
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.threads import Threads
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account import account_list
 from sageaudit.cli.support.account.session import open_session
-from sageaudit.cli.support.history import histories, periods
+from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.scan import accounts_view, billed, scanned_account, view
 from sageaudit.cli.support.scan import coverage as coverage_view
 from sageaudit.cli.support.scan import ranking as ranking_view
@@ -40,6 +40,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
+from sageaudit.queries.window import METRICS, window_of_days
 from sageaudit.workflows.scan.run import Lane, Result
 
 _ASK_ABOVE_USD = Decimal(5)
@@ -135,9 +136,10 @@ def scan(
     many = accounts is not None or organization
     if recordings:
         _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or many))
-    today = datetime.now(UTC).date()
+    now = datetime.now(UTC)
+    today = now.date()
     asked = Asked(
-        _days(since, until, today, all_of_them=recordings is not None),
+        _days(since, until, now, all_of_them=recordings is not None),
         tuple(map(JobKind, kinds)) or tuple(JobKind),
         limit,
         again,
@@ -204,13 +206,15 @@ def _of_accounts(
     return lanes, partial(billed.of_several, several, home)
 
 
-def _days(since: str | None, until: str | None, today: date, *, all_of_them: bool) -> Period | None:
+def _days(
+    since: str | None, until: str | None, now: datetime, *, all_of_them: bool
+) -> Period | None:
     """The days to audit, by default the last 30; None for all, as recordings have by default."""
     if since is None and all_of_them:
         if until is not None:
             raise BadUsage("--until of recordings needs --since: give the first day, too")
         return None
-    return periods.period("30d" if since is None else since, until, today)
+    return window_of_days(since or "30d", until, now, METRICS).period(now.date())
 
 
 def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:
@@ -227,7 +231,7 @@ def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
     except NoHistory:
         if not dry_run:
             raise
-        return histories.HistorySource(MemoryHistory(), "no history yet")
+        return histories.HistorySource(SqliteHistory(), "no history yet")
 
 
 def _show_plan(run: ScanRun, cost: ScanCost, output: str) -> None:

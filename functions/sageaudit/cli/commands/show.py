@@ -11,7 +11,7 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, formats, lists
-from sageaudit.cli.support.history.asking import Where
+from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.kinds import JobKind
@@ -58,7 +58,7 @@ def show(
     kind: str | None,
     account: str | None,
     region: str | None,
-    where: Where,
+    where: HistoryOptions,
     output: str,
     fix_as: Dialect | None,
     no_color: bool,

@@ -6,7 +6,7 @@ import click
 
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Filters, Shown, Where
+from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.question import Sort
@@ -24,7 +24,7 @@ Examples:
 @asking.limit(10)
 @asking.WHERE
 @asking.SHOWN
-def top(filters: Filters, sort: str, limit: int, where: Where, shown: Shown) -> int:
+def top(filters: Filters, sort: str, limit: int, where: HistoryOptions, shown: Shown) -> int:
     """Ranks jobs by their avoidable and lost dollars.
 
     Daily sums say in which families to look first. Jobs without such dollars are left out.
@@ -38,8 +38,7 @@ def top(filters: Filters, sort: str, limit: int, where: Where, shown: Shown) -> 
     shown.of(listing)
     with where.open() as opened:
         page = answer.page(opened.history, question, limit, above_zero=True)
-    read = {"rows": page.reading.rows, "sums": page.reading.sums}
-    count = shown.write(page.rows, listing, lambda: {"cursor": None, "read": read})
+    count = shown.write(page.rows, listing, asking.tail(page.read))
     if not count:
         asking.say_nothing_found(question)
     if any(row.rollup for row in page.rows):

@@ -11,14 +11,14 @@ from rich.text import Text
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Shown, SumFilters, Where
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.account_words import summed
 from sageaudit.output.text.money import cents
 from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import totals
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.totals import Total, TrendPeriod
 
 _SINCE = {TrendPeriod.WEEK: "56d", TrendPeriod.MONTH: "180d"}
@@ -52,7 +52,7 @@ def trend(
     rule: str | None,
     limit: int,
     every: bool,
-    where: Where,
+    where: HistoryOptions,
     shown: Shown,
 ) -> int:
     """Shows dollars by week or month, and how they changed.
@@ -61,18 +61,17 @@ def trend(
     not over is compared with as many days of the one before. Of many periods, the newest are
     printed. Reads daily sums, not audits.
     """
-    period, now, reading = TrendPeriod(by), asking.now(), Reading()
+    period, now = TrendPeriod(by), asking.now()
     if filters.since is None:
         filters = replace(filters, since=_SINCE[period])
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
     with where.open() as opened:
+        days_lists = Lists(opened.history, days)
         rows = totals.trend(
-            opened.history,
-            days,
-            wanted,
+            days_lists,
             period,
-            reading,
+            wanted,
             today=now.date(),
             rule=None if rule is None else asking.rule_named(rule),
         )
@@ -80,8 +79,7 @@ def trend(
         _news(rows, period, shown)
     kept = _with_jobs(rows) if shown.output == "table" else rows
     newest = kept if every else kept[-limit:]
-    read = {"rows": 0, "sums": reading.sums}
-    shown.write(newest, lists.TREND, lambda: {"cursor": None, "read": read})
+    shown.write(newest, lists.TREND, asking.tail(days_lists.read))
     if empty := len(rows) - len(kept):
         say(f"{counted(empty, period.value)} without a job left out of the table")
     if len(newest) < len(kept):

@@ -1,10 +1,10 @@
-"""Types of the history: keys and entries that are written, rows and pages that are read."""
+"""Types of the history: keys and entries that are written, queries and rows that are read."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
 
@@ -13,9 +13,12 @@ from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.errors import BadHistory
 
 FAMILY_RUNS = 50
 """How many earlier runs of its family a run is compared with: one query of some 50 KB."""
+DETAIL_DAYS = 90
+"""How long a detail is kept, as docs/data-model.md says; after them a job is not judged again."""
 NOT_NAMED = "unknown"
 """The account or region, in rows and keys, of a run whose recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -134,14 +137,14 @@ class Head:
     """True where the total lacks a part, such as storage without a price, else None."""
     stamp: str | None = None
     """Changes with anything that a later run of the family may be judged by; None for a run that
-    none is compared with, and in heads that were stored before there was one."""
+    none is compared with."""
     findings_without_row: int | None = None
     """Findings that are in the document alone, as an audit has at most 40 rows; None where each has
     one. A list that shows this audit says so."""
-    sums: Sums | None = None
-    """What this version adds to the daily sums; None in heads that were stored before these."""
+    sums: Sums = Sums()
+    """What this version adds to the daily sums."""
     severity: Severity | None = None
-    """Of the most severe standing finding; None without one, and in heads stored before this."""
+    """Of the most severe standing finding; None without one."""
 
 
 def earlier_run(head: Head) -> EarlierRun | None:
@@ -185,16 +188,56 @@ class FindingRow:
     """True where the dollars rest on an estimated rate, else None."""
 
 
+class RunIndex(enum.StrEnum):
+    """What the lists of a history are ordered by; the values name the indexes of the table."""
+
+    DAY = "by-day"
+    FAMILY = "by-family"
+    OWNER = "by-owner"
+    ACCOUNT = "by-account"
+    RULE = "by-rule"
+    DUE = "due"
+
+
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Row]):
-    """Rows in order, and the cursor of the next page; None at the end.
+class RunQuery(Generic[Row]):
+    """Which list of a history to read: an index and the values that it is asked for."""
 
-    `unreadable`: why rows among them are left out, one sentence each.
-    """
+    index: RunIndex
+    values: tuple[str, ...]
 
-    rows: tuple[Row, ...]
-    cursor: str | None
-    unreadable: tuple[str, ...] = ()
+    @staticmethod
+    def of_day(day: date) -> RunQuery[Head]:
+        """Runs that ended on a day in UTC."""
+        return RunQuery(RunIndex.DAY, (day.isoformat(),))
+
+    @staticmethod
+    def of_family(account: str, region: str, family: str) -> RunQuery[Head]:
+        """Runs of one family."""
+        return RunQuery(RunIndex.FAMILY, (account, region, family))
+
+    @staticmethod
+    def of_owner(owner: str) -> RunQuery[Head]:
+        """Runs of one owner."""
+        return RunQuery(RunIndex.OWNER, (owner,))
+
+    @staticmethod
+    def of_account(account: str, month: str) -> RunQuery[Head]:
+        """Runs of one account that ended in `month` (YYYY-MM, in UTC)."""
+        return RunQuery(RunIndex.ACCOUNT, (account, month))
+
+    @staticmethod
+    def of_rule(rule: str, month: str) -> RunQuery[FindingRow]:
+        """Findings of one rule, of runs that ended in `month` (YYYY-MM, in UTC)."""
+        return RunQuery(RunIndex.RULE, (rule, month))
+
+    @staticmethod
+    def due(until: datetime) -> RunQuery[Head | BadHistory]:
+        """Runs whose recheck time is at or before `until`; the oldest first, unlike the others.
+
+        A row that cannot be read is in the list as the error that says why.
+        """
+        return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
 
 class Claim(enum.Enum):

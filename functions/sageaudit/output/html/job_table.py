@@ -172,8 +172,6 @@ def lost_words(head: Head) -> str:
 
 def _uncounted(head: Head) -> tuple[str, str]:
     """Possible savings and idle capacity; nothing is shown where there is none."""
-    if head.sums is None:
-        return "unknown", "unknown"
     return _unless_none(head.sums.possible_usd), _unless_none(head.sums.idle_usd)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import FAMILY_RUNS, Head, earlier_run
+from sageaudit.domain.audit.record import FAMILY_RUNS, Head, RunQuery, earlier_run
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
@@ -29,23 +29,19 @@ POOL_WITHIN = timedelta(days=30)
 
 def earlier_heads(job: Job, named: str, history: History, *, now: datetime) -> tuple[Head, ...]:
     """The newest runs of a job's family that ended before it, in one query."""
-    return tuple(
-        history.by_family(
-            job.account or "",
-            job.region or "",
-            named,
-            before=job.ended_at or now,
-            limit=FAMILY_RUNS,
-        )
-    )
+    family = RunQuery.of_family(job.account or "", job.region or "", named)
+    return _newest(history, family, job.ended_at or now)
 
 
 def heads_before(head: Head, history: History) -> tuple[Head, ...]:
     """The same for a run that is known by its head alone."""
-    runs = history.by_family(
-        head.account, head.region, head.family, before=head.ended_at, limit=FAMILY_RUNS
-    )
-    return tuple(runs)
+    family = RunQuery.of_family(head.account, head.region, head.family)
+    return _newest(history, family, head.ended_at)
+
+
+def _newest(history: History, family: RunQuery[Head], before: datetime) -> tuple[Head, ...]:
+    runs = history.runs(family, before=before, page_size=FAMILY_RUNS)
+    return tuple(islice(runs, FAMILY_RUNS))
 
 
 def runs_of(heads: Sequence[Head]) -> tuple[EarlierRun, ...]:

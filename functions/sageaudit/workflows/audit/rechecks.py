@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Self
 
-from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, Head, JobKey
+from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, Head, JobKey, RunQuery
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -67,8 +68,8 @@ def recheck_sum(run: RecordedRun, history: History, *, now: datetime) -> None:
     soon = run.ended_at is not None and now - run.ended_at < _SUMMED_AFTER
     if not is_tuning_family(run.family) or (run.version == 1 and soon):
         return
-    newest = history.by_family(run.account, run.region, run.family, limit=_NEWEST)
-    for head in newest:
+    family = RunQuery.of_family(run.account, run.region, run.family)
+    for head in islice(history.runs(family, page_size=_NEWEST), _NEWEST):
         if head.rollup and head.settled and is_child(run.key, head.key, head.ended_at):
             history.make_due(head.key, now)
 
@@ -98,11 +99,11 @@ def recheck_again(head: Head, history: History, *, now: datetime) -> None:
 
 def children_of(job: Job, history: History) -> list[Head]:
     """The audited training jobs of a tuning job: of this run of its name, not of another one."""
-    family = history.by_family(job.account or "", job.region or "", job.arn or "")
+    family = RunQuery.of_family(job.account or "", job.region or "", job.arn or "")
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
         head
-        for head in family
+        for head in history.runs(family)
         if not head.rollup and (key is None or is_child(head.key, key, job.ended_at))
     ]
 

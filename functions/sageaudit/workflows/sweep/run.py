@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
@@ -189,16 +189,15 @@ class _ListSweep:
 def _send_due(deps: SweepDependencies) -> DueSent:
     """Sends what is due and was not sent lately, the longest due first."""
     now, sent, unreadable = deps.clock(), 0, list[str]()
-    cursor: str | None = None
+    due = deps.history.runs(RunQuery.due(now), page_size=DUE_PAGE)
     try:
-        while not deps.out_of_time():
-            page = deps.history.due(now, limit=DUE_PAGE, cursor=cursor)
-            unreadable += page.unreadable
-            for head in page.rows:
-                sent += _send_head(deps, head, now)
-            cursor = page.cursor
-            if cursor is None:
+        for head in due:
+            if deps.out_of_time():
                 break
+            if isinstance(head, BadHistory):
+                unreadable.append(str(head))
+            else:
+                sent += _send_head(deps, head, now)
     except AwsError as error:
         return DueSent(sent, error, tuple(unreadable))
     return DueSent(sent, None, tuple(unreadable))

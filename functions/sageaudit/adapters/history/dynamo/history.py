@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-from sageaudit.adapters.history.daily_sums import SumFilter
-from sageaudit.adapters.history.detail import DETAIL_DAYS
-from sageaudit.adapters.history.dynamo import items, keys, walks
-from sageaudit.adapters.history.dynamo.calls import (
-    ConditionFailed,
-    Dynamo,
-    delete_action,
-    put_action,
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import items, keys
+from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
+from sageaudit.adapters.history.dynamo.recorder import Recorder
+from sageaudit.adapters.history.dynamo.sums import read_sums
+from sageaudit.adapters.history.dynamo.table import (
+    AUDIT_PREFIX,
+    INDEXES,
+    PARTITION_KEY,
+    SORT_KEY,
+    Index,
 )
-from sageaudit.adapters.history.dynamo.family_table import (
-    family_actions,
-    make_due,
-    out_of_date_runs,
+from sageaudit.adapters.history.moments import moment_text, read_moment
+from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
+from sageaudit.adapters.history.sort_keys import (
+    before_sk,
+    due_sk,
+    due_until,
+    ended_after,
+    ended_before,
+    ended_sk,
 )
-from sageaudit.adapters.history.dynamo.known_head import KnownHead, put_head
-from sageaudit.adapters.history.dynamo.sum_table import Directory, read_rows, sum_actions
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import moment_text
-from sageaudit.adapters.history.paging import last_seen, list_end, page_of, readable, tried
-from sageaudit.adapters.history.rows import finding_rows, head_of
-from sageaudit.adapters.history.sort_keys import before_sk
-from sageaudit.adapters.history.stored_document import digest_of
-from sageaudit.adapters.history.versions import RecordStep, next_step, unchanged
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
+    FAMILY_RUNS,
     Detail,
     Entry,
-    FindingRow,
     Head,
     JobKey,
-    Page,
     Position,
     Recorded,
-    Verdict,
+    Row,
+    RunIndex,
+    RunQuery,
 )
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.errors import Throttled
+from sageaudit.errors import BadHistory
 
 RECORD_PERMISSIONS = (
     "dynamodb:DeleteItem",
@@ -61,8 +63,10 @@ SUMS_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What `sums` and `head` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
-WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between tries of one recording: a conflict lasts for another delivery's write."""
+_INDEXES = {index.name: index for index in INDEXES}
+_KEY_NAMES = {"#p": PARTITION_KEY, "#s": SORT_KEY}
+_LEAST_DUE = 8
+"""Rows that one shard of the recheck list is asked for at least: shards fill unevenly."""
 
 
 class DynamoHistory:
@@ -77,88 +81,14 @@ class DynamoHistory:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = Dynamo(client, table_name)
-        self._directory = Directory(self._table)
-        self._clock = clock
-        self._sleep = sleep
+        self._recorder = Recorder(self._table, clock, sleep)
 
     def record(self, entry: Entry) -> Recorded:
         """Writes HEAD, version, findings, detail and sums in one transaction. Raises AwsError.
 
         Nothing is written for a delivery that is a duplicate or older than the newest version.
         """
-        digest = digest_of(entry.document)
-        for conflicts, wait_s in enumerate(WAITS_S):
-            try:
-                return self._try_to_record(entry, digest, conflicts)
-            except ConditionFailed:
-                continue  # another delivery has written since HEAD was read: decide again
-            except Throttled:
-                self._sleep(wait_s)
-        try:
-            return self._try_to_record(entry, digest, len(WAITS_S))
-        except ConditionFailed as error:
-            raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
-
-    def _try_to_record(self, entry: Entry, digest: str, tries: int) -> Recorded:
-        item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
-        findings = finding_rows(entry)
-        if item is None:
-            head = head_of(entry, 1, digest=digest, findings=findings)
-            return self._write(entry, None, head, tries)
-        known = KnownHead.of(item)
-        step = next_step(known.head, entry, digest)
-        version = known.head.version + (step is RecordStep.WRITE)
-        head = head_of(entry, version, digest=digest, findings=findings)
-        if step is RecordStep.WRITE:
-            return self._write(entry, known, head, tries)
-        if step is RecordStep.CONFIRM:
-            self._confirm(entry, known, head, tries)
-        if step is RecordStep.ADVANCE:
-            self._advance(entry, known)
-        return unchanged(step, known.head)
-
-    def _write(self, entry: Entry, known: KnownHead | None, head: Head, tries: int) -> Recorded:
-        newest = known.head if known else None
-        vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
-        audit = items.audit_item(head, entry.document)
-        actions = [
-            put_head(head, known),
-            put_action(audit, f"attribute_not_exists({PARTITION_KEY})"),
-            *(put_action(items.finding_item(finding)) for finding in finding_rows(entry)),
-            *(
-                delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
-                for rule_id in sorted(vanished)
-            ),
-            *family_actions(entry, head, newest, self._expires_at()),
-            *sum_actions(newest, head, tries),
-        ]
-        if entry.detail is not None:
-            expires_at = self._expires_at()
-            actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
-        self._directory.name(head)
-        self._table.transact(actions)
-        return Recorded(Verdict.RECORDED, head.version)
-
-    def _confirm(self, entry: Entry, known: KnownHead, head: Head, tries: int) -> None:
-        """The same version, judged with the family's runs as they are now: it is not due."""
-        moved = family_actions(entry, head, known.head, self._expires_at())
-        added = sum_actions(known.head, head, tries)
-        self._directory.name(head)
-        self._table.transact([put_head(head, known), *moved, *added])
-
-    def _expires_at(self) -> datetime:
-        return self._clock() + timedelta(days=DETAIL_DAYS)
-
-    def _advance(self, entry: Entry, known: KnownHead) -> None:
-        condition, values = known.as_read
-        self._table.update(
-            keys.job_pk(entry.key),
-            keys.HEAD_SK,
-            "SET last_modified_at = :new",
-            condition=condition,
-            values=values | {":new": moment_text(entry.last_modified_at)},
-            names={},
-        )
+        return self._recorder.record(entry)
 
     def recheck_family(
         self,
@@ -175,14 +105,55 @@ class DynamoHistory:
         Three reads and, in the usual order of audits, no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        found = out_of_date_runs(self._table, partition, key, ended_at)
+        found = self._out_of_date(partition, key, ended_at)
         for run in found:
-            make_due(self._table, run, due_at)
+            self.make_due(run, due_at)
         return found
 
+    def _out_of_date(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
+        """All reads are strongly consistent, and each run is checked after it was recorded.
+
+        Of two runs that are recorded at the same time, the later check sees both.
+        """
+        item = self._table.get(partition, ended_sk(ended_at, key))
+        if item is None:
+            return ()
+        before = self._family_rows(partition, "<", ended_before(ended_at))
+        after = self._family_rows(partition, ">", ended_after(ended_at))
+        return tuple(out_of_date(items.read_family_row(item), before, after))
+
+    def _family_rows(self, partition: str, side: str, moment: str) -> Iterator[FamilyRow]:
+        """The runs next to a moment: before it the newest first, after it the oldest first."""
+        pages = self._table.pages(
+            KeyConditionExpression=f"#p = :p AND #s {side} :moment",
+            ExpressionAttributeNames=_KEY_NAMES,
+            ExpressionAttributeValues={":p": partition, ":moment": moment},
+            ScanIndexForward=side == ">",
+            ConsistentRead=True,
+            Limit=FAMILY_RUNS,
+        )
+        rows = (items.read_family_row(item) for page in pages for item in page)
+        return islice(rows, FAMILY_RUNS)
+
     def make_due(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit that is not due earlier, and does nothing without one."""
-        make_due(self._table, key, due_at)
+        """Sets `due_at` of an audit that is not due earlier, and does nothing without one.
+
+        A condition and no transaction: whoever records the audit meanwhile checks it again.
+        """
+        with suppress(ConditionFailed):
+            self._table.update(
+                keys.job_pk(key),
+                keys.HEAD_SK,
+                "SET due_at = :at, due_pk = :pk, due_sk = :sk",
+                condition=f"attribute_exists({PARTITION_KEY}) AND "
+                "(attribute_not_exists(due_at) OR due_at > :at)",
+                values={
+                    ":at": moment_text(due_at),
+                    ":pk": keys.due_pk(key),
+                    ":sk": due_sk(due_at, key),
+                },
+                names={},
+            )
 
     def head(self, key: JobKey) -> Head | None:
         """HEAD, the summary of the newest version; None for an unknown run."""
@@ -196,7 +167,7 @@ class DynamoHistory:
             return None if item is None else items.read_audit(item)
         newest = self._table.pages(
             KeyConditionExpression="#p = :p AND begins_with(#s, :audit)",
-            ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},
+            ExpressionAttributeNames=_KEY_NAMES,
             ExpressionAttributeValues={":p": keys.job_pk(key), ":audit": AUDIT_PREFIX},
             ScanIndexForward=False,
             ConsistentRead=True,
@@ -210,78 +181,45 @@ class DynamoHistory:
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_stored_detail(item)
 
-    def by_day(
+    def runs(
         self,
-        day: date,
+        query: RunQuery[Row],
         *,
         before: datetime | Position | None = None,
         page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """Jobs that ended on a day (UTC), newest first, merged from the day's shards."""
-        return self._heads("by-day", keys.day_pks(day), before, page_size)
+    ) -> Iterator[Row]:
+        """The rows of a list: of one index, merged from the shards of its key."""
+        read: Callable[[Item], object] = {
+            RunIndex.RULE: items.read_finding,
+            RunIndex.DUE: _tried,
+        }.get(query.index, items.read_head)
+        return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
 
-    def by_family(
-        self,
-        account: str,
-        region: str,
-        family: str,
-        *,
-        before: datetime | Position | None = None,
-        limit: int | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """The runs of one family, newest first."""
-        partition = keys.family_pk(account, region, family)
-        heads = self._heads("by-family", [partition], before, page_size or limit)
-        return islice(heads, limit)
+    def _walk(
+        self, query: RunQuery[Any], before: datetime | Position | None, page_size: int | None
+    ) -> Iterator[Item]:
+        """The items of a list in the order of its index."""
+        index, partitions = _INDEXES[query.index], _partitions(query)
+        oldest_first = query.index is RunIndex.DUE
+        end = due_until(read_moment(query.values[0])) if oldest_first else before_sk(before)
+        rows = None if page_size is None else _share(page_size, len(partitions))
+        if rows is not None and oldest_first:
+            rows = max(rows, _LEAST_DUE)
+        walks = [self._walk_partition(index, of, end, rows, oldest_first) for of in partitions]
+        return heapq.merge(*walks, key=lambda item: item[index.sort_key], reverse=not oldest_first)
 
-    def by_owner(
-        self,
-        owner: str,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        before: datetime | Position | None = None,
-    ) -> Page[Head]:
-        """One owner's jobs, newest first."""
-        partition = keys.owner_pk(owner)
-        asked = f"by-owner {partition}"
-        last = list_end(asked, cursor, before)
-        walked = walks.newest_first(self._table, "by-owner", [partition], last, limit + 1)
-        return page_of(asked, ((sk, items.read_head(item)) for sk, item in walked), limit)
-
-    def by_account(
-        self,
-        account: str,
-        month: str,
-        *,
-        before: datetime | Position | None = None,
-        page_size: int | None = None,
-    ) -> Iterator[Head]:
-        """One account's jobs of a month, newest first."""
-        return self._heads("by-account", [keys.account_pk(account, month)], before, page_size)
-
-    def by_rule(
-        self,
-        rule: str,
-        month: str,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        before: datetime | Position | None = None,
-    ) -> Page[FindingRow]:
-        """One rule's findings of a month, newest first."""
-        partition = keys.rule_pk(rule, month)
-        asked = f"by-rule {partition}"
-        last = list_end(asked, cursor, before)
-        walked = walks.newest_first(self._table, "by-rule", [partition], last, limit + 1)
-        return page_of(asked, ((sk, items.read_finding(item)) for sk, item in walked), limit)
-
-    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
-        """Jobs whose recheck time is at or before `before`, the oldest first."""
-        walked = walks.due_first(self._table, before, last_seen("due", cursor), limit)
-        rows = ((sk, tried(items.read_head, item)) for sk, item in walked)
-        return readable(page_of("due", rows, limit))
+    def _walk_partition(
+        self, index: Index, partition: str, end: str, rows: int | None, oldest_first: bool
+    ) -> Iterator[Item]:
+        pages = self._table.pages(
+            IndexName=index.name,
+            KeyConditionExpression="#p = :p AND #s < :end",
+            ExpressionAttributeNames={"#p": index.partition_key, "#s": index.sort_key},
+            ExpressionAttributeValues={":p": partition, ":end": end},
+            ScanIndexForward=oldest_first,
+            **({} if rows is None else {"Limit": rows}),
+        )
+        return (item for page in pages for item in page)
 
     def sums(
         self,
@@ -294,15 +232,35 @@ class DynamoHistory:
         name: str | None = None,
     ) -> Iterator[SumRow]:
         """The daily sums of one scope, a row for each name and day."""
-        return read_rows(self._table, scope, since, until, SumFilter(account, region, name))
+        return read_sums(
+            self._table, scope, since, until, account=account, region=region, name=name
+        )
 
-    def _heads(
-        self,
-        index: str,
-        partitions: Sequence[str],
-        before: datetime | Position | None,
-        page_size: int | None,
-    ) -> Iterator[Head]:
-        last = before_sk(before)
-        walked = walks.newest_first(self._table, index, partitions, last, page_size)
-        return (items.read_head(item) for _, item in walked)
+
+def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
+    """The partition keys of a list in its index."""
+    match query.index:
+        case RunIndex.DAY:
+            return keys.day_pks(date.fromisoformat(*query.values))
+        case RunIndex.FAMILY:
+            return (keys.family_pk(*query.values),)
+        case RunIndex.OWNER:
+            return (keys.owner_pk(*query.values),)
+        case RunIndex.ACCOUNT:
+            return (keys.account_pk(*query.values),)
+        case RunIndex.RULE:
+            return (keys.rule_pk(*query.values),)
+        case RunIndex.DUE:
+            return keys.due_pks()
+
+
+def _share(rows: int, partitions: int) -> int:
+    """The rows to ask one partition for: twice the even share, as shards may fill unevenly."""
+    return rows if partitions == 1 else -(-2 * rows // partitions)
+
+
+def _tried(item: Item) -> Head | BadHistory:
+    try:
+        return items.read_head(item)
+    except BadHistory as error:
+        return error

@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from sageaudit.adapters.history.codec import Item, from_item, to_item
-from sageaudit.adapters.history.detail import packed_detail, read_detail
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.families import FamilyRow
 from sageaudit.adapters.history.moments import epoch_s, month_of
+from sageaudit.adapters.history.record_steps import FamilyRow
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
-from sageaudit.adapters.history.stored_document import read_text, stored_text
+from sageaudit.adapters.history.stored_forms import (
+    packed_detail,
+    read_detail,
+    read_text,
+    stored_text,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory
@@ -22,11 +26,16 @@ from sageaudit.errors import UNREADABLE, BadHistory
 _OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
 
 
-def head_item(head: Head) -> Item:
-    """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs."""
+def head_item(head: Head, revision: int) -> Item:
+    """The HEAD item: the newest version's summary, with the keys of all indexes that list jobs.
+
+    `revision` counts the writes of HEAD by `record`, each on condition of the one that was read:
+    what a version adds to the daily sums is added once, also when two deliveries come together.
+    """
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
+        "revision": revision,
         **to_item(head),
         **_head_index_keys(head),
     }
@@ -50,6 +59,12 @@ def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
         return from_item(Head, item)
+
+
+def read_revision(item: Item) -> int:
+    """The revision of a HEAD item. Raises BadHistory."""
+    with own_item(item):
+        return int(item["revision"])
 
 
 def audit_item(head: Head, document: AuditDocument) -> Item:

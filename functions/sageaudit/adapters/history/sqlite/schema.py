@@ -1,20 +1,22 @@
-"""The tables of a history's file, and the migrations that lead to them.
+# ruff: noqa: S608 - the statements are made of names that this package defines
+"""The tables of a history's file, and the SQL that reads and writes them.
 
-docs/data-model.md describes them for people who ask SQL. A migration is never changed once a
-version of sageaudit had it: another one is added.
+docs/data-model.md describes the tables for people who ask SQL. tests/adapters/history asks SQLite
+which index each list uses.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
-
-from sageaudit.errors import BadHistory
+from sageaudit.adapters.history.sqlite.rows import column_names
+from sageaudit.domain.audit.record import Head, RunIndex
+from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
+VERSION = 1
+"""Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
-_FIRST = (
+TABLES = (
     """
 CREATE TABLE runs (
     run_key TEXT PRIMARY KEY NOT NULL,
@@ -156,54 +158,111 @@ CREATE VIEW job_findings AS SELECT
     r.arn, r.run_key
 FROM findings AS f JOIN runs AS r ON r.run_key = f.run_key""",
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
-"""The statements that lead from each schema version to the next; a new file has version 0."""
+"""The statements that make an empty file a history."""
+
+HEAD = "SELECT * FROM runs WHERE run_key = :run_key"
+_RUNS = "SELECT * FROM runs WHERE"
+_NEWEST = (
+    " AND (ended_at, run_key) < (:moment, :after) ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
+)
+_FINDINGS = (
+    "SELECT r.arn, r.created_at, f.rule_id, f.rule, f.severity, f.confidence, f.bucket, r.name,"
+    " r.family, r.owner, f.ended_at, f.saving_micro_usd, f.saving_alone_micro_usd, f.summary,"
+    " f.estimated, f.run_key"
+    " FROM findings AS f CROSS JOIN runs AS r ON r.run_key = f.run_key"  # findings come first
+    " WHERE f.rule = :rule AND f.ended_at >= :period"
+    " AND (f.ended_at, f.run_key) < (:moment, :after)"
+    " ORDER BY f.ended_at DESC, f.run_key DESC LIMIT :rows"
+)
+_OF_FAMILY = "account = :account AND region = :region AND family = :family"
+_DUE = (
+    "due_at <= :until AND (due_at, run_key) > (:moment, :after)"
+    " ORDER BY due_at, run_key LIMIT :rows"
+)
+LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
+    RunIndex.DAY: (("period",), f"{_RUNS} ended_at >= :period{_NEWEST}"),
+    RunIndex.FAMILY: (("account", "region", "family"), f"{_RUNS} {_OF_FAMILY}{_NEWEST}"),
+    RunIndex.OWNER: (("owner",), f"{_RUNS} owner = :owner{_NEWEST}"),
+    RunIndex.ACCOUNT: (
+        ("account", "period"),
+        f"{_RUNS} account = :account AND ended_at >= :period{_NEWEST}",
+    ),
+    RunIndex.RULE: (("rule", "period"), _FINDINGS),
+    RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
+}
+"""The parameters of each list, in the order of a RunQuery's values, and its SQL.
+
+`period` is a day or a month, the beginning of its moments. A page begins after `moment` and `after`
+(a run's key).
+"""
+
+_FAMILY_ROW = (
+    "SELECT r.arn, r.created_at, r.ended_at, r.run_key, r.stamp, f.compared, f.since"
+    " FROM runs AS r CROSS JOIN family_rows AS f ON f.run_key = r.run_key"
+    " WHERE r.account = :account AND r.region = :region AND r.family = :family"
+    " AND f.expires_at > :now AND "
+)
+FAMILY_ROW = f"{_FAMILY_ROW}r.ended_at = :ended_at AND r.run_key = :run_key"
+FAMILY_BEFORE = (
+    f"{_FAMILY_ROW}r.ended_at < :ended_at ORDER BY r.ended_at DESC, r.run_key DESC LIMIT :rows"
+)
+FAMILY_AFTER = f"{_FAMILY_ROW}r.ended_at > :ended_at ORDER BY r.ended_at, r.run_key LIMIT :rows"
+MAKE_DUE = (
+    "UPDATE runs SET due_at = :due_at WHERE run_key = :run_key"
+    " AND (due_at IS NULL OR due_at > :due_at)"
+)
+
+NEWEST_AUDIT = "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
+AUDIT = "SELECT document FROM audits WHERE run_key = :run_key AND version = :version"
+DETAIL = "SELECT job, series, note FROM details WHERE run_key = :run_key AND expires_at > :now"
+ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
+FORGET_FINDINGS = "DELETE FROM findings WHERE run_key = :run_key"
+FORGET_FAMILY_ROW = "DELETE FROM family_rows WHERE run_key = :run_key"
+FORGET_EXPIRED = (
+    "DELETE FROM details WHERE expires_at <= :now",
+    "DELETE FROM family_rows WHERE expires_at <= :now",
+)
+GIVE_SPACE_BACK = "PRAGMA incremental_vacuum"
 
 
-def prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Brings an open file to this version's schema, or makes it in an empty one.
-
-    Raises BadHistory for a database of another tool and for a newer schema; then nothing changed.
-    """
-    if _version(connection, path) == len(MIGRATIONS):
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        # Another process may have done it while this one waited for the lock.
-        for statements in MIGRATIONS[_version(connection, path) :]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+def _put(table: str, *columns: str) -> str:
+    """Writes a row, in place of the one with its key."""
+    names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+    return f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
 
 
-def is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether nothing was ever written to the file."""
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    return not tables and not _pragma(connection, "application_id")
+def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
+    """Adds to the numbers of a row, which begin at 0."""
+    names = ", ".join((*key, *added))
+    values = ", ".join(f":{name}" for name in (*key, *added))
+    more = ", ".join(f"{name} = {name} + excluded.{name}" for name in added)
+    return (
+        f"INSERT INTO {table} ({names}) VALUES ({values})"
+        f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {more}"
+    )
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    if is_empty(connection):
-        return 0
-    if _pragma(connection, "application_id") != APPLICATION_ID:
-        raise BadHistory(
-            f"{path} is a database of another tool: name another file with --history,"
-            " it was not changed"
-        )
-    version = _pragma(connection, "user_version")
-    if version > len(MIGRATIONS):
-        raise BadHistory(
-            f"{path} was written by a newer sageaudit (schema {version}, this one knows"
-            f" {len(MIGRATIONS)}): update sageaudit, or name another file with --history"
-        )
-    return version
+PUT_HEAD = _put("runs", "run_key", *column_names(Head))
+PUT_AUDIT = "INSERT INTO audits (run_key, version, document) VALUES (:run_key, :version, :document)"
+_OF_FINDING = ("rule_id", "rule", "ended_at", "severity", "confidence", "bucket")
+_SAVED = ("saving_micro_usd", "saving_alone_micro_usd", "summary", "estimated")
+PUT_FINDING = _put("findings", "run_key", *_OF_FINDING, *_SAVED)
+PUT_DETAIL = _put("details", "run_key", "job", "series", "note", "expires_at")
+PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at")
 
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+SUM_COLUMNS = tuple(name for name in column_names(Sums) if name != "rules")
+RULE_COLUMNS = tuple(column_names(RuleSums))
+_OF_SUMS = ("scope", "account", "region", "name", "day")
+ADD_SUMS = _add("daily_sums", _OF_SUMS, SUM_COLUMNS)
+ADD_RULE_SUMS = _add("daily_rule_sums", (*_OF_SUMS, "rule"), RULE_COLUMNS)
+_SUMS_WANTED = (
+    " WHERE scope = :scope AND day BETWEEN :since AND :until"
+    " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
+)
+_OF_NAME = f"{_SUMS_WANTED} AND name = :name"
+_SUMS_FROM = f"SELECT {', '.join((*_OF_SUMS, *SUM_COLUMNS))} FROM daily_sums"
+_RULES_FROM = f"SELECT {', '.join((*_OF_SUMS, 'rule', *RULE_COLUMNS))} FROM daily_rule_sums"
+SUMS = f"{_SUMS_FROM}{_SUMS_WANTED}"
+RULE_SUMS = f"{_RULES_FROM}{_SUMS_WANTED}"
+SUMS_OF_NAME = f"{_SUMS_FROM} INDEXED BY daily_sums_by_name{_OF_NAME}"
+RULE_SUMS_OF_NAME = f"{_RULES_FROM} INDEXED BY daily_rule_sums_by_name{_OF_NAME}"

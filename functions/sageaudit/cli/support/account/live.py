@@ -14,7 +14,7 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.files.recording import RecordedSet, Recording
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
@@ -130,7 +130,7 @@ class Account:
         return flow.AuditDependencies(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
-            history=self._history or MemoryHistory(),
+            history=self._history or SqliteHistory(),
             buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
             markets=live_markets(
                 PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),

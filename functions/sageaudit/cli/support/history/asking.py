@@ -25,10 +25,10 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
-from sageaudit.queries.lists import Reading
+from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.totals import SumsFilter
-from sageaudit.queries.window import FORMS, Window, window
+from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window, window_of_days
 from sageaudit.rules import catalogue
 
 Command = Callable[..., Any]
@@ -53,7 +53,7 @@ def _together(name: str, form: type[Any], *decorators: Any) -> Decorator:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class HistoryOptions:
     """The history to ask."""
 
     history: Path | None
@@ -68,7 +68,7 @@ class Where:
 
 WHERE = _together(
     "where",
-    Where,
+    HistoryOptions,
     options.HISTORY,
     options.TABLE,
     click.option(
@@ -147,13 +147,13 @@ class Filters:
         )
 
 
-def since(default: str | None = "30d", said: str | None = None) -> Decorator:
-    """--since, with its default; `said` describes one that the command works out."""
+def since(default: str | None = "30d", shown: str | None = None, forms: str = FORMS) -> Decorator:
+    """--since, with its default; `shown` describes one that the command works out."""
     return click.option(
         "--since",
         default=default,
-        show_default=said or True,
-        help=f"Jobs that ended since: {FORMS}.",
+        show_default=shown or True,
+        help=f"Jobs that ended since: {forms}.",
     )
 
 
@@ -204,17 +204,12 @@ class SumFilters:
 
     def days(self, now: datetime) -> Window:
         """The window, of whole days. Raises BadUsage."""
-        asked = window("30d" if self.since is None else self.since, self.until, now)
-        if not asked.whole_days:
-            raise BadUsage(
-                "sums are kept by day in UTC: give --since and --until as dates, such as 2026-11-01"
-            )
-        return asked
+        return window_of_days(self.since or "30d", self.until, now)
 
 
-def sum_filters(default_since: str | None = "30d", said: str | None = None) -> Decorator:
+def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> Decorator:
     """The filters of a command that adds up daily sums."""
-    decorators = (since(default_since, said), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
+    decorators = (since(default_since, shown, DAY_FORMS), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
     return _together("filters", SumFilters, *decorators)
 
 
@@ -247,17 +242,22 @@ def rule_named(text: str) -> str:
     return next((name.name for name in names if asked in {name.name, name.id.lower()}), asked)
 
 
-def say_read(question: Question, reading: Reading, shown: int) -> None:
+def tail(read: ReadCounts, cursor: str | None = None) -> Tail:
+    """What follows the rows in JSON."""
+    return lambda: {"cursor": cursor, "read": {"rows": read.rows, "sums": read.sums}}
+
+
+def say_read(question: Question, read: ReadCounts, shown: int) -> None:
     """Says how many rows were read where a filter or an order has no index."""
     reasons = [f"--{name}" for name in question.without_index]
     if question.sort is not Sort.NEWEST:
         reasons.append("--sort")
-    if reasons and reading.rows > shown:
-        sums = f" and {counted(reading.sums, 'daily sum')}" if reading.sums else ""
+    if reasons and read.rows > shown:
+        sums = f" and {counted(read.sums, 'daily sum')}" if read.sums else ""
         what = "finding" if question.rule is not None else "audit"
         verb = "has" if len(reasons) == 1 else "have"
         say(
-            f"read {counted(reading.rows, what)}{sums} to show {shown:,}:"
+            f"read {counted(read.rows, what)}{sums} to show {shown:,}:"
             f" {' and '.join(reasons)} {verb} no index"
         )
 
@@ -298,11 +298,10 @@ def say_next(cursor: str | None) -> None:
 
 
 def show_totals(
-    rows: Sequence[Any], limit: int | None, listing: Listing, shown: Shown, reading: Reading
+    rows: Sequence[Any], limit: int | None, listing: Listing, shown: Shown, read: ReadCounts
 ) -> int:
     """Prints the first rows of sums, and says how many there are besides."""
-    tail = {"cursor": None, "read": {"rows": reading.rows, "sums": reading.sums}}
-    count = shown.write(rows[:limit], listing, lambda: tail)
+    count = shown.write(rows[:limit], listing, tail(read))
     if not rows:
         say("no audited job ended in these days; an earlier --since shows older ones")
     elif count < len(rows):

@@ -1,18 +1,26 @@
-"""Opens the history that a command reads or writes: a file, or a table in AWS."""
+"""Opens the history that a command reads or writes: a file, a table in AWS, or memory beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+import re
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history.data_folder import data_folder
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Detail, Head, JobKey, Position, Row, RunIndex, RunQuery
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import History
+
+_TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +68,8 @@ def open_history(
     if history is not None and table is not None:
         raise BadUsage("name one history: either a file with --history or a table with --table")
     if table is not None:
-        from sageaudit.cli.support.history import history_table  # noqa: PLC0415 - a file needs no boto3
-
-        opened = history_table.open_table(table, profile, region)
-        return HistorySource(opened.history, table, opened.session)
+        session, of_table = _open_table(table, profile, region)
+        return HistorySource(of_table, table, session)
     path = history or default_path()
     if history is None and create:
         _make_folder(path.parent)
@@ -74,6 +80,25 @@ def open_history(
         )
     of_file = SqliteHistory(path, create=create)
     return HistorySource(of_file, str(path), close=of_file.close)
+
+
+def _open_table(table: str, profile: str | None, region: str | None) -> tuple[Any, History]:
+    """Opens the table with the user's own credentials, and returns the session too.
+
+    Raises BadUsage for an invalid table name or an unknown region.
+    """
+    # a file needs no boto3
+    from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
+    from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
+    from sageaudit.cli.support.account.session import open_session  # noqa: PLC0415
+
+    if not _TABLE.match(table):
+        raise BadUsage(f"--table {table} is not a valid table name")
+    session = open_session(profile, region)
+    if session.region_name is None:
+        raise BadUsage("which region is the table in? give --region, or set one for your profile")
+    with aws_errors("dynamodb"):
+        return session, DynamoHistory(client(session, "dynamodb"), table)
 
 
 def _exists(path: Path) -> bool:
@@ -90,3 +115,51 @@ def _make_folder(folder: Path) -> None:
         raise HistoryDenied(
             f"the folder {folder} cannot be made ({error.strerror}): name a file with --history"
         ) from error
+
+
+class BesideTable(SqliteHistory):
+    """What an audit reads of a table, as if the audits kept in memory were in it.
+
+    Nothing is written to the table.
+    """
+
+    def __init__(self, table: History) -> None:
+        super().__init__()
+        self._table = table
+
+    def runs(
+        self,
+        query: RunQuery[Row],
+        *,
+        before: datetime | Position | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[Row]:
+        """Those of a family are from both, an audit in memory in place of the stored one.
+
+        Other lists are of the memory alone.
+        """
+        own = super().runs(query, before=before, page_size=page_size)
+        if query.index is not RunIndex.FAMILY:
+            return own
+        rows: list[Any] = list(own)
+        names = {head.key for head in rows}
+        wider = page_size and page_size + len(rows)
+        stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
+        others = (head for head in stored if head.key not in names)
+        return heapq.merge(rows, others, key=_end, reverse=True)
+
+    def head(self, key: JobKey) -> Head | None:
+        """The head in memory, or the stored one."""
+        return super().head(key) or self._table.head(key)
+
+    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
+        """The document in memory, or the stored one."""
+        return super().audit(key, version) or self._table.audit(key, version)
+
+    def detail(self, key: JobKey) -> Detail | None:
+        """The detail in memory, or the stored one."""
+        return super().detail(key) or self._table.detail(key)
+
+
+def _end(head: Head) -> str:
+    return ended_sk(head.ended_at, head.key)

@@ -11,7 +11,7 @@ from typing import Any
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
+from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.job import buckets

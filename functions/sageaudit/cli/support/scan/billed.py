@@ -11,7 +11,6 @@ from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.cli.support.account.account_list import identity
-from sageaudit.cli.support.history.heads import heads_of_account
 from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.domain.job.listed import Period
@@ -21,6 +20,7 @@ from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
 from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
 
 _CHINA = "cn-northwest-1"
 
@@ -168,7 +168,7 @@ def audited_lines(
 ) -> Iterator[AuditedLine]:
     """The bill lines of the audits of jobs that ended in the period, roll-ups left out."""
     for account in sorted({account for account, _ in places}):
-        for head in heads_of_account(history, account, period.since, period.until):
+        for head in heads_of_period(history, period, account):
             if head.rollup or (account, head.region) not in places:
                 continue
             document = history.audit(head.key, head.version)

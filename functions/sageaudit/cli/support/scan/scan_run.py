@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from itertools import islice
 
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
+from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.errors import HistoryFileError
@@ -97,14 +99,10 @@ class ScanRun:
         def fix(family: RankedName) -> FamilyFix | None:
             if family.name is None:
                 return None
-            heads = self.history.by_family(
-                family.account or "",
-                family.region or "",
-                family.name,
-                before=period.created_before,
-                limit=_FAMILY_RUNS,
-            )
-            in_period = (head for head in heads if head.ended_at.date() >= period.since)
+            query = RunQuery.of_family(family.account or "", family.region or "", family.name)
+            heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
+            newest = islice(heads, _FAMILY_RUNS)
+            in_period = (head for head in newest if head.ended_at.date() >= period.since)
             return family_fix(in_period, self.history.audit)
 
         return fix

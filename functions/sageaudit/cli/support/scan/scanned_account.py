@@ -20,7 +20,7 @@ from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
+from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy

@@ -1,18 +1,19 @@
-"""Reads runs to judge again from a history or from recordings, at packaged prices."""
+"""Reads what is stored of runs: to judge them again, or a run that has not begun by them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import NOT_NAMED, Entry, Head, JobKey
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Entry, Head, JobKey, RunQuery
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
@@ -24,6 +25,10 @@ from sageaudit.rules import catalogue
 from sageaudit.workflows.audit import family_runs
 from sageaudit.workflows.audit import reaudit as second_look
 from sageaudit.workflows.audit.judge import audit_job, run_facts
+from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
+
+_AUDITS = 3
+"""The newest audits whose advice is compared with a request: older advice may be outdated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 
     Raises BadRecording, naming file and key.
     """
-    history, runs = MemoryHistory(), []
+    history, runs = SqliteHistory(), []
     for path in paths:
         recorded = recording.read(path)
         recordings = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
@@ -89,3 +94,17 @@ def stored_run(history: History, head: Head) -> StoredRun | None:
     heads = family_runs.earlier_heads(run.job, head.family, history, now=run.now)
     pool = family_runs.family_pool(run.job, run.usage, run.market, heads, history)
     return StoredRun(run, family_runs.runs_of(heads), pool)
+
+
+def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
+    """The family of a job that has not run: its newest runs in one query, and the last audits.
+
+    Raises AwsError.
+    """
+    job = planned.job
+    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
+    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+    found = (history.audit(head.key) for head in heads[:_AUDITS])
+    return FamilyHistory(
+        family_runs.runs_of(heads), tuple(audit for audit in found if audit is not None)
+    )

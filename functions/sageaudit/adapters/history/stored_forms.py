@@ -1,24 +1,28 @@
-"""The stored form of an audit: its text, its digest, and how it is trimmed when too large.
+"""The stored forms of an audit: its document as text, and the data to judge its job again.
 
-It is uncompressed JSON in a string attribute: people read it in the console, and the stream passes
-the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would save cents.
-1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left out.
+The document is uncompressed JSON in a string attribute: people read it in the console, and the
+stream passes the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would
+save cents. 1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left
+out.
 """
 
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import STORED_BEFORE
+from sageaudit.domain.audit.record import Detail
 
 LARGEST_BYTES = 350_000
-"""UTF-8 bytes of one document; an item holds 400 KB, names and other attributes included."""
+"""Of one document in UTF-8, and of one detail, whose series are dropped above it; an item holds
+400 KB, names and other attributes included."""
 LONGEST_TEXT = 300
 LONGEST_LIST = 50
 """Characters and entries kept of each text and list by the last trim."""
@@ -27,8 +31,8 @@ _Document = dict[str, Any]
 
 
 def digest_of(document: AuditDocument) -> str:
-    """SHA-256 of the document without its version, which History assigns, and without the time of
-    its next look: a look that changes nothing else is no new version.
+    """SHA-256 of the document without its version, which History assigns, and without its recheck
+    time: a recheck that changes nothing else is no new version.
     """
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     audit["due_at"] = None
@@ -56,19 +60,23 @@ def stored_text(document: AuditDocument, version: int) -> str:
 
 
 def read_text(text: str) -> AuditDocument:
-    """The document of a stored text, with the keys that its version of sageaudit lacked."""
-    return cast("AuditDocument", _with_judged(from_json(text)))
+    """The document of a stored text. Raises ValueError where it is no JSON."""
+    return cast("AuditDocument", from_json(text))
 
 
-def _with_judged(document: _Document) -> _Document:
-    """Audits stored before there was `judged` do not tell how much was judged: None, and why."""
-    known = dict(document) if isinstance(document, dict) else document
-    if not isinstance(known, dict) or "judged" in known:
-        return known
-    children = known.get("children")
-    if isinstance(children, list):
-        known["children"] = [_with_judged(child) for child in children]
-    return {**known, "judged": None, "not_judged": [STORED_BEFORE]}
+def packed_detail(detail: Detail) -> Item:
+    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
+    job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
+    fits = len(job) + len(detail.series) <= LARGEST_BYTES
+    dropped = None if fits else "The series were too large to keep."
+    notes = [note for note in (detail.note, dropped) if note]
+    return {"job": job, "series": detail.series if fits else b"", "note": " ".join(notes) or None}
+
+
+def read_detail(item: Item) -> Detail:
+    """The detail of these attributes."""
+    job = from_json(zlib.decompress(item["job"]).decode())
+    return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _with_note(document: _Document, note: str) -> _Document:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import chain
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.history.heads import heads_of_account, heads_of_days
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
@@ -21,6 +21,7 @@ from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import Malformed
 from sageaudit.output.html.contents import DETAILED, AccountReport, JobReport, Limit, by_rank
 from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Threshold
 
@@ -38,19 +39,13 @@ def heads_of(history: History, period: Period, account: str | None) -> list[Head
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
     They are read by account and month, which is one query where the days of a month are hundreds.
-    A history without daily sums does not name its accounts: it is read by day.
     """
-    since, until = period.since, period.until
-    accounts = {account} if account else _accounts(history, period)
-    if not accounts:
-        return sorted(heads_of_days(history, since, until), key=by_rank)
-    return sorted(
-        (head for one in accounts for head in heads_of_account(history, one, since, until)),
-        key=by_rank,
-    )
+    accounts = {account} if account else _accounts(history, period) or {None}
+    heads = (heads_of_period(history, period, one) for one in accounts)
+    return sorted(chain.from_iterable(heads), key=by_rank)
 
 
-def _accounts(history: History, period: Period) -> set[str]:
+def _accounts(history: History, period: Period) -> set[str | None]:
     return {row.account for row in history.sums(Scope.ACCOUNT, period.since, period.until)}
 
 

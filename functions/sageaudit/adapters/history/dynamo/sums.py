@@ -13,12 +13,13 @@ from datetime import date, timedelta
 from itertools import groupby
 
 from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
-from sageaudit.adapters.history.daily_sums import SumFilter, changes
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo, add_action
 from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import month_of
+from sageaudit.adapters.history.record_steps import changes
+from sageaudit.adapters.history.rows import row_text
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
@@ -68,13 +69,13 @@ def _attributes(sums: Sums) -> Item:
     return numbers_of(sums) | of_rules
 
 
-def read_row(item: Item) -> SumRow:
+def read_sum_row(item: Item) -> SumRow:
     """The row of an item. Raises BadHistory."""
     with own_item(item):
-        return _row(item)
+        return _read(item)
 
 
-def _row(item: Item) -> SumRow:
+def _read(item: Item) -> SumRow:
     of_rules: dict[str, Item] = {}
     for attribute, value in item.items():
         rule, point, name = attribute.rpartition(".")
@@ -94,22 +95,36 @@ def _row(item: Item) -> SumRow:
     )
 
 
-def read_rows(
-    table: Dynamo, scope: Scope, since: date, until: date, wanted: SumFilter
+def read_sums(
+    table: Dynamo,
+    scope: Scope,
+    since: date,
+    until: date,
+    *,
+    account: str | None,
+    region: str | None,
+    name: str | None,
 ) -> Iterator[SumRow]:
     """The rows of a scope, with their shards added up: one Query for each account and month.
 
     A name that all audits have left comes to zero, perhaps over two shards: it has no row. All
     reads are strongly consistent, so a sum has every audit that was recorded before it is asked.
     """
-    if wanted.account is None:
+    name = None if name is None else row_text(name)
+    if account is None:
         partitions = _named_partitions(table, since, until)
     else:
-        partitions = (keys.sums_pk(wanted.account, month) for month in _months(since, until))
+        partitions = (keys.sums_pk(account, month) for month in _months(since, until))
+    known = "" if scope is Scope.ACCOUNT else name
+    if known is None or region is None:
+        first, last = keys.sums_within(scope, known)
+    else:
+        first, last = keys.sums_between(scope, known, region, since, until)
     for partition in partitions:
-        items = _read(table, partition, *_range(scope, since, until, wanted))
-        for row in _without_shards(map(read_row, items)):
-            if since <= row.day <= until and wanted.fits(row) and row.sums != Sums():
+        for row in _without_shards(map(read_sum_row, _query(table, partition, first, last))):
+            wanted = ((account, row.account), (region, row.region), (name, row.name))
+            fits = all(value is None or value == own for value, own in wanted)
+            if fits and since <= row.day <= until and row.sums != Sums():
                 yield row
 
 
@@ -117,14 +132,6 @@ def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
     """One row for each name and day: its shards stand together in the order of the keys."""
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=total(shards))
-
-
-def _range(scope: Scope, since: date, until: date, wanted: SumFilter) -> tuple[str, str]:
-    """The first and last sort key; those of other names and days in between are left out later."""
-    name = "" if scope is Scope.ACCOUNT else wanted.stored_name
-    if name is None or wanted.region is None:
-        return keys.sums_within(scope, name)
-    return keys.sums_between(scope, name, wanted.region, since, until)
 
 
 def _months(since: date, until: date) -> Iterator[str]:
@@ -136,13 +143,13 @@ def _months(since: date, until: date) -> Iterator[str]:
 
 def _named_partitions(table: Dynamo, since: date, until: date) -> Iterator[str]:
     first, last = keys.sums_months(since, until)
-    for item in _read(table, keys.SUMS_ACCOUNTS_PK, first, last):
+    for item in _query(table, keys.SUMS_ACCOUNTS_PK, first, last):
         with own_item(item):
             partition = keys.sums_pk(item["account"], item["month"])
         yield partition
 
 
-def _read(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
+def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Item]:
     pages = table.pages(
         KeyConditionExpression="#p = :p AND #s BETWEEN :first AND :last",
         ExpressionAttributeNames={"#p": PARTITION_KEY, "#s": SORT_KEY},

@@ -1,0 +1,135 @@
+"""Records audits in the table: HEAD, version, findings, detail and sums in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import items, keys
+from sageaudit.adapters.history.dynamo.calls import (
+    ConditionFailed,
+    Dynamo,
+    delete_action,
+    put_action,
+)
+from sageaudit.adapters.history.dynamo.sums import Directory, sum_actions
+from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.record_steps import RecordStep, family_row, next_step, unchanged
+from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.sort_keys import ended_sk
+from sageaudit.adapters.history.stored_forms import digest_of
+from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Head, Recorded, Verdict
+from sageaudit.errors import Throttled
+
+WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""Seconds between tries of one recording: a conflict lasts for another delivery's write."""
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+_AS_READ = "revision = :revision"
+
+
+class Recorder:
+    """Decides from HEAD as it was read, and writes on condition that it is still so."""
+
+    def __init__(
+        self, table: Dynamo, clock: Callable[[], datetime], sleep: Callable[[float], None]
+    ) -> None:
+        self._table = table
+        self._directory = Directory(table)
+        self._clock = clock
+        self._sleep = sleep
+
+    def record(self, entry: Entry) -> Recorded:
+        """Records an entry, or nothing. Raises AwsError, Throttled after the last try."""
+        digest = digest_of(entry.document)
+        for conflicts, wait_s in enumerate(WAITS_S):
+            try:
+                return self._try_to_record(entry, digest, conflicts)
+            except ConditionFailed:
+                continue  # another delivery has written since HEAD was read: decide again
+            except Throttled:
+                self._sleep(wait_s)
+        try:
+            return self._try_to_record(entry, digest, len(WAITS_S))
+        except ConditionFailed as error:
+            raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
+
+    def _try_to_record(self, entry: Entry, digest: str, tries: int) -> Recorded:
+        item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
+        newest = None if item is None else items.read_head(item)
+        revision = 0 if item is None else items.read_revision(item)
+        step = next_step(newest, entry, digest)
+        if newest is not None and step is RecordStep.ADVANCE:
+            self._advance(entry, revision)
+        if newest is not None and step not in {RecordStep.WRITE, RecordStep.CONFIRM}:
+            return unchanged(step, newest)
+        version = 1 if newest is None else newest.version + (step is RecordStep.WRITE)
+        head = head_of(entry, version, digest=digest, findings=finding_rows(entry))
+        actions = [
+            _put_head(head, revision),
+            *self._family_actions(entry, head, newest),
+            *sum_actions(newest, head, tries),
+        ]
+        if newest is None or step is RecordStep.WRITE:
+            actions += self._version_actions(entry, head, newest)
+        self._directory.name(head)
+        self._table.transact(actions)
+        if newest is not None and step is RecordStep.CONFIRM:
+            return unchanged(step, newest)
+        return Recorded(Verdict.RECORDED, head.version)
+
+    def _version_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+        """What a new version has besides: its document, findings and detail."""
+        vanished = set(newest.finding_ids if newest else ()) - set(head.finding_ids)
+        actions = [
+            put_action(items.audit_item(head, entry.document), _ABSENT),
+            *(put_action(items.finding_item(finding)) for finding in finding_rows(entry)),
+            *(
+                delete_action(keys.job_pk(entry.key), keys.finding_sk(rule_id))
+                for rule_id in sorted(vanished)
+            ),
+        ]
+        if entry.detail is not None:
+            detail = items.detail_item(entry.key, entry.detail, self._expires_at())
+            actions.append(put_action(detail))
+        return actions
+
+    def _family_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
+        """Puts the run's row in its family; deletes that of another family or end."""
+        row = family_row(entry, head)
+        new = None if row is None else items.family_item(head, row, self._expires_at())
+        actions = [] if new is None else [put_action(new)]
+        if newest is not None and newest.stamp is not None:
+            old = (
+                keys.family_runs_pk(newest.account, newest.region, newest.family),
+                ended_sk(newest.ended_at, newest.key),
+            )
+            if new is None or old != (new[PARTITION_KEY], new[SORT_KEY]):
+                actions.append(delete_action(*old))
+        return actions
+
+    def _advance(self, entry: Entry, revision: int) -> None:
+        self._table.update(
+            keys.job_pk(entry.key),
+            keys.HEAD_SK,
+            "SET last_modified_at = :new, revision = :next",
+            condition=_AS_READ,
+            values={
+                ":new": moment_text(entry.last_modified_at),
+                ":revision": revision,
+                ":next": revision + 1,
+            },
+            names={},
+        )
+
+    def _expires_at(self) -> datetime:
+        return self._clock() + timedelta(days=DETAIL_DAYS)
+
+
+def _put_head(head: Head, revision: int) -> Item:
+    """Puts HEAD only if it has not changed since it was read, as the decision depends on it."""
+    item = items.head_item(head, revision + 1)
+    if not revision:
+        return put_action(item, _ABSENT)
+    return put_action(item, _AS_READ, {":revision": revision})

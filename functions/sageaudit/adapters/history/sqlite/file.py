@@ -1,0 +1,322 @@
+"""One open history file, shared by the threads of a process, or a history in memory.
+
+A file is private, in WAL mode where its drive allows it, and of this program's own tables. SQLite's
+errors become HistoryFileError: one sentence that names the file and what to do.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.history.sqlite import schema
+from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
+
+WAIT_S = 30
+"""How long a write waits for another process; each writes for a few milliseconds."""
+IN_MEMORY = Path(":memory:")
+"""The path that messages name for a history without a file."""
+_NO_PATH = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
+_PRIVATE = stat.S_IRUSR | stat.S_IWUSR
+_NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
+"""What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
+_KEPT = "what was recorded before is kept"
+_OTHER_TOOLS = (
+    "{path} is not a history of sageaudit: name another file with --history, it was not changed"
+)
+_DAMAGED = (
+    "{path} is damaged ({error}): move it away and scan again; `sqlite3 {path} .recover` prints"
+    " what can still be read"
+)
+_CHANGED = (
+    "{path} does not have the tables of a history ({error}): another tool changed it, so move it"
+    " away and scan again"
+)
+_FULL = f"the disk of {{path}} is full: free some space and run the command again; {_KEPT}"
+_READ_ONLY = (
+    "{path} cannot be written: give yourself write permission to the file and its folder, or name"
+    " another file with --history"
+)
+_CLOSED = "{path} cannot be opened: check the permissions of the file and its folder"
+_BUSY = f"{{path}} is being written by another process: try again when it is done; {_KEPT}"
+_OTHER = f"{{path}} cannot be read or written ({{error}}): check its disk; {_KEPT}"
+_NO_TEXT = "Could not decode to UTF-8"
+"""Python's own error, without SQLite's name."""
+_SENTENCES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
+    (("SQLITE_NOTADB",), BadHistory, _OTHER_TOOLS),
+    (("SQLITE_CORRUPT",), BadHistory, _DAMAGED),
+    (("SQLITE_ERROR", "SQLITE_MISMATCH", "SQLITE_CONSTRAINT"), BadHistory, _CHANGED),
+    (("SQLITE_FULL",), HistoryFileError, _FULL),
+    (("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"), HistoryDenied, _READ_ONLY),
+    (("SQLITE_CANTOPEN",), HistoryDenied, _CLOSED),
+    (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY),
+)
+"""By the beginning of SQLite's name of the error; others are quoted with `_OTHER`."""
+
+Values = Mapping[str, Any]
+
+
+class HistoryFile:
+    """One connection and one lock: a thread holds it for one query or one transaction.
+
+    Without a path the history is in memory. Not to be used in a process that was forked from the
+    one that opened it.
+    """
+
+    def __init__(self, path: Path | None, *, create: bool) -> None:
+        self.path = path or IN_MEMORY
+        self._connection = _in_memory() if path is None else _open_file(path, create=create)
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Closes the file; SQLite then moves what is beside it into it, if nobody else reads it."""
+        with self._lock:
+            self._connection.close()
+
+    def rows(self, query: str, values: Values) -> list[sqlite3.Row]:
+        """All rows of a query. Raises HistoryFileError."""
+        with self._lock, file_errors(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    def row(self, query: str, values: Values) -> sqlite3.Row | None:
+        """The first row of a query."""
+        with self._lock, file_errors(self.path):
+            found: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+            return found
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, alone among all processes: all of it is written, or nothing."""
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Several queries of the history as it was at one moment."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        with self._lock, file_errors(self.path):
+            self._connection.execute(begin)
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite ends it by itself on a full disk
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def _in_memory() -> sqlite3.Connection:
+    connection = _connected(":memory:")
+    _make_tables(connection)
+    return connection
+
+
+def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
+    """A connection to a history's file, with this version's schema; any thread may use it.
+
+    A file that does not exist is made where `create` says so, for its owner alone. Raises
+    NoHistory, BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
+    """
+    try:
+        known = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        if not create:
+            raise NoHistory(
+                f"there is no history {path}: `sageaudit scan --history {path}` makes one"
+            ) from None
+        _make_file(path)
+    except OSError as error:
+        if error.errno in _NO_PATH:
+            raise BadHistory(
+                f"{path} is not the path of a file ({error.strerror}): name another with --history"
+            ) from error
+        raise HistoryDenied(
+            f"{path} cannot be opened ({error.strerror}): check the permissions of its folder"
+        ) from error
+    else:
+        if not stat.S_ISREG(known.st_mode):
+            raise BadHistory(f"{path} is not a file: a history is one file, such as history.db")
+    with file_errors(path):
+        return _prepared(path, create=create)
+
+
+def _make_file(path: Path) -> None:
+    """An empty file that only its owner can read; SQLite gives its own files the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
+    except FileExistsError as error:
+        if path.is_symlink() and not path.exists():
+            raise BadHistory(
+                f"{path} is a link to a file that does not exist: name that file with --history"
+            ) from error
+        return  # another process made it meanwhile
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NoHistory(
+            f"{path} cannot be made: there is no folder {path.parent}, so make it first"
+        ) from error
+    except OSError as error:
+        raise HistoryDenied(
+            f"{path} cannot be made ({error.strerror}): name another file with --history"
+        ) from error
+
+
+def _prepared(path: Path, *, create: bool) -> sqlite3.Connection:
+    """With other means where shared memory is not possible, which WAL mode needs."""
+    try:
+        return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=True)
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
+            raise
+        if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+            _leave_wal(path)
+            return _with_schema(_connect(path, "mode=rw"), path, create=create, wal=False)
+        if _wal_of(path).exists():
+            raise
+    # Nobody can write it here, so nothing changes while it is read.
+    only_read = _connect(path, "mode=ro", "immutable=1")
+    return _with_schema(only_read, path, create=False, wal=False)
+
+
+def _with_schema(
+    connection: sqlite3.Connection, path: Path, *, create: bool, wal: bool
+) -> sqlite3.Connection:
+    try:
+        if _is_empty(connection):
+            if not create:
+                raise NoHistory(f"{path} is empty: `sageaudit scan --history {path}` fills it")
+            if wal:
+                _use_wal(connection)
+            _make_tables(connection)
+        _check_version(connection, path)
+        _sync_at_checkpoints(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether nothing was ever written to the file."""
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return not tables and not _pragma(connection, "application_id")
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _is_empty(connection):  # another process may have made them meanwhile
+            for statement in schema.TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises BadHistory for a database of another tool or version, which it does not change."""
+    if _pragma(connection, "application_id") != schema.APPLICATION_ID:
+        raise BadHistory(
+            f"{path} is a database of another tool: name another file with --history,"
+            " it was not changed"
+        )
+    version = _pragma(connection, "user_version")
+    if version != schema.VERSION:
+        raise BadHistory(
+            f"{path} was written by another version of sageaudit (schema {version}, this one has"
+            f" {schema.VERSION}): scan into another file, or use that version"
+        )
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _connect(path: Path, *options: str) -> sqlite3.Connection:
+    """A connection that makes no file. SQLite's `mode=rw` reads what cannot be written, too."""
+    return _connected(f"{path.absolute().as_uri()}?{'&'.join(options)}")
+
+
+def _connected(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        address, uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False
+    )
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA trusted_schema = OFF")  # a file may come from somebody else
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Readers and the writer do not wait for each other; what expired gives its space back.
+
+    Busy means that another process is making the file, and does the same.
+    """
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
+    """In WAL mode a commit takes 0.2 ms then, not 6 ms: it does not wait for the disk.
+
+    A process that is killed loses nothing. After a power cut the file is whole, but may lack the
+    last audits, which the next scan makes again.
+    """
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _wal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _leave_wal(path: Path) -> None:
+    """Gives the file a rollback journal: alone with it, SQLite needs no shared memory."""
+    with closing(_connect(path, "mode=rw")) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Raises SQLite's errors in this block as HistoryFileError, each with its sentence.
+
+    Errors in how the module is called, such as a closed connection, are bugs and stay as they are.
+    """
+    try:
+        yield
+    except UnicodeDecodeError as error:  # a text, or SQLite's own words about a damaged table
+        raise damaged(path, error) from error
+    except sqlite3.Error as error:
+        if str(error).startswith(_NO_TEXT):
+            raise damaged(path, error) from error
+        name = getattr(error, "sqlite_errorname", None)
+        if name is None:
+            raise
+        raise _refusal(path, error, name) from error
+
+
+def damaged(path: Path, error: Exception) -> BadHistory:
+    """The error for a row that cannot be read."""
+    return BadHistory(_DAMAGED.format(path=path, error=f"{type(error).__name__}: {error}"))
+
+
+def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
+    for names, kind, sentence in _SENTENCES:
+        if name.startswith(names):
+            return kind(sentence.format(path=path, error=error))
+    return HistoryFileError(_OTHER.format(path=path, error=error))

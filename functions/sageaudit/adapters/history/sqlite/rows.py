@@ -1,0 +1,149 @@
+"""Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
+
+An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list is JSON; an
+unknown value is NULL.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
+from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.record_steps import FamilyRow
+from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
+
+Columns = dict[str, Any]
+Stored = TypeVar("Stored", Head, FindingRow, JobKey)
+_USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
+_LISTS = frozenset({"finding_ids"})
+_Place = tuple[Any, ...]
+"""Scope, account, region, name and day of a sum, as its tables have them."""
+_WIDTH = 5
+_SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
+_RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
+
+
+def column_names(form: type[Any]) -> Iterator[str]:
+    """The columns of a form's fields; those of a JobKey in place of the field `key`."""
+    for field in fields(form):
+        if field.name == "key":
+            yield from column_names(JobKey)
+        else:
+            yield _column_name(field.name)
+
+
+def to_columns(row: Stored) -> Columns:
+    """The values of all columns of a row, None for those that are not known."""
+    known = {_column_name(name): _value(value) for name, value in to_item(row).items()}
+    return dict.fromkeys(column_names(type(row))) | known
+
+
+def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
+    """The row of these columns. Raises KeyError or ValueError for columns of something else."""
+    item: Item = {}
+    for name in columns.keys():  # noqa: SIM118 - a sqlite3.Row iterates over its values
+        value = columns[name]
+        if value is None:
+            continue
+        if name.endswith(_MICRO_USD):
+            item[name.removesuffix(_MICRO_USD) + _USD] = _from_micro_usd(value)
+        else:
+            item[name] = from_json(value) if name in _LISTS else value
+    return from_item(form, item)
+
+
+def family_row_columns(row: FamilyRow) -> Columns:
+    """The columns of a family's row that are not in the run's own."""
+    compared = None if row.compared is None else to_json(row.compared)
+    return {"compared": compared, "since": row.since}
+
+
+def read_family_row(columns: sqlite3.Row) -> FamilyRow:
+    """The family's row of a run."""
+    compared = columns["compared"]
+    return FamilyRow(
+        key=from_columns(JobKey, columns),
+        ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
+        stamp=columns["stamp"],
+        compared=None if compared is None else tuple(from_json(compared)),
+        since=columns["since"],
+    )
+
+
+def sum_columns(row: SumRow) -> Columns:
+    """The columns of a daily sum."""
+    return _place(row) | _numbers(row.sums, _SUM_FIELDS)
+
+
+def rule_sum_columns(row: SumRow) -> list[Columns]:
+    """The columns of the sums of each rule."""
+    return [
+        _place(row) | {"rule": whole_text(rule)} | _numbers(of_rule, _RULE_FIELDS)
+        for rule, of_rule in row.sums.rules.items()
+    ]
+
+
+def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
+    """The rows of both tables together; days whose audits have all gone elsewhere are left out."""
+    of_rules: dict[_Place, dict[str, RuleSums]] = defaultdict(dict)
+    for row in map(tuple, rules):
+        if any(row[_WIDTH + 1 :]):
+            of_rule = RuleSums(**_fields(_RULE_FIELDS, row[_WIDTH + 1 :]))
+            of_rules[row[:_WIDTH]][row[_WIDTH]] = of_rule
+    for row in map(tuple, sums):
+        found = of_rules.pop(row[:_WIDTH], {})
+        if found or any(row[_WIDTH:]):
+            yield _sum_row(row[:_WIDTH], Sums(**_fields(_SUM_FIELDS, row[_WIDTH:]), rules=found))
+
+
+def _sum_row(place: _Place, sums: Sums) -> SumRow:
+    scope, account, region, name, day = place
+    known = name if name or scope == Scope.FAMILY else None
+    return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
+
+
+def _place(row: SumRow) -> Columns:
+    return {
+        "scope": row.scope.value,
+        "day": row.day.isoformat(),
+        "account": whole_text(row.account),
+        "region": whole_text(row.region),
+        "name": whole_text(row.name or ""),
+    }
+
+
+def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
+    """The fields that are not 0, as they are by default."""
+    return {
+        name: _from_micro_usd(value) if name.endswith(_USD) else value
+        for name, value in zip(names, values, strict=True)
+        if value
+    }
+
+
+def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
+    return {_column_name(name): _value(getattr(sums, name)) for name in names}
+
+
+def _value(value: object) -> object:
+    if isinstance(value, Decimal):
+        return int(value.scaleb(_DIGITS))
+    if isinstance(value, list):
+        return to_json(value)
+    return whole_text(value) if isinstance(value, str) else value
+
+
+def _from_micro_usd(amount: int) -> Decimal:
+    return Decimal(amount).scaleb(-_DIGITS)
+
+
+def _column_name(name: str) -> str:
+    return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name
