@@ -12,7 +12,7 @@ from pathlib import Path
 from local.chromium import browser
 from local.recorded import RECORDINGS
 from sageaudit import __version__
-from sageaudit.cli.support.history import reported, stored
+from sageaudit.cli.support.history import report_contents, stored_runs
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
@@ -23,11 +23,11 @@ _WIDTH, _HEIGHT = 1280, 880
 
 def main() -> None:
     """Writes the picture."""
-    history, heads = stored.history_of_recordings(sorted(RECORDINGS.glob("*.json")))
+    history, heads = stored_runs.history_of_recordings(sorted(RECORDINGS.glob("*.json")))
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
-    found = reported.heads_of(history, period, None)
-    contents = reported.account_report(history, period, None, found, period.until)
+    found = report_contents.heads_of(history, period, None)
+    contents = report_contents.account_report(history, period, None, found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),

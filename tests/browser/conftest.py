@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser, browser
-from sageaudit.cli.support.history.reported import recorded_report
+from sageaudit.cli.support.history.report_contents import recorded_report
 from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.contents import AccountReport, JobReport

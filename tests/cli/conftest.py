@@ -11,8 +11,7 @@ import pytest
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
-from sageaudit.cli.support.history import history_table
-from sageaudit.cli.support.history.history_table import HistoryTable
+from sageaudit.cli.support.history import histories
 from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import fill
@@ -48,5 +47,5 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """A history in a table of its own."""
     with dynamodb() as client:
         history = DynamoHistory(client, new_table(client))
-        monkeypatch.setattr(history_table, "open_table", lambda *_: HistoryTable(None, history))
+        monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history))
         yield history

@@ -107,7 +107,7 @@ def test_a_file_is_replaced_only_by_a_whole_one(
             yield next(whole.rows)
             raise Unavailable("the table does not answer: try again later")
 
-        return answer.Answer(rows(), whole.reading)
+        return answer.Answer(rows(), whole.read)
 
     monkeypatch.setattr(answer, "all_rows", failing)
     done = run("export", "--history", file, "-o", out)

@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import histories
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, ended, entry
@@ -52,7 +52,11 @@ def heads(path: Path) -> list[Head]:
     """What a history file has, the newest first."""
     with SqliteHistory(path, create=False) as history:
         months = {"2022-10", f"{BEGIN:%Y-%m}"}
-        return [head for month in sorted(months) for head in history.by_account(ACCOUNT, month)]
+        return [
+            head
+            for month in sorted(months)
+            for head in history.runs(RunQuery.of_account(ACCOUNT, month))
+        ]
 
 
 def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) -> None:
@@ -212,4 +216,6 @@ def test_audit_reads_a_table_and_records_nothing_in_it(
     done = run("audit", *words, "--table", "history", "--output", "json")
     pools = [json.loads(line)["audit"].get("pool") for line in done.stdout.splitlines()]
     assert [pool and pool["runs"] for pool in pools] == [2, 3]
-    assert [head.name for head in table.by_account(ACCOUNT, f"{BEGIN:%Y-%m}")] == ["nightly-0"]
+    assert [head.name for head in table.runs(RunQuery.of_account(ACCOUNT, f"{BEGIN:%Y-%m}"))] == [
+        "nightly-0"
+    ]

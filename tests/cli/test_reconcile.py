@@ -16,7 +16,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument
@@ -349,7 +349,7 @@ def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
 
 def test_a_whole_month_is_read_and_the_next_one_for_its_volumes() -> None:
     """Seven jobs; one more ended in November and has a volume of October."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     for n in range(7):
         history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
     history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
@@ -364,7 +364,7 @@ def test_a_whole_month_is_read_and_the_next_one_for_its_volumes() -> None:
 
 def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> None:
     """Their lines would count twice, or are not known."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     when = ("2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")
     history.record(entry(ran("one", *when)))
     history.record(entry(ran("all", *when, rollup=True)))
@@ -379,7 +379,7 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> No
 
 def test_december_looks_for_its_volumes_in_january() -> None:
     """The year turns as a month does."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     history.record(entry(ran("across", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
     december = command.month_of(history, ACCOUNT, date(2025, 12, 1))
     assert [one.item for one in december.lines] == ["storage"]

@@ -86,7 +86,7 @@ def test_markdown_goes_to_stdout_when_asked(run: Run, scanned: Path) -> None:
         (["--until", "2019-01-01", "--since", "2018-12-01"], 3, "no audit since 2018-12-01"),
         (["--account", "999988887777"], 3, "no audit of account 999988887777"),
         (["--since", "soon"], 2, "--since"),
-        (["--since", "2026-11-01T10:00Z"], 2, "as dates"),
+        (["--since", "2026-11-01T10:00Z"], 2, "give a whole day"),
         (["--since", "2099-01-01"], 2, "2099-01-01"),
         (["--policy", "policy.toml"], 2, "--policy"),
     ],

@@ -171,12 +171,12 @@ def test_a_job_that_runs_is_counted(account: Account, run: Run, history: Path) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--since", "30"), "--since 30 is neither days such as 30d nor a date"),
-        (("--since", "2026-13-01"), "--since 2026-13-01 is neither"),
+        (("--since", "30"), "--since 30 is not a time: write 30d"),
+        (("--since", "2026-13-01"), "--since 2026-13-01 is not a time"),
         (("--since", "9999-01-01"), "is in the future"),
         (("--until", str(TODAY + timedelta(days=1))), "is in the future"),
-        (("--since", "456d"), "CloudWatch keeps metrics for 455 days"),
-        (("--since", "2d", "--until", str(TODAY - timedelta(days=9))), "is after --until"),
+        (("--since", "456d"), "CloudWatch metrics are kept for 455 days"),
+        (("--since", "2d", "--until", str(TODAY - timedelta(days=9))), "is not before --until"),
         (("--region", "eu-wset-1"), "did you mean eu-west-1?"),
         (("--region", "nowhere"), "is not a region of SageMaker"),
         (("--region", "eu-west-1", "--all-regions"), "either --region or --all-regions"),

@@ -93,7 +93,7 @@ def test_sums_are_of_whole_days(run: Run, file: Path) -> None:
     """A time of day is refused, not rounded."""
     done = run("families", "--history", file, "--since", "2026-11-01T10:00Z")
     assert done.exit_code == 2
-    assert "give --since and --until as dates, such as 2026-11-01" in done.stderr
+    assert "--since 2026-11-01T10:00Z has a time of day: give a whole day" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["families", "owners", "trend", "history", "report"])

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from audit.handler import audit_message
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.batch import Batch
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.lambda_runtime.retries import QueueRetries
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
@@ -132,7 +132,7 @@ class _History:
     """A history in memory, as DynamoDB: counted, and away when the story says so."""
 
     def __init__(self, world: World) -> None:
-        self._world, self.kept = world, MemoryHistory()
+        self._world, self.kept = world, SqliteHistory()
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.kept, name)
@@ -309,7 +309,7 @@ class World:
             head
             for account in accounts
             for month in months
-            for head in self.history.kept.by_account(account, month)
+            for head in self.history.kept.runs(RunQuery.of_account(account, month))
         ]
 
     def letters(self) -> list[dict[str, str]]:

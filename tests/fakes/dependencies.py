@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -89,7 +89,7 @@ def dependencies(
     plain = AuditDependencies(
         jobs=jobs,
         metrics=metrics or SaidMetrics(),
-        history=MemoryHistory(),
+        history=SqliteHistory(),
         markets=OneMarket(),
         buckets=SaidBuckets(),
         policy=Policy(),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from sageaudit.adapters.files import recording
-from sageaudit.adapters.history.in_memory import MemoryHistory
-from sageaudit.cli.support.history import reported
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.history import report_contents
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
@@ -53,13 +53,13 @@ def page_of(contents: AccountReport | JobReport) -> str:
 
 def many(jobs: int, seed: int = 11) -> AccountReport:
     """An account with so many jobs of 30 days, in families, with owners, types and findings."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     rng = random.Random(seed)
     for number in range(jobs):
         history.record(_entry(number, rng))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads = reported.heads_of(history, period, None)
-    return reported.account_report(history, period, None, heads, period.until)
+    heads = report_contents.heads_of(history, period, None)
+    return report_contents.account_report(history, period, None, heads, period.until)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -131,14 +131,14 @@ def _found(rule: str, cost: Decimal, rng: random.Random) -> Any:
 
 def hostile_account() -> AccountReport:
     """An account in which every text of people, of their jobs and of AWS is an attack."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     rng = random.Random(3)
     for number, text in enumerate(HOSTILE):
         entry = _entry(number, rng)
         history.record(replace(entry, document=_attacked(entry.document, text, number)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads = reported.heads_of(history, period, None)
-    return reported.account_report(history, period, None, heads, period.until)
+    heads = report_contents.heads_of(history, period, None)
+    return report_contents.account_report(history, period, None, heads, period.until)
 
 
 def hostile_job() -> JobReport:

@@ -20,7 +20,7 @@ from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, fin
 from sageaudit.adapters.lambda_runtime.message import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
-from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.record import JobKey, RunQuery
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.terminal.render import render
@@ -73,8 +73,8 @@ def sinks(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> d
     assert document is not None
     assert head is not None
     assert detail is not None
-    rows = history.by_rule("failed-spend", "2026-05", limit=50).rows
-    items = [head_item(head), audit_item(head, document), *map(finding_item, rows)]
+    rows = history.runs(RunQuery.of_rule("failed-spend", "2026-05"))
+    items = [head_item(head, 1), audit_item(head, document), *map(finding_item, rows)]
     found["items"] = json.dumps(items, default=str, ensure_ascii=False)
     found["detail"] = json.dumps([detail.describe, detail.tags], ensure_ascii=False)
     assert detail_item(key, detail, NOW)["job"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from sageaudit.domain.audit.record import Head, JobKey, Page
+from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
@@ -70,17 +70,16 @@ class KnownRuns:
             raise BadHistory(f"{key.arn} cannot be read")
         return self.heads.get(key)
 
-    def due(self, before: datetime, *, limit: int, cursor: str | None = None) -> Page[Head]:
+    def runs(
+        self, query: RunQuery[Head | BadHistory], *, page_size: int | None = None
+    ) -> Iterator[Head | BadHistory]:
         if self.fails:
             raise self.fails
-        waiting = [h for h in self.heads.values() if h.due_at and h.due_at <= before]
-        waiting.sort(key=lambda head: (head.due_at, head.key.arn))
-        start = int(cursor or 0)
-        end = start + limit
-        page = waiting[start:end]
-        rows = tuple(head for head in page if head.key not in self.unreadable)
-        why = tuple(f"{h.key.arn} cannot be read" for h in page if h.key in self.unreadable)
-        return Page(rows, str(end) if end < len(waiting) else None, why)
+        until = datetime.fromisoformat(*query.values)
+        waiting = [head for head in self.heads.values() if head.due_at and head.due_at <= until]
+        for head in sorted(waiting, key=lambda head: (head.due_at, head.key.arn)):
+            broken = head.key in self.unreadable
+            yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
 
 
 def head_of(listed: Listed, *, due_at: datetime | None = None) -> Head:

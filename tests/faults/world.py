@@ -34,6 +34,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.delivering import counted
+from tests.fakes.due import due
 from tests.fakes.one_copy import one_copy_a_transaction
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
@@ -114,18 +115,17 @@ class World:
         self.slack.script.clear()
         self.slack.always = OK
         for _ in range(_MOST_SECOND_LOOKS):
-            due = self.due()
-            if not due:
+            moments = self.due()
+            if not moments:
                 return
-            self.aws.clock.forward_to(max(due))
+            self.aws.clock.forward_to(max(moments))
             self.sweep()
 
     def due(self) -> list[datetime]:
         """When audits are due that are not settled."""
         history = self.aws.history()
         far = self.now + timedelta(days=400)
-        heads = history.due(far, limit=1_000).rows
-        return [head.due_at for head in heads if head.due_at is not None]
+        return [head.due_at for head in due(history, far) if head.due_at is not None]
 
     def letters(self) -> list[Letter]:
         """What lies in the dead-letter queues; it stays there."""

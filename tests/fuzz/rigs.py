@@ -21,7 +21,7 @@ from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import writers
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import JobKey
@@ -249,7 +249,7 @@ def notify_one(dice: Random) -> list[str]:
     kept, ledger = report(), MemoryLedger()
     handle = notify_wired(
         NotifyDependencies(
-            history=MemoryHistory(),
+            history=SqliteHistory(),
             ledger=ledger,
             queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
             policy=Policy(floor_usd=1),  # type: ignore[arg-type]
@@ -399,7 +399,7 @@ def sweep_one(dice: Random) -> list[str]:
     lists = SageMakerJobLists(lambda _: cast("Any", client))
     deps = sweeping.SweepDependencies(
         pages=cast("Any", lists),
-        history=MemoryHistory(),
+        history=SqliteHistory(),
         notes=_Notes(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],

@@ -19,7 +19,7 @@ from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import audit_sk, job_pk
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -72,7 +72,7 @@ def notifier(
     """Notify over fakes."""
     return wired(
         NotifyDependencies(
-            history=history or MemoryHistory(),
+            history=history or SqliteHistory(),
             ledger=ledger or MemoryLedger(),
             queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
             policy=policy,
@@ -283,7 +283,7 @@ def test_an_audit_that_waits_for_another_of_its_family_is_decided_from_the_queue
     counts = counted(capsys.readouterr().out)
     assert (counts["NotDecided", None], counts["SetAside", None]) == (1, 2)
 
-    history = MemoryHistory()
+    history = SqliteHistory()
     for record in (first, second):
         pk, key, _ = Change(record).run()
         history.record(Entry(key, NOON, document(job=job(name=pk[-18:-14])), 1, None, None))

@@ -9,14 +9,14 @@ from itertools import product
 
 import pytest
 
-from sageaudit.adapters.history.in_memory import MemoryHistory
-from sageaudit.domain.audit.record import Head, Position
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.record import Head, Position, RunIndex, RunQuery
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import Place, cursor_of, place_of, read_cursor
 from sageaudit.queries.lists import place
-from sageaudit.queries.question import AMOUNTS, List, Question, Sort
+from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row
 from sageaudit.queries.window import Window, window
 from tests.adapters.history.entries import ended
@@ -27,20 +27,20 @@ ODD = Window(NOW - timedelta(days=20, hours=3), NOW - timedelta(days=2, hours=7)
 
 
 @pytest.fixture(scope="module")
-def history() -> MemoryHistory:
+def history() -> SqliteHistory:
     """120 audits of 40 days."""
-    made = MemoryHistory()
+    made = SqliteHistory()
     fill(made, 120)
     return made
 
 
-def everything(history: MemoryHistory) -> list[Head]:
+def everything(history: SqliteHistory) -> list[Head]:
     """All heads, newest first."""
     days = [(NOW + timedelta(days=2) - timedelta(days=n)).date() for n in range(60)]
-    return [head for day in days for head in history.by_day(day)]
+    return [head for day in days for head in history.runs(RunQuery.of_day(day))]
 
 
-def by_hand(history: MemoryHistory, question: Question) -> list[AuditRow]:
+def by_hand(history: SqliteHistory, question: Question) -> list[AuditRow]:
     """The rows of a question without a rule, from all heads."""
     rows = [
         row
@@ -74,7 +74,7 @@ QUESTIONS = [
     ("question", "sort", "limit"), list(product(QUESTIONS, [Sort.NEWEST, *AMOUNTS], [1, 40]))
 )
 def test_pages_together_are_all_that_fits(
-    history: MemoryHistory, question: Question, sort: Sort, limit: int
+    history: SqliteHistory, question: Question, sort: Sort, limit: int
 ) -> None:
     """In the question's order, each row once, in pages of any size; a cursor names the next."""
     question = replace(question, sort=sort)
@@ -95,7 +95,7 @@ def test_pages_together_are_all_that_fits(
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("of", [MONTH, ODD])
 def test_findings_of_a_rule_are_those_of_its_list(
-    history: MemoryHistory, rule: str, of: Window
+    history: SqliteHistory, rule: str, of: Window
 ) -> None:
     """One row for each job with the finding; all heads or none, the savings are the same."""
     question = Question(of, rule=rule)
@@ -111,7 +111,7 @@ def test_findings_of_a_rule_are_those_of_its_list(
     assert [row.total_usd for row in whole] == [audit_row(head).total_usd for head in heads]
 
 
-def test_savings_of_a_rule_add_up_to_its_daily_sums(history: MemoryHistory) -> None:
+def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> None:
     """A roll-up's finding counts only where it is its own."""
     for rule in RULES:
         question = Question(MONTH, rule=rule)
@@ -132,61 +132,63 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: MemoryHistory) -> N
         Question(MONTH, rule="gpu-idle", status="Failed"),
     ],
 )
-def test_findings_are_filtered_by_themselves(history: MemoryHistory, question: Question) -> None:
+def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
     """The severity is the finding's own; a status is read from the audit."""
     rows = list(answer.all_rows(history, question).rows)
     assert rows
     assert all(row.severity == "high" or row.status == "Failed" for row in rows)
 
 
-def test_rows_that_come_and_go_do_not_move_a_page(history: MemoryHistory) -> None:
+def test_rows_that_come_and_go_do_not_move_a_page(history: SqliteHistory) -> None:
     """The second page is the same after newer audits, and after the cursor's own row is gone."""
-    other = MemoryHistory()
+    other = SqliteHistory()
     fill(other, 60)
     question = Question(MONTH)
     first = answer.page(other, question, 5)
     expected = answer.page(other, question, 5, after=first.next).rows
     other.record(ended("newer", NOW))
-    last = first.rows[-1]
-    del other._runs[next(k for k, kept in other._runs.items() if kept.head.key == last.key)]
+    last = other.head(first.rows[-1].key)
+    assert last is not None
+    moved = ended(last.name, NOW - timedelta(days=80), modified_s=60)
+    other.record(replace(moved, key=last.key))
     assert answer.page(other, question, 5, after=first.next).rows == expected
 
 
 def test_the_list_with_the_fewest_rows_answers() -> None:
     """A rule's findings, else a family, an owner, an account, a day."""
     asked = {"rule": "r", "family": "f", "owner": "o", "account": "a"}
-    for name in (List.RULE, List.FAMILY, List.OWNER, List.ACCOUNT):
-        assert Question(MONTH, **asked).list is name  # type: ignore[arg-type]
-        del asked[name.value]
-    assert Question(MONTH, region="x").list is List.DAY
+    for index in (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT):
+        assert Question(MONTH, **asked).index is index  # type: ignore[arg-type]
+        del asked[index.name.lower()]
+    assert Question(MONTH, region="x").index is RunIndex.DAY
     assert Question(MONTH, region="x").without_index == ("region",)
     assert Question(MONTH, family="x", region="x", account="a").without_index == ()
 
 
-def test_the_dearest_jobs_are_found_without_reading_all(history: MemoryHistory) -> None:
+def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
     """No job has more dollars than its family had on its day, so most days are not read."""
     page = answer.page(history, Question(MONTH, sort=Sort.WASTE), 3)
     assert [row.waste_usd for row in page.rows] == sorted(
         (row.waste_usd or Decimal(0) for row in map(audit_row, everything(history))), reverse=True
     )[:3]
-    assert page.reading.rows < 25
+    assert page.read.rows < 25
 
 
-def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: MemoryHistory) -> None:
+def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: SqliteHistory) -> None:
     """`above_zero` ends the list before the rows with nothing to rank by."""
     question = Question(MONTH, owner="ana", sort=Sort.LOST)
     expected = [row for row in by_hand(history, question) if row.lost_usd]
     assert list(answer.page(history, question, 500, above_zero=True).rows) == expected
 
 
-def test_a_page_reads_little_more_than_it_shows(history: MemoryHistory) -> None:
+def test_a_page_reads_little_more_than_it_shows(history: SqliteHistory) -> None:
     """One row more says whether there is a next page."""
     for question in QUESTIONS[:6]:
         page = answer.page(history, question, 5)
-        assert page.reading.rows <= 5 + 2 * 4
+        assert page.read.rows <= 5 + 2 * 4
 
 
-def test_the_place_of_a_row_is_its_own(history: MemoryHistory) -> None:
+def test_the_place_of_a_row_is_its_own(history: SqliteHistory) -> None:
     """Position and amount."""
     row = answer.page(history, Question(MONTH, sort=Sort.TOTAL), 1).rows[0]
     assert place_of(row, Sort.TOTAL) == Place(Position(row.ended_at, row.key), row.total_usd)

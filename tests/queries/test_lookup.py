@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
-from sageaudit.queries.lookup import Found, Wanted, find
+from sageaudit.queries.lookup import FoundJob, Wanted, find
 from sageaudit.queries.window import window
 from tests.adapters.history.entries import ended, key
 from tests.fakes.asked import NOW, fill
@@ -21,9 +21,9 @@ DAYS = window("90d", None, NOW)
 
 
 @pytest.fixture
-def history() -> MemoryHistory:
+def history() -> SqliteHistory:
     """60 audits of other jobs."""
-    made = MemoryHistory()
+    made = SqliteHistory()
     fill(made, 60)
     return made
 
@@ -34,7 +34,7 @@ def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
     return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 
-def found(history: MemoryHistory, name: str, **wanted: str | JobKind) -> Found:
+def found(history: SqliteHistory, name: str, **wanted: str | JobKind) -> FoundJob:
     """The job with this name."""
     return find(history, Wanted(name, **wanted), DAYS)  # type: ignore[arg-type]
 
@@ -49,7 +49,7 @@ def found(history: MemoryHistory, name: str, **wanted: str | JobKind) -> Found:
     ],
 )  # fmt: skip
 def test_a_job_is_found_in_the_family_of_its_name(
-    history: MemoryHistory, name: str, family: str
+    history: SqliteHistory, name: str, family: str
 ) -> None:
     """The daily sums name the families; only such a family's runs are read."""
     history.record(job(name, family))
@@ -57,37 +57,37 @@ def test_a_job_is_found_in_the_family_of_its_name(
     history.record(other)
     answered = found(history, name)
     assert answered.head.name == name
-    assert answered.reading.rows == 2
+    assert answered.read.rows == 2
 
 
-def test_a_job_of_a_tagged_family_is_found_on_the_day_in_its_name(history: MemoryHistory) -> None:
+def test_a_job_of_a_tagged_family_is_found_on_the_day_in_its_name(history: SqliteHistory) -> None:
     """The day before it and a day or two after are read."""
     history.record(job("vgg-2026-11-14-10-00-00-123", "team-a", days_ago=6))
     answered = found(history, "vgg-2026-11-14-10-00-00-123")
     assert answered.head.family == "team-a"
-    assert answered.reading.rows < 10
+    assert answered.read.rows < 10
 
 
-def test_else_everything_is_read_newest_first(history: MemoryHistory) -> None:
+def test_else_everything_is_read_newest_first(history: SqliteHistory) -> None:
     """Up to the job."""
     history.record(job("odd", "team-a", days_ago=4))
     assert found(history, "odd").head.name == "odd"
 
 
-def test_the_newest_run_of_a_job_is_found(history: MemoryHistory) -> None:
+def test_the_newest_run_of_a_job_is_found(history: SqliteHistory) -> None:
     """A deleted job's name can be used again."""
     for days_ago in (9, 3, 6):
         history.record(job("twice", "training/-/-/twice", days_ago))
     assert found(history, "twice").head.ended_at == NOW - timedelta(days=3)
 
 
-def test_an_arn_is_found_whatever_its_case(history: MemoryHistory) -> None:
+def test_an_arn_is_found_whatever_its_case(history: SqliteHistory) -> None:
     """ARNs have names in lower case."""
     history.record(job("Loud", "training/-/-/loud"))
     assert found(history, key("Loud").arn.lower()).head.name == "Loud"
 
 
-def test_a_name_of_several_jobs_is_refused(history: MemoryHistory) -> None:
+def test_a_name_of_several_jobs_is_refused(history: SqliteHistory) -> None:
     """With their ARNs; the account or region chooses one."""
     for account in ("111122223333", "444455556666"):
         made = job("both", "training/-/-/both", account=account)
@@ -100,7 +100,7 @@ def test_a_name_of_several_jobs_is_refused(history: MemoryHistory) -> None:
     assert found(history, "both", account="444455556666").head.account == "444455556666"
 
 
-def test_a_job_that_is_not_there_is_said(history: MemoryHistory) -> None:
+def test_a_job_that_is_not_there_is_said(history: SqliteHistory) -> None:
     """Also one that ended before, and one with an impossible day in its name."""
     history.record(job("old", "training/-/-/old", days_ago=100))
     for name in ("old", "nobody", "x-2026-99-99", "x-20991231"):

@@ -6,8 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
-from sageaudit.queries.window import window
+from sageaudit.queries.window import DETAILS, METRICS, Retention, window, window_of_days
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 
@@ -59,8 +60,9 @@ def test_a_window_knows_its_days() -> None:
     """Both are included."""
     days = window("2026-11-01", "2026-11-10", NOW)
     assert (days.first_day, days.last_day) == (date(2026, 11, 1), date(2026, 11, 10))
-    assert days.whole_days
-    assert not window("2026-11-01T10:00Z", None, NOW).whole_days
+    assert days.period(NOW.date()) == Period(date(2026, 11, 1), date(2026, 11, 10))
+    tomorrow = window("1d", None, at(2026, 11, 20, 23, 30))
+    assert tomorrow.period(NOW.date()) == Period(date(2026, 11, 19), date(2026, 11, 20))
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,21 @@ def test_days_before_sagemaker_are_refused() -> None:
     """There is nothing to swap or to widen."""
     with pytest.raises(BadUsage, match="--until 2015-01-01 is before the first SageMaker job"):
         window("0001-01-01", "2015-01-01", NOW)
+
+
+def test_whole_days_have_no_time_of_day() -> None:
+    """A time is refused, not rounded; midnight is one."""
+    assert window_of_days("30d", None, NOW) == window("30d", None, NOW)
+    assert window_of_days("2026-11-01T00:00Z", "2026-11-10", NOW).since == at(2026, 11, 1)
+    for since, until in (("2026-11-01T10:00Z", None), ("30d", "2026-11-10T10:00Z")):
+        with pytest.raises(BadUsage, match=r"has a time of day: give a whole day, 30d or 2026-11-"):
+            window_of_days(since, until, NOW)
+
+
+@pytest.mark.parametrize("kept", [METRICS, DETAILS])
+def test_days_whose_data_is_gone_are_refused(kept: Retention) -> None:
+    """The sentence says how long it is kept."""
+    assert window_of_days(f"{kept.days}d", None, NOW, kept)
+    said = f"is too long ago: {kept.data} are kept for {kept.days} days"
+    with pytest.raises(BadUsage, match=said):
+        window_of_days(f"{kept.days + 1}d", None, NOW, kept)

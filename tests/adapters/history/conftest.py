@@ -1,9 +1,8 @@
-"""Every contract test runs over all twins: DynamoDB as moto plays it, SQLite, and memory."""
+"""Every contract test runs over both implementations: DynamoDB as moto plays it, and SQLite."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
-from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.ports import History, SendLedger, TellLedger
 from tests.adapters.history.tables import dynamodb, new_table
@@ -25,17 +23,13 @@ def client() -> Iterator[Any]:
         yield made
 
 
-@pytest.fixture(params=["dynamo", "sqlite", "memory"])
-def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[History]:
-    """An empty history."""
-    if request.param == "memory":
-        yield MemoryHistory()
-    elif request.param == "sqlite":
-        with SqliteHistory(tmp_path / "history.db") as of_file:
-            yield of_file
-    else:
-        client = request.getfixturevalue("client")
-        yield DynamoHistory(client, new_table(client))
+@pytest.fixture(params=["dynamo", "sqlite"])
+def history(request: pytest.FixtureRequest) -> History:
+    """An empty history; that of SQLite is in memory."""
+    if request.param == "sqlite":
+        return SqliteHistory()
+    client = request.getfixturevalue("client")
+    return DynamoHistory(client, new_table(client))
 
 
 @pytest.fixture(params=["dynamo", "memory"])

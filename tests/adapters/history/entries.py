@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Entry, JobKey
+from sageaudit.domain.audit.record import Detail, Entry, Head, JobKey
+from sageaudit.ports import History
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNT = "111122223333"
@@ -143,3 +144,17 @@ def ended(name: str, at: datetime, **changes: Any) -> Entry:
 def with_detail(given: Entry, detail: Detail = DETAIL) -> Entry:
     """The entry with its detail."""
     return replace(given, detail=detail)
+
+
+def head_of(history: History, name: str = "train-1") -> Head:
+    """The head of a job that was recorded."""
+    head = history.head(key(name))
+    assert head is not None
+    return head
+
+
+def stored(history: History, version: int | None = None) -> AuditDocument:
+    """The document of a version of the job `train-1`, the newest by default."""
+    document = history.audit(key(), version)
+    assert document is not None
+    return document

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from sageaudit.adapters.history.dynamo.history import WAITS_S, DynamoHistory
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
-from sageaudit.domain.audit.record import Recorded, Verdict
+from sageaudit.adapters.history.dynamo.recorder import WAITS_S
+from sageaudit.domain.audit.record import Recorded, RunQuery, Verdict
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
@@ -31,6 +32,8 @@ from tests.adapters.history.faults import (
     time_out,
 )
 from tests.adapters.history.tables import new_table
+
+TODAY = RunQuery.of_day(NOON.date())
 
 
 @pytest.fixture
@@ -232,7 +235,7 @@ def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
     )
     other = DynamoHistory(client, f"other-tool-{key_name}")
     with pytest.raises(TableNotFound, match=r"not a history.*: name another table"):
-        list(other.by_day(NOON.date()))
+        list(other.runs(TODAY))
     for message in (
         "Query condition missed key schema element: id",
         "The table does not have the specified index: by-day",
@@ -242,7 +245,7 @@ def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
             meanwhile(client, "before-call Query", refused),
             pytest.raises(TableNotFound, match=r"not a history of sageaudit.*: name another table"),
         ):
-            list(other.by_day(NOON.date()))
+            list(other.runs(TODAY))
 
 
 def test_an_item_of_another_tool_is_named(client: Any, table: str, history: DynamoHistory) -> None:
@@ -253,7 +256,7 @@ def test_an_item_of_another_tool_is_named(client: Any, table: str, history: Dyna
     foreign = {name: head[name] for name in kept} | {"pk": {"S": "ORDER#1"}}
     client.put_item(TableName=table, Item=foreign)
     with pytest.raises(BadHistory, match=r"did not write, 'ORDER#1' 'HEAD'.*: delete it, or name"):
-        list(history.by_day(NOON.date()))
+        list(history.runs(TODAY))
 
 
 def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
@@ -268,7 +271,7 @@ def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
         meanwhile(client, "before-call Query", empty),
         pytest.raises(Unavailable, match="has no Items; is a proxy between"),
     ):
-        list(history.by_day(NOON.date()))
+        list(history.runs(TODAY))
 
 
 def test_no_credentials_is_one_of_our_errors(client: Any, history: DynamoHistory) -> None:

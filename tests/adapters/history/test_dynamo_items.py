@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.domain.alert.family_day import FamilyDay
 from sageaudit.domain.alert.news import News, Said
 from sageaudit.domain.alert.run_told import RunTold
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import Claim, RunQuery
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import Circuit
@@ -102,7 +103,7 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
     history, asked = DynamoHistory(client, table), list[int | None]()
     for minute in range(7):
         history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
-    family = (ACCOUNT, REGION, "training/resnet")
+    family = RunQuery.of_family(ACCOUNT, REGION, "training/resnet")
 
     def small_pages(params: dict[str, Any], **_: Any) -> dict[str, Any]:
         asked.append(params.get("Limit"))
@@ -111,14 +112,14 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
     client.meta.events.register("provide-client-params.dynamodb.Query", small_pages)
     try:
         for heads in (
-            history.by_day(NOON.date()),
-            history.by_account(ACCOUNT, "2026-11"),
-            history.by_family(*family),
+            history.runs(RunQuery.of_day(NOON.date())),
+            history.runs(RunQuery.of_account(ACCOUNT, "2026-11")),
+            history.runs(family),
         ):
             assert [head.name for head in heads] == [f"job-{minute}" for minute in range(6, -1, -1)]
         assert set(asked) == {None}
         asked.clear()
-        assert len(list(history.by_family(*family, limit=2))) == 2
+        assert len(list(islice(history.runs(family, page_size=2), 2))) == 2
         assert asked == [2]
     finally:
         client.meta.events.unregister("provide-client-params.dynamodb.Query", small_pages)
@@ -143,11 +144,15 @@ def _ask_history(history: DynamoHistory) -> None:
     history.audit(key())
     history.audit(key(), 1)
     history.detail(key())
-    list(history.by_day(NOON.date()))
-    history.by_owner("ana", limit=1)
-    list(history.by_account("111122223333", "2026-11"))
-    history.by_rule("gpu-underused", "2026-11", limit=1)
-    history.due(NOON, limit=1)
+    queries: list[RunQuery[Any]] = [
+        RunQuery.of_day(NOON.date()),
+        RunQuery.of_owner("ana"),
+        RunQuery.of_account(ACCOUNT, "2026-11"),
+        RunQuery.of_rule("gpu-underused", "2026-11"),
+        RunQuery.due(NOON),
+    ]
+    for query in queries:
+        list(history.runs(query))
     _ask_sums(history)
     _ask_family(history)
 
@@ -158,7 +163,7 @@ def _ask_sums(history: DynamoHistory) -> None:
 
 
 def _ask_family(history: DynamoHistory) -> None:
-    list(history.by_family("111122223333", "us-east-1", "f", limit=1))
+    list(history.runs(RunQuery.of_family(ACCOUNT, REGION, "f")))
 
 
 def _tell(ledger: DynamoTellLedger) -> None:

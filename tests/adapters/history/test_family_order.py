@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, JobKey, Verdict
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, JobKey, RunQuery, Verdict
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
@@ -21,11 +22,14 @@ from tests.adapters.history.entries import (
     REGION,
     ended,
     finding,
+    head_of,
     key,
     with_detail,
 )
 from tests.adapters.history.faults import Killed, everything, kill, meanwhile
 from tests.adapters.history.tables import new_table
+from tests.fakes.capacity import item_bytes
+from tests.fakes.due import due as waiting
 
 FAMILY = "training/resnet"
 FACTS = RunFacts(purchase=Purchase.ON_DEMAND, elapsed_s=Decimal(600))
@@ -41,7 +45,8 @@ def audited(history: History, hour: int, **changes: Any) -> Entry:
     """The audit of a run, by what the history knows now."""
     facts = changes.pop("facts", FACTS)
     again = changes.pop("again", False)
-    heads = tuple(history.by_family(ACCOUNT, REGION, FAMILY, before=at(hour), limit=FAMILY_RUNS))
+    query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
+    heads = tuple(islice(history.runs(query, before=at(hour)), FAMILY_RUNS))
     entry = ended(f"run-{hour}", at(hour), **changes)
     return replace(entry, facts=facts, compared=heads, again=again)
 
@@ -66,7 +71,7 @@ def record(history: History, hour: int, **changes: Any) -> tuple[JobKey, ...]:
 
 def due(history: History) -> set[str]:
     """The names of the runs that are due."""
-    return {head.name for head in history.due(LATER, limit=1000).rows}
+    return {head.name for head in waiting(history, LATER)}
 
 
 def test_runs_audited_in_the_order_of_their_ends_are_never_due(history: History) -> None:
@@ -135,15 +140,15 @@ def test_an_audit_that_is_due_earlier_stays_so(history: History) -> None:
     pool_ends = at(3).isoformat().replace("+00:00", "Z")
     record(history, 2, audit={"settled": False, "due_at": pool_ends})
     record(history, 1)
-    head = history.head(key("run-2"))
-    assert head is not None
+    head = head_of(history, "run-2")
     assert head.due_at == at(3)
 
 
 def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -> None:
     """In no order of their audits: neither ended before the other."""
     for name in ("a", "b"):
-        heads = tuple(history.by_family(ACCOUNT, REGION, FAMILY, before=at(1)))
+        query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
+        heads = tuple(history.runs(query, before=at(1)))
         history.record(replace(ended(name, at(1)), facts=FACTS, compared=heads))
         assert not history.recheck_family(
             key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER
@@ -235,19 +240,6 @@ def test_a_row_is_small_and_expires_with_the_detail(
     items = everything(client, table)
     rows = [item for item in items if item["pk"]["S"].startswith("RUNS#")]
     assert len(rows) == FAMILY_RUNS + 1
-    assert max(len(repr(item)) for item in rows) < 3_000
-    assert max(_size(item) for item in rows) < 1_024
+    assert max(item_bytes(item) for item in rows) < 1_024
     [expiry] = {item["expires_at"]["N"] for item in items if "expires_at" in item}
     assert {item["expires_at"]["N"] for item in rows} == {expiry}
-
-
-def _size(item: dict[str, Any]) -> int:
-    """Bytes as DynamoDB counts them: names and values, 3 for a list and 1 for each element."""
-    return sum(len(name) + _value_size(value) for name, value in item.items())
-
-
-def _value_size(value: dict[str, Any]) -> int:
-    [(form, plain)] = value.items()
-    if form == "L":
-        return 3 + sum(1 + _value_size(inner) for inner in plain)
-    return len(plain.encode()) if form == "S" else 21

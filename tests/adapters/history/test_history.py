@@ -10,7 +10,14 @@ import pytest
 
 from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Detail, Head, Recorded, Verdict, earlier_run
+from sageaudit.domain.audit.record import (
+    Detail,
+    Head,
+    Recorded,
+    RunQuery,
+    Verdict,
+    earlier_run,
+)
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.ports import History
@@ -20,7 +27,9 @@ from tests.adapters.history.entries import (
     document,
     entry,
     finding,
+    head_of,
     key,
+    stored,
     unsettled,
     with_detail,
 )
@@ -30,10 +39,10 @@ def test_a_first_audit_is_version_1(history: History) -> None:
     """The first delivery makes version 1, and every figure reads back as the same Decimal."""
     assert history.record(entry()) == Recorded(Verdict.RECORDED, 1)
 
-    stored = history.audit(key())
-    assert stored == document(audit={"version": 1})
-    assert isinstance(stored["lost_usd"], Decimal)
-    assert isinstance(stored["findings"][0]["evidence"]["minutes"], int)
+    got = stored(history)
+    assert got == document(audit={"version": 1})
+    assert isinstance(got["lost_usd"], Decimal)
+    assert isinstance(got["findings"][0]["evidence"]["minutes"], int)
 
 
 def test_the_head_shows_the_newest_version(history: History) -> None:
@@ -118,8 +127,7 @@ def test_an_older_state_never_overwrites_a_newer(history: History) -> None:
     older = entry(job={"status": "InProgress"}, again=True)
 
     assert history.record(older) == Recorded(Verdict.OLDER, 1)
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert head.status == "Completed"
 
 
@@ -129,9 +137,7 @@ def test_a_newer_state_is_a_new_version(history: History) -> None:
     newer = entry(modified_s=60, job={"status": "Stopped"})
 
     assert history.record(newer) == Recorded(Verdict.RECORDED, 2)
-    first, second = history.audit(key(), 1), history.audit(key())
-    assert first is not None
-    assert second is not None
+    first, second = stored(history, 1), stored(history)
     assert (first["job"]["status"], first["audit"]["version"]) == ("Completed", 1)
     assert (second["job"]["status"], second["audit"]["version"]) == ("Stopped", 2)
 
@@ -143,8 +149,7 @@ def test_a_newer_state_that_says_the_same_only_moves_the_time(history: History) 
     assert history.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
     between = entry(modified_s=30, job={"status": "Stopped"})
     assert history.record(between) == Recorded(Verdict.OLDER, 1)
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert head.last_modified_at == NOON + timedelta(seconds=60)
 
 
@@ -154,8 +159,7 @@ def test_a_second_look_settles_an_audit_once(history: History) -> None:
 
     assert history.record(entry()) == Recorded(Verdict.RECORDED, 2)
     assert history.record(unsettled(due_at="2026-11-20T13:00:00Z")).verdict is Verdict.DUPLICATE
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert head.settled
     assert head.due_at is None
 
@@ -236,11 +240,10 @@ def test_hostile_text_is_stored_as_text(history: History, text: str) -> None:
     given = entry(job=job, findings=findings, unauditable=text)
 
     assert history.record(given).verdict is Verdict.RECORDED
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert len(head.family) <= 2_000
-    assert history.by_owner(text, limit=5).rows == (head,)
-    assert list(history.by_family(head.account, head.region, text)) == [head]
+    assert list(history.runs(RunQuery.of_owner(text))) == [head]
+    assert list(history.runs(RunQuery.of_family(head.account, head.region, text))) == [head]
 
 
 @pytest.mark.parametrize("odd", [Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
@@ -249,8 +252,7 @@ def test_what_is_no_sum_of_money_is_unknown(history: History, odd: Decimal) -> N
     given = entry(avoidable_usd=odd, findings=[finding(saving_usd=odd, evidence={"x": odd})])
 
     assert history.record(given).verdict is Verdict.RECORDED
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert head.avoidable_usd is None
 
 
@@ -258,20 +260,17 @@ def test_a_float_in_the_evidence_is_stored(history: History) -> None:
     """A rule's float reads back as the Decimal of its digits; one that is not finite as None."""
     history.record(entry(findings=[finding(evidence={"share": 0.1, "bad": float("nan")})]))
 
-    stored = history.audit(key())
-    assert stored is not None
-    assert stored["findings"][0]["evidence"] == {"share": Decimal("0.1"), "bad": None}
+    assert stored(history)["findings"][0]["evidence"] == {"share": Decimal("0.1"), "bad": None}
 
 
 def test_a_job_without_an_end_counts_by_its_creation(history: History) -> None:
     """A job that never ended, of no known account, can still be listed."""
     history.record(entry(job={"ended_at": None, "account": None, "region": None, "owner": ""}))
 
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert head.ended_at == key().created_at
     assert (head.account, head.region, head.owner) == ("unknown", "unknown", None)
-    assert list(history.by_day(key().created_at.date())) == [head]
+    assert list(history.runs(RunQuery.of_day(key().created_at.date()))) == [head]
 
 
 def test_the_top_rule_is_the_one_that_counts_most(history: History) -> None:
@@ -288,12 +287,8 @@ def test_the_top_rule_is_the_one_that_counts_most(history: History) -> None:
     history.record(entry("no-dollars", findings=findings[:3]))
     history.record(entry("nothing", findings=findings[:2]))
 
-    tops = {
-        name: head.top_rule
-        for name in ("train-1", "no-dollars", "nothing")
-        if (head := history.head(key(name))) is not None
-    }
-    assert tops == {"train-1": "best", "no-dollars": "possible", "nothing": None}
+    tops = [head_of(history, name).top_rule for name in ("train-1", "no-dollars", "nothing")]
+    assert tops == ["best", "possible", None]
 
 
 def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:
@@ -301,12 +296,10 @@ def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:
     guess, lacks = "its rate is estimated", "no storage price"
     bill = {"complete": False, "missing": [guess, lacks], "estimated": [guess]}
     history.record(entry(bill=bill, findings=[{**finding(), "estimated": True}]))
-    head = history.head(key())
-    assert head is not None
+    head = head_of(history)
     assert (head.estimated, head.incomplete) == (True, True)
     run = earlier_run(head)
     assert run is None or run.estimated
     history.record(entry("train-2"))
-    plain = history.head(key("train-2"))
-    assert plain is not None
+    plain = head_of(history, "train-2")
     assert (plain.estimated, plain.incomplete) == (None, None)

@@ -1,73 +1,234 @@
-"""Whatever question is asked, in a file or in a table: one number, that of the audits."""
+"""One number everywhere: the same dollars from every question, in both histories.
+
+Each question of the command line is asked of a table and of SQLite. Its answer is added up and
+compared with the audits themselves, to the micro-dollar.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from tests.adapters.history.faults import everything
-from tests.adapters.history.one_number import (
-    AMOUNTS,
-    of_many_families,
-    of_one_family,
-    right,
-    truth_of,
-)
-from tests.adapters.history.tables import new_table
-from tests.fakes.filled_table import fill
-from tests.fakes.many_audits import several_versions
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.main import main
+from sageaudit.cli.support.history import asking, histories
+from sageaudit.cli.support.scan.scan_run import ScanRun
+from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.sums import Scope, Sums, total
+from sageaudit.domain.job.listed import Period
+from sageaudit.output.text.money import cents
+from sageaudit.ports import History
+from tests.adapters.history.entries import finding
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.asked import NOW, audits
 
-COUNT = 1_000
-"""`python -m tests.adapters.history.one_number 100000` asks the same of a hundred times as many."""
+SINCE, UNTIL = date(2026, 11, 1), NOW.date()
+AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "possible_usd")
+_ZERO = Decimal(0)
 
-
-DAYS = 19
-
-
-@pytest.mark.parametrize("ask", [of_many_families, of_one_family])
-def test_every_question_adds_up_to_the_audits(ask: Any) -> None:
-    """To the micro-dollar, and a report's headline to the cent; both histories say the same."""
-    answers = list(ask(COUNT, DAYS))
-    assert len(answers) >= 5
-    assert [answer[0].question for answer in answers if not right(answer)] == []
+Dollars = dict[str, Decimal | int]
+"""Amounts by name, and `jobs`, as far as an answer tells them."""
 
 
-def test_the_audits_are_of_every_sort() -> None:
-    """With dollars of each kind, tuning jobs, older versions, and amounts that nobody knows."""
-    audits = list(several_versions(COUNT))
-    truth = truth_of(audits)
-    newest = [versions[-1].document for versions in audits]
-    assert all(getattr(truth.dollars, name) > 0 for name in AMOUNTS)
-    assert {len(versions) for versions in audits} == {1, 2}
-    assert {document["rollup"] for document in newest} == {True, False}
-    assert sum(document["bill"]["total_usd"] is None for document in newest) > 10
-    assert sum("estimated" in document["bill"] for document in newest) > 100
-    assert truth.dollars.jobs == sum(not document["rollup"] for document in newest)
+def versions() -> Iterator[tuple[Entry, ...]]:
+    """Audits of every sort, each with the version before it where there was one."""
+    for number, given in enumerate(audits(100, days=8)):
+        document: dict[str, Any] = {**given.document}
+        if number % 9 == 0:
+            said = ["the rate is estimated"]
+            document["bill"] = {**document["bill"], "estimated": said, "missing": said}
+        newest = replace(given, document=cast("AuditDocument", document))
+        yield (_older(newest, number), newest) if number % 4 == 0 else (newest,)
 
 
-def test_a_filled_table_is_as_recording_leaves_it(client: Any) -> None:
-    """But for the rows of families, and for sums that came to zero."""
-    filled, recorded = new_table(client), new_table(client)
-    audits = list(several_versions(24, days=3, families=3))
-    fill(filled, audits)
-    history = DynamoHistory(client, recorded)
-    for versions in audits:
-        for entry in versions:
-            history.record(entry)
-    assert _items(client, filled) == _items(client, recorded)
-
-
-def _items(client: Any, table: str) -> dict[tuple[str, str], Any]:
-    """By their keys, with numbers by value; DynamoDB keeps one at zero that was taken back."""
-    return {
-        (item["pk"]["S"], item["sk"]["S"]): {
-            name: Decimal(value["N"]) if "N" in value else value
-            for name, value in item.items()
-            if "N" not in value or Decimal(value["N"])
-        }
-        for item in everything(client, table)
-        if not item["pk"]["S"].startswith("RUNS#")
+def _older(newest: Entry, number: int) -> Entry:
+    """The version before, of other dollars, and perhaps of another owner or day."""
+    job: dict[str, Any] = {**newest.document["job"]}
+    if number % 8 == 0:
+        earlier = datetime.fromisoformat(job["ended_at"]) - timedelta(days=1)
+        job |= {"owner": "person-before", "ended_at": earlier.isoformat()}
+    document = {
+        **newest.document,
+        "job": job,
+        "avoidable_usd": Decimal("7.25"),
+        "findings": [finding("idle-tail", saving_usd=Decimal("7.25"))],
     }
+    return replace(
+        newest,
+        document=cast("AuditDocument", document),
+        last_modified_at=newest.last_modified_at - timedelta(minutes=5),
+    )
+
+
+def dollars_of(document: AuditDocument) -> Dollars:
+    """What one audit adds: a tuning job only the findings of its own."""
+    if not document["rollup"]:
+        parts: dict[str, Any] = {**document, "total_usd": document["bill"]["total_usd"]}
+        return {name: parts[name] or _ZERO for name in AMOUNTS} | {"jobs": 1}
+    added: Dollars = dict.fromkeys(AMOUNTS, _ZERO)
+    for one in filter(stands, document["findings"]):
+        name = f"{one['bucket']}_usd"
+        known = document[name] is not None  # type: ignore[literal-required]
+        if one["rule"] in (document["own_rules"] or ()) and known:
+            added[name] += one["saving_usd"] or _ZERO
+    return added
+
+
+def added(rows: Iterable[dict[str, Any]]) -> Dollars:
+    """The columns of amounts, and of jobs or the rows that are of no tuning job."""
+    sums: Dollars = dict.fromkeys((*AMOUNTS, "jobs"), _ZERO)
+    for row in rows:
+        for name in AMOUNTS:
+            sums[name] += Decimal(row.get(name) or 0)
+        sums["jobs"] += int(row["jobs"] if "jobs" in row else str(row.get("rollup")) != "true")
+    return sums
+
+
+def of_findings(rows: Iterable[dict[str, Any]]) -> Dollars:
+    """The savings by bucket; findings do not tell the bill."""
+    sums: Dollars = dict.fromkeys(AMOUNTS[1:], _ZERO)
+    for row in rows:
+        sums[f"{row['bucket']}_usd"] += Decimal(row["saving_usd"] or 0)
+    return sums
+
+
+def of_sums(sums: Sums) -> Dollars:
+    """The same of daily sums."""
+    return {name: getattr(sums, name) for name in (*AMOUNTS, "jobs")}
+
+
+def csv_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a CSV."""
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def json_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a JSON answer, or of JSON lines."""
+    read = [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
+    rows = read[0]["rows"] if len(read) == 1 and "rows" in read[0] else read
+    return [{**row, "rollup": str(row.get("rollup")).lower()} for row in rows]
+
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[tuple[History, History]]:
+    """Both histories, with the same audits."""
+    with dynamodb() as client, SqliteHistory() as sqlite:
+        dynamo = DynamoHistory(client, new_table(client))
+        for entry in (entry for both in versions() for entry in both):
+            assert sqlite.record(entry) == dynamo.record(entry)
+        yield sqlite, dynamo
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Calls a command with a history, and returns what it prints; it must succeed."""
+    monkeypatch.setattr(asking, "now", lambda: NOW + timedelta(hours=10))
+
+    def call(history: History, *words: str) -> str:
+        source = histories.HistorySource(history, "history")
+        monkeypatch.setattr(histories, "open_history", lambda *_, **__: source)
+        monkeypatch.setattr(sys, "argv", ["sageaudit", *words, "--since", SINCE.isoformat()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert not ended.value.code, printed.err
+        return printed.out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def truth() -> list[Dollars]:
+    """What each newest audit adds, worked out without the code that sums them elsewhere."""
+    found = [dollars_of(both[-1].document) for both in versions()]
+    assert all(sum(one[name] for one in found) for name in AMOUNTS)
+    return found
+
+
+def agrees(answer: Dollars, truth: list[Dollars]) -> bool:
+    """Whether all that the answer tells is that of the audits."""
+    return all(usd == sum(one.get(name, 0) for one in truth) for name, usd in answer.items())
+
+
+@pytest.mark.parametrize(
+    ("words", "read", "add"),
+    [
+        ("history --all --output csv", csv_rows, added),
+        ("export --format csv -o -", csv_rows, added),
+        ("export --format jsonl -o -", json_rows, added),
+        ("export --findings --format csv -o -", csv_rows, of_findings),
+        ("families --all --output json", json_rows, added),
+        ("owners --all --output json", json_rows, added),
+        ("trend --output json", json_rows, added),
+        ("trend --by month --output json", json_rows, added),
+        ("rules --counts --output json", json_rows, lambda rows: drop_bill(added(rows))),
+    ],
+)
+def test_every_question_adds_up_to_the_audits(
+    kept: tuple[History, History],
+    ask: Ask,
+    truth: list[Dollars],
+    words: str,
+    read: Callable[[str], list[dict[str, Any]]],
+    add: Callable[[Iterable[dict[str, Any]]], Dollars],
+) -> None:
+    """And both histories answer with the same rows."""
+    of_sqlite, of_dynamo = (read(ask(history, *words.split())) for history in kept)
+    assert of_sqlite == of_dynamo
+    assert agrees(add(of_sqlite), truth)
+
+
+def drop_bill(sums: Dollars) -> Dollars:
+    """Rules tell neither the bill nor the jobs."""
+    return {name: usd for name, usd in sums.items() if name not in {"total_usd", "jobs"}}
+
+
+def test_daily_sums_and_a_scans_ranking_are_that_number(
+    kept: tuple[History, History], truth: list[Dollars]
+) -> None:
+    """By whatever they are summed."""
+    for history in kept:
+        for scope in Scope:
+            assert agrees(of_sums(total(history.sums(scope, SINCE, UNTIL))), truth)
+        rows = history.sums(Scope.ACCOUNT, SINCE, UNTIL)
+        places = {(row.account, row.region) for row in rows}
+        lanes: list[Any] = [SimpleNamespace(account=one, region=region) for one, region in places]
+        assert agrees(of_sums(ScanRun(history, lanes).ranking(Period(SINCE, UNTIL)).total), truth)
+
+
+def test_the_dearest_jobs_are_the_dearest_audits(
+    kept: tuple[History, History], ask: Ask, truth: list[Dollars]
+) -> None:
+    """In their order."""
+    wastes = sorted((one["avoidable_usd"] + one["lost_usd"] for one in truth), reverse=True)
+    for history in kept:
+        rows = json_rows(ask(history, "top", "--limit", "20", "--output", "json"))
+        assert [row["waste_usd"] for row in rows] == wastes[:20]
+
+
+def test_a_reports_headline_is_that_number_to_the_cent(
+    kept: tuple[History, History], ask: Ask, truth: list[Dollars]
+) -> None:
+    """And the same page of both histories."""
+    said = [re.findall(r'<p class="news">(.*?)</p>', ask(one, "report", "-o", "-")) for one in kept]
+    assert said[0] == said[1]
+    [news] = said[0]
+    for name in ("total_usd", "avoidable_usd", "lost_usd"):
+        assert cents(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
+    assert news.startswith(f"{sum(one.get('jobs', 0) for one in truth):,} jobs cost about ")

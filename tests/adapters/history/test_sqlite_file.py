@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.history.sqlite import opening, schema
-from sageaudit.adapters.history.sqlite.columns import column_names
+from sageaudit.adapters.history.sqlite import file
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.domain.audit.record import Head, Verdict
+from sageaudit.domain.audit.record import Head, RunQuery, Verdict
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.errors import (
     BadHistory,
@@ -45,7 +45,7 @@ def read(path: Path, *, create: bool) -> None:
     """Opens a history and reads what is in it."""
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
-        list(history.by_day(NOON.date()))
+        list(history.runs(RunQuery.of_day(NOON.date())))
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:
@@ -67,7 +67,7 @@ def sql(recorded: Path) -> Iterator[sqlite3.Connection]:
 
 def test_a_history_is_kept_when_it_is_closed(recorded: Path) -> None:
     """The next process reads what this one wrote; nothing is left beside the file."""
-    assert [file.name for file in recorded.parent.iterdir()] == ["history.db"]
+    assert [each.name for each in recorded.parent.iterdir()] == ["history.db"]
     with SqliteHistory(recorded, create=False) as history:
         assert history.head(key()) is not None
         assert history.detail(key()) is not None
@@ -79,7 +79,7 @@ def test_only_its_owner_reads_a_history(recorded: Path) -> None:
         history.record(entry("another"))
         files = list(recorded.parent.iterdir())
         assert len(files) == 3
-        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
 
 
 def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
@@ -96,7 +96,7 @@ def test_a_person_asks_sql(sql: sqlite3.Connection) -> None:
 
 
 def test_a_field_of_the_rows_has_its_column(sql: sqlite3.Connection) -> None:
-    """A new field of a head or a sum needs a column: in a new migration once this one is out."""
+    """A new field of a head or a sum needs a column."""
     for table, form in {"runs": Head, "daily_sums": Sums, "daily_rule_sums": RuleSums}.items():
         columns = {row[1] for row in sql.execute(f"PRAGMA table_info({table})")}
         assert {*column_names(form)} - {"rules"} <= columns
@@ -173,31 +173,14 @@ def test_another_tools_database_is_not_changed(path: Path, create: bool) -> None
         assert path.read_bytes() == content
 
 
-def test_a_newer_schema_is_left_alone(sql: sqlite3.Connection, recorded: Path) -> None:
-    """The sentence says to update."""
-    sql.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
-    sentence = str(refused(recorded, create=True))
-    assert "newer sageaudit" in sentence
-    assert "update sageaudit" in sentence
-    assert sql.execute("SELECT count(*) FROM runs").fetchone() == (1,)
-
-
-def test_a_schema_is_migrated_in_order_or_not_at_all(
-    recorded: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_file_of_another_version_is_left_alone(
+    sql: sqlite3.Connection, recorded: Path, version: int
 ) -> None:
-    """An older file gets what is new; a migration that fails leaves it as it was."""
-    added = ("ALTER TABLE runs ADD COLUMN team TEXT", "UPDATE runs SET team = 'none'")
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, (*added, "broken")))
-    before = recorded.read_bytes()
-    assert isinstance(refused(recorded), BadHistory)
-    assert recorded.read_bytes() == before
-
-    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS[:-1], added))
-    with SqliteHistory(recorded, create=False) as history:
-        assert history.head(key()) is not None
-    with closing(sqlite3.connect(recorded)) as connection:
-        assert connection.execute("SELECT team FROM runs").fetchone() == ("none",)
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    """There is no way from one schema to another: the sentence says so."""
+    sql.execute(f"PRAGMA user_version = {version}")
+    assert "another version of sageaudit" in str(refused(recorded, create=True))
+    assert sql.execute("SELECT count(*) FROM runs").fetchone() == (1,)
 
 
 def test_a_damaged_file_is_said(recorded: Path) -> None:
@@ -256,7 +239,7 @@ def test_a_writer_that_does_not_end_is_said(
     recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while; readers do not wait for it at all."""
-    monkeypatch.setattr(opening, "WAIT_S", 0.05)
+    monkeypatch.setattr(file, "WAIT_S", 0.05)
     with closing(sqlite3.connect(recorded, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with SqliteHistory(recorded) as history:
@@ -273,7 +256,7 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
         assert history.record(entry()).verdict is Verdict.RECORDED
     with SqliteHistory(path) as history:
         assert history.record(entry("another")).verdict is Verdict.RECORDED
-        assert len(list(history.by_day(NOON.date()))) == 2
+        assert len(list(history.runs(RunQuery.of_day(NOON.date())))) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
@@ -307,3 +290,11 @@ def test_bytes_that_are_no_text_are_damage(recorded: Path, made_of: str) -> None
     error = refused(recorded)
     assert isinstance(error, BadHistory)
     assert "is damaged" in str(error)
+
+
+def test_a_history_in_memory_is_lost_when_it_is_closed() -> None:
+    """Each is another one; nothing is written anywhere."""
+    with SqliteHistory() as one, SqliteHistory() as other:
+        one.record(entry())
+        assert one.head(key()) is not None
+        assert other.head(key()) is None

@@ -22,7 +22,7 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.audit.record import RunQuery, Verdict
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError
 from tests.adapters.history.entries import DETAIL, NOON, entry, finding, key, with_detail
@@ -63,7 +63,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     path, ready = tmp_path / "history.db", SPAWNED.Barrier(2)
     versions = sum(in_processes(write, (path, ready, 0), (path, ready, 1)))
     with SqliteHistory(path, create=False) as history:
-        heads = {head.name: head for head in history.by_day(DAY)}
+        heads = {head.name: head for head in history.runs(RunQuery.of_day(DAY))}
         assert len(heads) == 2 * JOBS + 1
         assert heads["shared"].version == versions
         stored = [history.audit(key("shared"), version) for version in range(1, versions + 1)]
@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         told = queue.get() + 1
     assert told
     with SqliteHistory(path, create=False) as history:
-        heads = list(history.by_day(DAY))
+        heads = list(history.runs(RunQuery.of_day(DAY)))
         assert len(heads) in {told, told + 1}
         assert all(history.audit(head.key) and history.detail(head.key) for head in heads)
         assert total(history.sums(Scope.ACCOUNT, DAY, DAY)).jobs == len(heads)
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_grow_loses_nothing(tmp_path: Path) -> None:
     assert code == Exit.FAILURE
     assert "what was recorded before is kept" in sentence
     with SqliteHistory(path, create=False) as history:
-        assert len(list(history.by_day(DAY))) == kept + 1
+        assert len(list(history.runs(RunQuery.of_day(DAY)))) == kept + 1
         assert history.record(entry("after")).verdict is Verdict.RECORDED
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -138,7 +138,7 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
     this user may not enter.
     """
     with SqliteHistory(path, create=False) as history:
-        list(history.by_day(DAY))
+        list(history.runs(RunQuery.of_day(DAY)))
     path.chmod(mode)
     path.parent.chmod(folder_mode)
     if os.geteuid() == 0:
@@ -150,7 +150,7 @@ def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> 
     for create in (False, True):
         try:
             with SqliteHistory(path, create=create) as history:
-                answers.append(len(list(history.by_day(DAY))))
+                answers.append(len(list(history.runs(RunQuery.of_day(DAY)))))
                 history.record(entry("another"))
         except HistoryFileError as error:
             answers.append((int(exit_of(error)), str(error)))
@@ -194,12 +194,12 @@ def test_threads_share_a_history(tmp_path: Path) -> None:
 
         def work(number: int) -> int:
             history.record(replace(entry(f"job-{number}"), detail=DETAIL))
-            names = [head.name for head in history.by_day(DAY)]
+            names = [head.name for head in history.runs(RunQuery.of_day(DAY))]
             assert f"job-{number}" in names
             return len(names) - len(set(names))
 
         assert sum(pool.map(work, range(200))) == 0
-        assert len(list(history.by_day(DAY))) == 200
+        assert len(list(history.runs(RunQuery.of_day(DAY)))) == 200
 
 
 def test_a_list_goes_on_while_the_history_is_written(
@@ -211,7 +211,7 @@ def test_a_list_goes_on_while_the_history_is_written(
         for number in range(10):
             history.record(entry(f"job-{number}"))
         listed = []
-        for head in history.by_day(DAY):
+        for head in history.runs(RunQuery.of_day(DAY)):
             listed.append(head.name)
             history.record(entry(f"{head.name}-again"))
             history.record(entry(head.name, modified_s=60, job={"status": "Stopped"}))

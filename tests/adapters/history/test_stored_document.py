@@ -1,36 +1,101 @@
+"""An audit that is too large for one item is stored all the same, and says what is left out."""
+
 from __future__ import annotations
 
-import json
+from decimal import Decimal
+from typing import Any
 
-from sageaudit.adapters.history.stored_document import read_text, stored_text
-from tests.fakes.documents import document, rollup_document
+import pytest
 
-
-def before(text: str) -> str:
-    """The text as it was stored before audits said how much was judged."""
-    old = json.loads(text)
-    for part in (old, *(old["children"] or ())):
-        del part["judged"], part["not_judged"]
-    return json.dumps(old)
+from sageaudit.domain.audit.record import Verdict
+from sageaudit.ports import History
+from tests.adapters.history.entries import document, entry, finding, key, phase
 
 
-def test_an_audit_stored_before_there_was_the_key_has_it_as_unknown() -> None:
-    """It is neither taken for judged nor for unjudged, and says what to do."""
-    read = read_text(before(stored_text(document(), 1)))
-    assert read["judged"] is None
-    assert read["not_judged"] == [
-        "It was audited before audits said how much was judged: audit it again."
+def stored(history: History, **changes: Any) -> dict[str, Any]:
+    """The document that comes back."""
+    assert history.record(entry(**changes)).verdict is Verdict.RECORDED
+    document = history.audit(key())
+    assert document is not None
+    return dict(document)
+
+
+def notes(document: dict[str, Any]) -> list[str]:
+    """What the document says was left out."""
+    missing: list[str] = document["audit"]["coverage"]["missing"]
+    return missing
+
+
+def test_hundreds_of_phases_are_stored_as_they_are(history: History) -> None:
+    """A spot job that was interrupted 300 times needs no trim."""
+    phases = [
+        phase(name) for name in ("Downloading", "Training", "Interrupted") for _ in range(300)
     ]
+    got = stored(history, phases=phases)
+    assert len(got["phases"]) == 900
+    assert notes(got) == []
 
 
-def test_the_training_jobs_of_an_old_roll_up_have_the_keys_too() -> None:
-    """Each of them is a whole document."""
-    read = read_text(before(stored_text(rollup_document(), 1)))
-    assert [child["judged"] for child in read["children"] or ()] == [None] * 3
+def test_too_many_phases_are_merged_by_name(history: History) -> None:
+    """Seconds and dollars keep their sums; an unknown one makes the sum unknown."""
+    phases = [phase(name) for name in ("Downloading", "Training") for _ in range(4_000)]
+    phases.append(phase("Uploading") | {"seconds": None})
+    phases.append(phase("Uploading"))
+    got = stored(history, phases=phases)
+
+    assert [one["name"] for one in got["phases"]] == ["Downloading", "Training", "Uploading"]
+    assert got["phases"][0]["usd"] == Decimal(400)
+    assert got["phases"][2]["seconds"] is None
+    assert "Phases of the same name are merged: there were too many to store." in notes(got)
+    assert got["findings"] == document()["findings"]
 
 
-def test_a_stored_judgement_is_read_as_it_was_written() -> None:
-    """What an audit says of itself is not changed."""
-    written = document(judged="partly", not_judged=["It was too short."])
-    read = read_text(stored_text(written, 1))
-    assert (read["judged"], read["not_judged"]) == ("partly", ["It was too short."])
+def test_too_much_evidence_is_left_out(history: History) -> None:
+    """The finding, its fix and its dollars stay."""
+    series = [Decimal("1.5")] * 100_000
+    got = stored(history, findings=[finding(evidence={"series": series})])
+
+    assert got["findings"] == [finding(evidence={})]
+    assert notes(got)[-1] == "The evidence of the findings was too large to store."
+
+
+@pytest.mark.parametrize("children", [120, 500])
+def test_a_tuning_job_of_many_children_is_stored(history: History, children: int) -> None:
+    """Children lose their bodies first, then they are left out: each has its own audit."""
+    child = document(phases=[phase() for _ in range(30)])
+    got = stored(history, rollup=True, children=[child] * children)
+
+    assert len(got["children"]) == (children if children == 120 else 0)
+    assert got["bill"] == document()["bill"]
+    assert len(notes(got)) == (1 if children == 120 else 2)
+
+
+def test_long_texts_are_cut_at_last(history: History) -> None:
+    """A text that nothing else shortens still does not keep the audit out."""
+    findings = [finding(summary="😀" * 200_000, caution="x" * 300)]
+    got = stored(
+        history, findings=findings, unknown=[{"rule": "r", "code": "c", "reason": "r"}] * 99
+    )
+
+    assert len(got["findings"][0]["summary"]) == 300
+    assert got["findings"][0]["summary"].endswith("😀…")
+    assert got["findings"][0]["caution"] == "x" * 300
+    assert len(got["unknown"]) == 50
+
+
+def test_a_trimmed_audit_delivered_again_is_a_duplicate(history: History) -> None:
+    """The comparison is over all that was said, not over what was kept."""
+    big, changed = ([finding(evidence={"text": sign * 400_000})] for sign in "xy")
+    history.record(entry(findings=big))
+    assert history.record(entry(findings=big)).verdict is Verdict.DUPLICATE
+    assert history.record(entry(modified_s=60, findings=changed)).version == 2
+
+
+def test_twenty_findings_with_their_plots_are_stored_as_they_are(history: History) -> None:
+    """Five metrics of 48 points each are not too much."""
+    row = {"metric": "GPUMemoryUtilization", "unit": "percent", "hosts": 16, "period_s": 86_400}
+    series = [{**row, "values": [Decimal("93.2")] * 48} for _ in range(5)]
+    findings = [finding(rule=f"rule-{place}", evidence={"series": series}) for place in range(20)]
+    got = stored(history, findings=findings)
+    assert got["findings"] == findings
+    assert notes(got) == []

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.keys import SUMS_SHARDS
-from sageaudit.adapters.history.dynamo.sum_table import sum_actions
+from sageaudit.adapters.history.dynamo.sums import sum_actions
 from sageaudit.adapters.history.rows import MOST_FINDING_ROWS, head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
@@ -22,9 +21,7 @@ from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, entry, finding, with_detail
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
 from tests.adapters.history.tables import new_table
-from tests.fakes.capacity import read_units
-from tests.fakes.filled_table import fill, quick_queries
-from tests.fakes.many_audits import many_audits
+from tests.fakes.capacity import consumed
 
 DAY = NOON.date()
 LARGEST_EXPRESSION = 4_096
@@ -99,41 +96,18 @@ def test_an_update_is_within_dynamodbs_limits(buckets: int) -> None:
         assert len(update["ExpressionAttributeValues"]) <= added + 5
 
 
-def test_two_deliveries_that_confirm_an_audit_of_before_there_were_sums_add_it_once(
+def test_two_deliveries_that_confirm_an_audit_change_no_sum(
     client: Any, table: str, history: DynamoHistory
 ) -> None:
     """A version is confirmed without a new number: HEAD's own counter tells them apart."""
     history.record(entry())
-    _forget_sums(client, table)
-    history, again = DynamoHistory(client, table), entry(again=True)
-    overtaking = once(lambda: DynamoHistory(client, table).record(again))
+    moved = replace(entry(again=True), facts=RunFacts(Purchase.ON_DEMAND, instance_type="ml.x"))
+    overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
-        history.record(again)
-    assert total(history.sums(Scope.FAMILY, DAY, DAY)) == sums_of(entry().document)
-
-
-def test_an_audit_of_before_there_were_sums_counts_from_its_next_version(
-    client: Any, table: str, history: DynamoHistory
-) -> None:
-    """A duplicate writes nothing, so it adds nothing either."""
-    history.record(entry())
-    _forget_sums(client, table)
-    history = DynamoHistory(client, table)
-    history.record(entry())
-    assert list(history.sums(Scope.FAMILY, DAY, DAY)) == []
-    newer = entry(modified_s=60, avoidable_usd=Decimal(1))
-    history.record(newer)
-    assert total(history.sums(Scope.FAMILY, DAY, DAY)) == sums_of(newer.document)
-
-
-def _forget_sums(client: Any, table: str) -> None:
-    """Makes the table as it was before there were sums."""
-    for item in everything(client, table):
-        place = {"pk": item["pk"], "sk": item["sk"]}
-        if item["pk"]["S"].startswith("SUM#"):
-            client.delete_item(TableName=table, Key=place)
-        elif item["sk"]["S"] == "HEAD":
-            client.update_item(TableName=table, Key=place, UpdateExpression="REMOVE sums, revision")
+        history.record(moved)
+    for scope in Scope:
+        assert total(history.sums(scope, DAY, DAY)) == sums_of(entry().document)
+    assert total(history.sums(Scope.TYPE, DAY, DAY, name="ml.x")).jobs == 1
 
 
 def test_a_conflict_is_retried_on_another_shard(
@@ -170,30 +144,13 @@ def test_an_account_is_named_once_by_a_process(
     assert sorted(names) == [f"2026-11#{ACCOUNT}", f"2026-12#{ACCOUNT}"]
 
 
-@pytest.mark.parametrize("jobs", [1_000, 4_000])
-def test_a_family_of_any_size_is_read_in_bounds(client: Any, table: str, jobs: int) -> None:
-    """A row for each day and shard, whether it has a thousand runs or a hundred thousand."""
-    fill(
-        table, many_audits(jobs, families=1, accounts=[ACCOUNT], regions=[REGION]), documents=False
-    )
-    read: list[dict[str, Any]] = []
-
-    def note(parsed: dict[str, Any], **_: Any) -> None:
-        read.extend(parsed["Items"])
-
-    history = DynamoHistory(client, table)
-    name = "training/family-000"
-    with quick_queries(table), meanwhile(client, "after-call Query", note):
-        sums = total(
-            history.sums(
-                Scope.FAMILY,
-                DAY - timedelta(days=30),
-                DAY,
-                account=ACCOUNT,
-                region=REGION,
-                name=name,
-            )
-        )
-    assert jobs // 3 < sums.jobs < jobs
-    assert len(read) <= 31 * SUMS_SHARDS
-    assert read_units(read, consistent=True) <= 16
+def test_a_family_of_any_size_is_read_in_bounds(client: Any, history: DynamoHistory) -> None:
+    """One item a day and shard, however many runs it has."""
+    for number in range(40):
+        ended_at = (NOON - timedelta(days=number % 2)).isoformat()
+        history.record(entry(f"job-{number}", job={"ended_at": ended_at}))
+    of = {"account": ACCOUNT, "region": REGION, "name": "training/resnet"}
+    with consumed(client) as cost:
+        sums = total(history.sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
+    assert sums.jobs == 40
+    assert (cost.requests, cost.items) == (2, 2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import Scope, Sums, grouped, sums_of
@@ -95,12 +95,12 @@ class Recording(RuleBasedStateMachine):
         table = new_table(self.client)
         self.dynamo = DynamoHistory(self.client, table, sleep=lambda _: None)
         self.other = DynamoHistory(self.client, table, sleep=lambda _: None)
-        self.memory = MemoryHistory()
+        self.sqlite = SqliteHistory()
 
     @rule(given=entries, times=st.sampled_from([1, 1, 2]))
     def deliver(self, given: Entry, times: int) -> None:
         for _ in range(times):
-            assert self.dynamo.record(given) == self.memory.record(given)
+            assert self.dynamo.record(given) == self.sqlite.record(given)
 
     @rule(
         given=entries,
@@ -122,7 +122,7 @@ class Recording(RuleBasedStateMachine):
         for scope in Scope:
             assert added_up(self.dynamo, scope) == expected(self.dynamo, scope)
         self.dynamo.record(given)
-        self.memory.record(given)
+        self.sqlite.record(given)
 
     @rule(given=entries, times=st.integers(1, 4))
     def conflict(self, given: Entry, times: int) -> None:
@@ -131,7 +131,7 @@ class Recording(RuleBasedStateMachine):
         )
         with meanwhile(self.client, "before-call TransactWriteItems", busy):
             self.dynamo.record(given)
-        self.memory.record(given)
+        self.sqlite.record(given)
 
     @rule(given=entries, overtaking=entries, same=st.booleans())
     def overtake(self, given: Entry, overtaking: Entry, same: bool) -> None:
@@ -139,22 +139,22 @@ class Recording(RuleBasedStateMachine):
 
         def overtake() -> None:
             self.other.record(first)
-            self.memory.record(first)
+            self.sqlite.record(first)
 
         with meanwhile(self.client, "before-call TransactWriteItems", once(overtake)):
             self.dynamo.record(given)
-        self.memory.record(given)
+        self.sqlite.record(given)
 
     @invariant()
     def the_sums_are_those_of_the_newest_audits(self) -> None:
         for scope in Scope:
             assert added_up(self.dynamo, scope) == expected(self.dynamo, scope)
-            assert added_up(self.memory, scope) == expected(self.memory, scope)
+            assert added_up(self.sqlite, scope) == expected(self.sqlite, scope)
 
     @invariant()
     def the_histories_have_the_same_heads(self) -> None:
         for name in NAMES:
-            assert self.dynamo.head(key(name)) == self.memory.head(key(name))
+            assert self.dynamo.head(key(name)) == self.sqlite.head(key(name))
 
     def teardown(self) -> None:
         self.stack.close()

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import Entry, JobKey
@@ -119,7 +119,7 @@ def audited(name: str, hours: int, *findings: FindingDocument, **totals: Any) ->
 
 def fix_of(*documents: AuditDocument) -> Any:
     """The family's fix, of a history with these audits."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     keys = []
     for one in documents:
         keys.append(JobKey(str(one["job"]["arn"]), NOON))

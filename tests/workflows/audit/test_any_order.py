@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.workflows.audit.run import AuditDependencies, Done, Repeated, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.due import due
 from tests.fakes.jobs import START, flat, training_answer
 
 DAY = START + timedelta(days=1)
@@ -99,8 +100,8 @@ def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
 def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
     """Audits what is due until nothing is; how many audits that took."""
     looks = 0
-    while due := of.history.due(FAR, limit=100).rows:
-        head = max(due, key=lambda head: head.ended_at) if newest_first else due[0]
+    while heads := due(of.history, FAR):
+        head = max(heads, key=lambda head: head.ended_at) if newest_first else heads[0]
         audit(int(head.name.rpartition("-")[2]), of, again=True)
         looks += 1
         assert looks < 200
@@ -109,7 +110,7 @@ def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:
 
 def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
     """The newest audit of each run, without its version."""
-    heads = {head.name: head for head in of.history.by_day(START.date())}
+    heads = {head.name: head for head in of.history.runs(RunQuery.of_day(START.date()))}
     documents = []
     for number in range(len(runs)):
         document = of.history.audit(heads[f"train-{number}"].key)
@@ -121,7 +122,10 @@ def told(of: AuditDependencies, runs: Sequence[Run]) -> list[AuditDocument]:
 
 def stamps(of: AuditDependencies) -> dict[str, Head]:
     """The heads, but for their version."""
-    return {head.name: replace(head, version=0) for head in of.history.by_day(START.date())}
+    return {
+        head.name: replace(head, version=0)
+        for head in of.history.runs(RunQuery.of_day(START.date()))
+    }
 
 
 runs_of_a_family = st.lists(
@@ -250,4 +254,4 @@ def test_what_an_audit_reads_of_its_family() -> None:
         counted.read.clear()
     assert reads == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 0]
     audit(12, watched, again=True)
-    assert counted.read == ["by_family", "record", "recheck_family"]
+    assert counted.read == ["runs", "record", "recheck_family"]

@@ -25,6 +25,7 @@ from sageaudit.workflows.audit.run import (
 )
 from sageaudit.workflows.audit.waits import Deliveries, Later, Wait
 from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
+from tests.fakes.due import due
 from tests.fakes.jobs import training_answer, transition
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
@@ -136,7 +137,7 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     assert due_at is not None
     assert datetime.fromisoformat(due_at) > TWENTY
     assert unknown_of("gpu-underused", document) == "coverage_low"
-    [head] = of.history.due(TWENTY + timedelta(days=1), limit=5).rows
+    [head] = due(of.history, TWENTY + timedelta(days=1))
     assert head.name == NAME
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import Throttled
 from sageaudit.workflows.audit.judge import audit_tuning
@@ -47,7 +47,8 @@ class FailsAfterTheRecord:
 
 def sum_of(of: AuditDependencies) -> Head:
     """The newest sum of the tuning job."""
-    [head] = [head for head in of.history.by_family(ACCOUNT, REGION, TUNING_ARN) if head.rollup]
+    family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
+    [head] = [head for head in of.history.runs(family) if head.rollup]
     return head
 
 
@@ -150,4 +151,4 @@ def test_no_tag_puts_a_job_into_the_sum_of_a_tuning_job() -> None:
     )
     of = replace(of, jobs=jobs, policy=policy)
     child(of, "trial-1")
-    assert not list(of.history.by_family(ACCOUNT, REGION, TUNING_ARN))
+    assert not list(of.history.runs(RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -102,7 +103,8 @@ def test_it_adds_its_children_up() -> None:
     assert document["lost_usd"] == Decimal("0.736")
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (True, True)
     assert document["job"]["family"] == TUNING_ARN
-    [head] = [head for head in of.history.by_family(ACCOUNT, REGION, TUNING_ARN) if head.rollup]
+    family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
+    [head] = [head for head in of.history.runs(family) if head.rollup]
     assert (head.name, head.total_usd) == ("sweep", Decimal("2.208"))
     assert head.facts is None  # a sum is no run to compare with
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import JobNotFound
 from sageaudit.workflows.audit.run import AuditDependencies, Done, Settled, audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
+from tests.fakes.due import due
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit import test_families as families
 from tests.workflows.audit.test_roll_up import house, sweep
@@ -59,7 +60,7 @@ class World:
         """Everything that is due, each quarter of an hour."""
         now = since
         while now < since + days * DAY:
-            for head in self.of.history.due(now, limit=100).rows:
+            for head in due(self.of.history, now):
                 created = int(head.key.created_at.timestamp() * 1000)
                 self.event(head.name, now, JobKind(head.kind), CreationTime=created)
             now += QUARTER
@@ -68,7 +69,7 @@ class World:
     def heads(self) -> list[Head]:
         """Of all runs."""
         days = (END.date(), (END + DAY).date())
-        return [head for day in days for head in self.of.history.by_day(day)]
+        return [head for day in days for head in self.of.history.runs(RunQuery.of_day(day))]
 
 
 @dataclass

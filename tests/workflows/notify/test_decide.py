@@ -15,7 +15,7 @@ import pytest
 from sageaudit.adapters.channels.catalogue import CHECKS, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.domain.alert.family_day import FamilyDay
 from sageaudit.domain.audit.document import AuditDocument
@@ -228,7 +228,7 @@ def test_a_roll_ups_dollars_are_its_childrens(floor: str, told: type[Queued | Qu
 
 def test_the_run_in_hand_counts_once_in_the_version_in_hand() -> None:
     """The sums have it already, in its newest version: that is taken out, this one added."""
-    history = MemoryHistory()
+    history = SqliteHistory()
     first, later = document(), document(avoidable_usd=Decimal(50))
     history.record(_recorded(first))
     history.record(_recorded(document(job=job(name="another"), avoidable_usd=Decimal(1))))
@@ -252,7 +252,7 @@ def test_a_run_that_ended_30_days_ago_counts_the_whole_day() -> None:
     """One of the day before does not."""
     policy = Policy(floor_usd=Decimal(3))
     for ended_at, told in (("2026-04-20T00:00:00Z", Queued), ("2026-04-19T23:59:59Z", Quiet)):
-        history = MemoryHistory()
+        history = SqliteHistory()
         other = document(job=job(name="another", ended_at=ended_at), avoidable_usd=Decimal(1))
         history.record(_recorded(other))
         deps = replace(dependencies(policy=policy), history=history)

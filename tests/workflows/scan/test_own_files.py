@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.aws.pace import Stopped
-from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
+from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.cli.support.scan.interruption import Interruption
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.scan.scanned_account import lanes_of
 from sageaudit.domain.audit.record import Entry, JobKey, Recorded
 from sageaudit.domain.audit.sums import Scope, total
@@ -23,6 +23,7 @@ from sageaudit.errors import AccessDenied, HistoryFileError, JobNotFound, NoCred
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.scan.run import AHEAD, Outcome, Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.due import due
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
 from tests.fakes.virtual_time import VirtualTime
 
@@ -84,7 +85,7 @@ class Account:
         self.rows: list[Listed] = []
         for one in said:
             self.add(one)
-        self.deps = replace(dependencies(self.jobs), history=MemoryHistory())
+        self.deps = replace(dependencies(self.jobs), history=SqliteHistory())
 
     def add(self, said: dict[str, Any], kind: JobKind = JobKind.TRAINING) -> None:
         self.jobs.answers[said[f"{kind.row.prefix}JobName"]] = [said]
@@ -116,7 +117,7 @@ def test_jobs_are_audited_in_the_order_of_their_ends() -> None:
     outcomes = account.scan()
     assert [outcome.job.ref.name for outcome in outcomes] == [f"train-00{n}" for n in range(5)]
     assert counts(outcomes) == {Result.AUDITED: 5}
-    assert account.deps.history.due(NOW + timedelta(days=1), limit=10).rows == ()
+    assert due(account.deps.history, NOW + timedelta(days=1)) == []
 
 
 def test_the_sums_of_the_outcomes_are_those_of_the_history() -> None:
@@ -243,7 +244,7 @@ def test_an_earlier_run_that_is_new_has_later_runs_audited_again() -> None:
     outcomes = twice.scan()
     again = [outcome for outcome in outcomes if outcome.known_before]
     assert [outcome.job.ref.name for outcome in again] == ["train-003", "train-004", "train-005"]
-    assert twice.deps.history.due(NOW + timedelta(days=1), limit=10).rows == ()
+    assert due(twice.deps.history, NOW + timedelta(days=1)) == []
     ours = {audit["job"]["name"]: audit["findings"] for audit in twice.audits()}
     assert ours == {audit["job"]["name"]: audit["findings"] for audit in whole.audits()}
 
@@ -275,11 +276,11 @@ def test_a_tuning_job_is_audited_after_its_training_jobs() -> None:
     )
 
 
-class FullDisk(MemoryHistory):
+class FullDisk(SqliteHistory):
     """A history that takes two audits."""
 
     def record(self, entry: Entry) -> Recorded:
-        if len(self._runs) >= 2:
+        if total(self.sums(Scope.ACCOUNT, date.min, date.max)).jobs >= 2:
             raise HistoryFileError("history.db cannot be written: the disk is full")
         return super().record(entry)
 

@@ -7,6 +7,7 @@ a number attribute; numbers in the JSON of RunFacts are strings, as a metric may
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
@@ -17,12 +18,14 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey
+from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 Item = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts)
 LONGEST_NAME = 200
+_LARGEST_DETAIL_BYTES = 350_000
+"""Packed description and series together; above it the series are dropped."""
 
 
 def to_item(row: Stored) -> Item:
@@ -101,6 +104,21 @@ def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
         for name, value in item.items()
         if name in known
     }
+
+
+def packed_detail(detail: Detail) -> Item:
+    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
+    job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
+    fits = len(job) + len(detail.series) <= _LARGEST_DETAIL_BYTES
+    dropped = None if fits else "The series were too large to keep."
+    notes = [note for note in (detail.note, dropped) if note]
+    return {"job": job, "series": detail.series if fits else b"", "note": " ".join(notes) or None}
+
+
+def read_detail(item: Item) -> Detail:
+    """The detail of these attributes."""
+    job = from_json(zlib.decompress(item["job"]).decode())
+    return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _read_facts(text: str) -> RunFacts:

@@ -214,7 +214,7 @@ def _days(
         if until is not None:
             raise BadUsage("--until of recordings needs --since: give the first day, too")
         return None
-    return window_of_days(since or "30d", until, now, METRICS).period(now.date())
+    return window_of_days("30d" if since is None else since, until, now, METRICS).period(now.date())
 
 
 def _check_needs_no_aws(profile: str | None, coverage: bool, *, some: bool) -> None:

@@ -25,6 +25,7 @@ NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Placeholder creation time; such runs are identified by their ARN alone."""
 
 Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class RunIndex(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RunQuery(Generic[Row]):
+class RunQuery(Generic[Row_co]):
     """Which list of a history to read: an index and the values that it is asked for."""
 
     index: RunIndex

@@ -88,6 +88,7 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "finding_ids": ["SA101", "SA202"],
         "facts": '{"purchase":"spot","phase_s":{},"final_metrics":{"odd":"1E-300"},'
         '"found":["gpu-idle"]}',
+        "sums": "{}",
     }
 
 

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
-from sageaudit.adapters.history.codec import Item, from_item, to_item
+from sageaudit.adapters.history.codec import (
+    Item,
+    from_item,
+    packed_detail,
+    read_detail,
+    to_item,
+)
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, month_of
 from sageaudit.adapters.history.record_steps import FamilyRow
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
-from sageaudit.adapters.history.stored_forms import (
-    packed_detail,
-    read_detail,
-    read_text,
-    stored_text,
-)
+from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory

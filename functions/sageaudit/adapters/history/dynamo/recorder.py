@@ -19,7 +19,7 @@ from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.record_steps import RecordStep, family_row, next_step, unchanged
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import ended_sk
-from sageaudit.adapters.history.stored_forms import digest_of
+from sageaudit.adapters.history.stored_document import digest_of
 from sageaudit.domain.audit.record import DETAIL_DAYS, Entry, Head, Recorded, Verdict
 from sageaudit.errors import Throttled
 

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from sageaudit.adapters.files.exact_json import whole_text
+from sageaudit.adapters.history.codec import packed_detail, read_detail
 from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
@@ -30,13 +31,7 @@ from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
 from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
-from sageaudit.adapters.history.stored_forms import (
-    digest_of,
-    packed_detail,
-    read_detail,
-    read_text,
-    stored_text,
-)
+from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     DETAIL_DAYS,

@@ -204,7 +204,7 @@ class SumFilters:
 
     def days(self, now: datetime) -> Window:
         """The window, of whole days. Raises BadUsage."""
-        return window_of_days(self.since or "30d", self.until, now)
+        return window_of_days("30d" if self.since is None else self.since, self.until, now)
 
 
 def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> Decorator:

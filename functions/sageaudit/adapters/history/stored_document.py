@@ -1,28 +1,23 @@
-"""The stored forms of an audit: its document as text, and the data to judge its job again.
+"""The stored form of an audit: its text, its digest, and how it is trimmed when too large.
 
-The document is uncompressed JSON in a string attribute: people read it in the console, and the
-stream passes the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would
-save cents. 1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left
-out.
+It is uncompressed JSON in a string attribute: people read it in the console, and the stream passes
+the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would save cents.
+1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left out.
 """
 
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail
 
 LARGEST_BYTES = 350_000
-"""Of one document in UTF-8, and of one detail, whose series are dropped above it; an item holds
-400 KB, names and other attributes included."""
+"""UTF-8 bytes of one document; an item holds 400 KB, names and other attributes included."""
 LONGEST_TEXT = 300
 LONGEST_LIST = 50
 """Characters and entries kept of each text and list by the last trim."""
@@ -62,21 +57,6 @@ def stored_text(document: AuditDocument, version: int) -> str:
 def read_text(text: str) -> AuditDocument:
     """The document of a stored text. Raises ValueError where it is no JSON."""
     return cast("AuditDocument", from_json(text))
-
-
-def packed_detail(detail: Detail) -> Item:
-    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
-    job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
-    fits = len(job) + len(detail.series) <= LARGEST_BYTES
-    dropped = None if fits else "The series were too large to keep."
-    notes = [note for note in (detail.note, dropped) if note]
-    return {"job": job, "series": detail.series if fits else b"", "note": " ".join(notes) or None}
-
-
-def read_detail(item: Item) -> Detail:
-    """The detail of these attributes."""
-    job = from_json(zlib.decompress(item["job"]).decode())
-    return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _with_note(document: _Document, note: str) -> _Document:

@@ -1,0 +1,198 @@
+"""What History promises of its lists: order, where they begin, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import FindingRow, Head, Position, RunQuery, earlier_run
+from sageaudit.domain.job.job import Purchase
+from sageaudit.ports import History
+from tests.adapters.history.entries import (
+    ACCOUNT,
+    NOON,
+    REGION,
+    ended,
+    entry,
+    finding,
+    head_of,
+    key,
+    stored,
+    unsettled,
+)
+from tests.fakes.due import due
+
+DAY = date(2026, 11, 20)
+FAMILY = RunQuery.of_family(ACCOUNT, REGION, "training/resnet")
+QUERIES: dict[str, RunQuery[Any]] = {
+    "day": RunQuery.of_day(DAY),
+    "family": FAMILY,
+    "owner": RunQuery.of_owner("ana"),
+    "account": RunQuery.of_account(ACCOUNT, "2026-11"),
+    "rule": RunQuery.of_rule("gpu-underused", "2026-11"),
+}
+
+
+def names(rows: Iterable[Head | FindingRow]) -> list[str]:
+    """The names of the jobs, in the list's order."""
+    return [row.name for row in rows]
+
+
+def found(history: History, rule: str) -> list[FindingRow]:
+    """The findings of a rule in the month."""
+    return list(history.runs(RunQuery.of_rule(rule, "2026-11")))
+
+
+def with_twelve(history: History) -> list[str]:
+    """Twelve jobs, of which two end at each minute from 12:00 to 12:05; the newest first."""
+    for number in range(12):
+        history.record(ended(f"job-{number:02d}", NOON + timedelta(minutes=number // 2)))
+    return [f"job-{number:02d}" for number in reversed(range(12))]
+
+
+@pytest.mark.parametrize("of", QUERIES)
+@pytest.mark.parametrize("page_size", [None, 1, 3, 100])
+def test_each_list_has_its_runs_newest_first(
+    history: History, of: str, page_size: int | None
+) -> None:
+    """Whatever it reads at a time; others are not in it."""
+    newest_first = with_twelve(history)
+    elsewhere = {"family": "x", "owner": "bo", "account": "4", "ended_at": "2026-12-01T12:00:00Z"}
+    history.record(entry("elsewhere", job=elsewhere))
+    assert names(history.runs(QUERIES[of], page_size=page_size)) == newest_first
+    assert names(islice(history.runs(QUERIES[of], page_size=2), 2)) == newest_first[:2]
+    assert not names(history.runs(RunQuery.of_account(ACCOUNT, "2026-12")))
+    assert names(history.runs(RunQuery.of_owner("bo"))) == ["elsewhere"]
+
+
+@pytest.mark.parametrize("of", QUERIES)
+def test_a_list_begins_before_a_moment(history: History, of: str) -> None:
+    """What ended at the moment itself is left out."""
+    newest_first = with_twelve(history)
+    before = NOON + timedelta(minutes=2)
+    assert names(history.runs(QUERIES[of], before=before, page_size=3)) == newest_first[8:]
+    assert not names(history.runs(QUERIES[of], before=NOON))
+
+
+@pytest.mark.parametrize("of", QUERIES)
+def test_a_list_continues_after_each_of_its_runs(history: History, of: str) -> None:
+    """Also between two runs that ended at the same moment, and after one that is gone."""
+    newest_first = with_twelve(history)
+    for place, row in enumerate(history.runs(QUERIES[of]), start=1):
+        after = Position(row.ended_at, row.key)
+        assert names(history.runs(QUERIES[of], before=after)) == newest_first[place:]
+    gone = Position(NOON + timedelta(minutes=3), key("job-06b"))
+    history.record(ended("later", NOON + timedelta(hours=1)))
+    history.record(ended("job-02", NOON + timedelta(days=2), modified_s=60))
+    left = [name for name in newest_first[5:] if name != "job-02"]
+    assert names(history.runs(QUERIES[of], before=gone)) == left
+
+
+def test_nothing_found_is_an_empty_list(history: History) -> None:
+    """And no error."""
+    assert not [row for query in QUERIES.values() for row in history.runs(query)]
+    assert not list(history.runs(RunQuery.of_owner("")))
+    assert not due(history, NOON)
+
+
+def test_a_rule_lists_what_it_found_in_a_month(history: History) -> None:
+    """One row for each job whose newest version has the finding."""
+    history.record(ended("november", NOON))
+    history.record(ended("december", NOON + timedelta(days=20)))
+    [row] = found(history, "gpu-underused")
+    assert row.key == key("november")
+    assert (row.saving_usd, row.severity) == (Decimal("1.5"), "medium")
+    assert row.summary == "The GPU was busy 8 % of 50 minutes."
+
+
+def test_findings_are_replaced_with_their_version(history: History) -> None:
+    """What the newer version no longer finds is gone from its rule's list."""
+    history.record(entry(findings=[finding("a"), finding("b")]))
+    history.record(entry(modified_s=60, findings=[finding("b", summary="Newer."), finding("c")]))
+    assert [len(found(history, rule)) for rule in "abc"] == [0, 1, 1]
+    assert found(history, "b")[0].summary == "Newer."
+
+
+@pytest.mark.parametrize(("number", "listed"), [(40, 40), (60, 40)])
+def test_an_audit_has_at_most_forty_rows_of_findings(
+    history: History, number: int, listed: int
+) -> None:
+    """As many as a transaction can replace by others; the document and the head say so."""
+    history.record(entry(findings=[finding(f"old-{n}") for n in range(number)]))
+    history.record(entry(modified_s=60, findings=[finding(f"new-{n}") for n in range(number)]))
+
+    rows = [bool(found(history, f"new-{n}")) for n in range(number)]
+    assert rows == [True] * listed + [False] * (number - listed)
+    assert not found(history, "old-0")
+    document = stored(history)
+    assert len(document["findings"]) == number
+    more = number - listed
+    said = f"Findings that no list shows: {more} (lists have one of each rule, 40 at most)."
+    assert document["audit"]["coverage"]["missing"] == ([said] if more else [])
+    assert head_of(history).findings_without_row == (more or None)
+
+
+def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
+    """Those of its training jobs have rows already, of their own audits."""
+    findings = [finding("idle-tail"), finding("trials-fail")]
+    history.record(entry(rollup=True, own_rules=["trials-fail"], findings=findings))
+    history.record(entry("without", rollup=True, findings=findings))
+    assert not found(history, "idle-tail")
+    assert names(found(history, "trials-fail")) == ["train-1"]
+    assert head_of(history).findings_without_row is None
+
+
+def test_one_rule_has_one_row_of_a_job(history: History) -> None:
+    """A second finding of one rule stays in the document and out of the list."""
+    history.record(entry(findings=[finding(summary="First."), finding(summary="Second.")]))
+    assert [row.summary for row in found(history, "gpu-underused")] == ["First."]
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 50])
+def test_what_is_due_is_listed_oldest_first(history: History, page_size: int) -> None:
+    """Only audits that are not final, with a recheck time at or before the moment."""
+    for hour in (3, 1, 2, 4):
+        history.record(unsettled(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
+    history.record(unsettled("no-plan"))
+    history.record(entry("final", audit={"due_at": "2026-11-20T13:00:00Z"}))
+    rows = history.runs(RunQuery.due(NOON + timedelta(hours=3)), page_size=page_size)
+    assert [row.name for row in rows if isinstance(row, Head)] == ["h1", "h2", "h3"]
+    history.record(entry("h2"))
+    assert names(due(history, NOON + timedelta(hours=3))) == ["h1", "h3"]
+
+
+FACTS = RunFacts(
+    purchase=Purchase.SPOT,
+    instance_type="ml.g5.xlarge",
+    instance_count=2,
+    elapsed_s=Decimal("3600.250"),
+    billable_s=Decimal(1200),
+    phase_s={"Training": Decimal("3000.1"), "Downloading": Decimal(600)},
+    retained_s=Decimal(60),
+    fingerprint="f" * 64,
+    data_pinned=False,
+    left_artifact=True,
+    reason_class="memory error",
+    final_metrics={"validation:auc": Decimal("0.91234567890123456"), "odd": Decimal("1E-300")},
+    found=("gpu-idle", "spot-not-used"),
+)
+BARE = RunFacts(purchase=Purchase.ON_DEMAND)
+
+
+def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
+    """Exact numbers, of any exponent; what is not known stays unknown. A roll-up is no such run."""
+    history.record(replace(ended("full", NOON), facts=FACTS))
+    history.record(replace(ended("bare", NOON - timedelta(hours=1)), facts=BARE))
+    history.record(ended("none", NOON - timedelta(hours=2)))
+    history.record(replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), facts=BARE))
+    heads = list(history.runs(FAMILY))
+    assert [head.facts for head in heads] == [FACTS, BARE, None, BARE]
+    runs = [earlier_run(head) for head in heads]
+    assert [run and run.name for run in runs] == ["full", "bare", None, None]

@@ -1,0 +1,63 @@
+"""Each statement of an embedded history uses its index: it reads no other rows, and sorts none."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.sqlite import schema
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from tests.adapters.history.entries import NOON, ended
+
+INDEXES = {
+    "HEAD": "sqlite_autoindex_runs_1 (run_key=?",
+    "by-day": "runs_by_day (ended_at>?",
+    "by-family": "runs_by_family (account=? AND region=? AND family=? AND (ended_at,run_key)<",
+    "by-owner": "runs_by_owner (owner=? AND (ended_at,run_key)<",
+    "by-account": "runs_by_account (account=? AND ended_at>? AND (ended_at,run_key)<",
+    "by-rule": "findings_by_rule (rule=? AND ended_at>? AND (ended_at,run_key)<",
+    "due": "runs_due ((due_at,run_key)>(?,?) AND due_at<?",
+    "FAMILY_BEFORE": "runs_by_family (account=? AND region=? AND family=? AND ended_at<?",
+    "FAMILY_AFTER": "runs_by_family (account=? AND region=? AND family=? AND ended_at>?",
+    "NEWEST_AUDIT": "sqlite_autoindex_audits_1 (run_key=?",
+    "DETAIL": "sqlite_autoindex_details_1 (run_key=?",
+    "SUMS": "PRIMARY KEY (scope=? AND day>? AND day<?",
+    "SUMS_OF_NAME": "daily_sums_by_name (scope=? AND name=? AND day>? AND day<?",
+    "RULE_SUMS": "PRIMARY KEY (scope=? AND day>? AND day<?",
+    "RULE_SUMS_OF_NAME": "daily_rule_sums_by_name (scope=? AND name=? AND day>? AND day<?",
+}
+"""What SQLite plans for the statement of this name."""
+
+
+LISTS = {index.value: statement for index, (_, statement) in schema.LISTS.items()}
+
+
+@pytest.fixture
+def sql(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A history of some jobs, as SQLite plans its queries."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        for minute in range(20):
+            history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+    with closing(sqlite3.connect(path)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("query", INDEXES)
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_each_list_uses_its_index(sql: sqlite3.Connection, query: str, analyzed: bool) -> None:
+    """Also once SQLite knows how the rows are spread."""
+    if analyzed:
+        sql.execute("ANALYZE")
+    statement = LISTS.get(query) or getattr(schema, query)
+    values = dict.fromkeys(
+        [word.strip(",)(") for part in statement.split(":")[1:] for word in part.split()[:1]]
+    )
+    plan = [row[3] for row in sql.execute(f"EXPLAIN QUERY PLAN {statement}", values)]
+    assert INDEXES[query] in plan[0]
+    assert not [step for step in plan if "SCAN" in step or "TEMP B-TREE" in step]

@@ -1,0 +1,17 @@
+"""What is due in a history, for tests that look at it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.ports import History
+
+
+def due(history: History, until: datetime) -> list[Head]:
+    """The audits that are due by then, the oldest first; each of them can be read."""
+    heads = []
+    for head in history.runs(RunQuery.due(until)):
+        assert isinstance(head, Head)
+        heads.append(head)
+    return heads
