@@ -85,7 +85,13 @@ class Dynamo:
             if "Limit" in asked:
                 asked["Limit"] = min(2 * asked["Limit"], _LARGEST_LIMIT)
 
-    def put(self, item: Item, *, condition: str, values: Item, names: dict[str, str]) -> None:
+    def put(
+        self,
+        item: Item,
+        condition: str = "",
+        values: Item | None = None,
+        names: dict[str, str] | None = None,
+    ) -> None:
         """Puts an item if `condition` is met; else raises ConditionFailed with the stored item."""
         with _aws_errors(self._table):
             self._client.put_item(
@@ -116,7 +122,7 @@ class Dynamo:
         change: str,
         *,
         values: Item,
-        names: dict[str, str],
+        names: dict[str, str] | None = None,
         condition: str | None = None,
     ) -> None:
         """Updates an item, if `condition` is met."""
@@ -125,17 +131,6 @@ class Dynamo:
                 TableName=self._table,
                 Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
                 UpdateExpression=change,
-                **_condition(condition, values, names),
-            )
-
-    def delete(
-        self, pk: str, sk: str, *, condition: str, values: Item, names: dict[str, str]
-    ) -> None:
-        """Deletes an item if `condition` is met."""
-        with _aws_errors(self._table):
-            self._client.delete_item(
-                TableName=self._table,
-                Key=_typed({PARTITION_KEY: pk, SORT_KEY: sk}),
                 **_condition(condition, values, names),
             )
 
@@ -152,7 +147,7 @@ class Dynamo:
 
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
     """One Put of a transaction."""
-    return {"Put": {"Item": _typed(item), **_condition(condition, values or {}, {})}}
+    return {"Put": {"Item": _typed(item), **_condition(condition, values)}}
 
 
 def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
@@ -178,10 +173,12 @@ def delete_action(pk: str, sk: str) -> Item:
     return {"Delete": {"Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk})}}
 
 
-def _condition(condition: str | None, values: Item, names: dict[str, str]) -> Item:
+def _condition(
+    condition: str | None, values: Item | None, names: dict[str, str] | None = None
+) -> Item:
     parts = {
         "ConditionExpression": condition,
-        "ExpressionAttributeValues": _typed(values),
+        "ExpressionAttributeValues": _typed(values or {}),
         "ExpressionAttributeNames": names,
     }
     return {name: part for name, part in parts.items() if part}

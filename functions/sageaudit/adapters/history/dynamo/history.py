@@ -152,7 +152,6 @@ class DynamoHistory:
                     ":pk": keys.due_pk(key),
                     ":sk": due_sk(due_at, key),
                 },
-                names={},
             )
 
     def head(self, key: JobKey) -> Head | None:

@@ -105,27 +105,20 @@ def sums_pk(account: str, month: str) -> str:
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
-    """One shard of one day's sums; within a name and region, days sort by time."""
-    return f"{_sums_of(row.scope, row.name or '', row.region)}#{row.day.isoformat()}#{shard}"
+    """One shard of one day's sums; within a name and region, days sort by time.
 
-
-def sums_between(scope: Scope, name: str, region: str, since: date, until: date) -> tuple[str, str]:
-    """The first sort key of these days of one name, and one after the last: "$" follows "#"."""
-    of = _sums_of(scope, name, region)
-    return f"{of}#{since.isoformat()}", f"{of}#{until.isoformat()}$"
+    A region with a "#" is hashed: the name may have one, and two names must not share a key.
+    """
+    region = part(row.region)
+    if "#" in row.region or len(row.region) > _LONGEST_REGION:
+        region = "~" + hashlib.sha256(row.region.encode("utf-8", "replace")).hexdigest()
+    return f"{row.scope.value}#{part(row.name or '')}#{region}#{row.day.isoformat()}#{shard}"
 
 
 def sums_within(scope: Scope, name: str | None) -> tuple[str, str]:
     """Before the first and after the last sort key of a scope, or of one name of it."""
     of = scope.value if name is None else f"{scope.value}#{part(name)}"
     return f"{of}#", f"{of}$"
-
-
-def _sums_of(scope: Scope, name: str, region: str) -> str:
-    """A region with a "#" is hashed: the name may have one, and two names must not share a key."""
-    plain = "#" not in region and len(region) <= _LONGEST_REGION
-    hashed = hashlib.sha256(region.encode("utf-8", "replace")).hexdigest()
-    return f"{scope.value}#{part(name)}#{part(region) if plain else '~' + hashed}"
 
 
 def sums_shard(key: JobKey, scope: Scope, tries: int) -> int:

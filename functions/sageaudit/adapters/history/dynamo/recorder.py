@@ -120,7 +120,6 @@ class Recorder:
                 ":revision": revision,
                 ":next": revision + 1,
             },
-            names={},
         )
 
     def _expires_at(self) -> datetime:

@@ -37,16 +37,6 @@ def sum_actions(newest: Head | None, head: Head, tries: int) -> list[Item]:
     ]
 
 
-def sum_item(row: SumRow, shard: int) -> Item:
-    """A whole item, for one that is written at once."""
-    return {
-        PARTITION_KEY: keys.sums_pk(row.account, keys.month_of_day(row.day)),
-        SORT_KEY: keys.sums_sk(row, shard),
-        **_place(row),
-        **_attributes(row.sums),
-    }
-
-
 def _place(row: SumRow) -> Item:
     """The attributes that tell what an item sums, since a key may be cut."""
     place = {
@@ -69,30 +59,24 @@ def _attributes(sums: Sums) -> Item:
     return numbers_of(sums) | of_rules
 
 
-def read_sum_row(item: Item) -> SumRow:
+def read_row(item: Item) -> SumRow:
     """The row of an item. Raises BadHistory."""
     with own_item(item):
-        return _read(item)
-
-
-def _read(item: Item) -> SumRow:
-    of_rules: dict[str, Item] = {}
-    for attribute, value in item.items():
-        rule, point, name = attribute.rpartition(".")
-        if point:
-            of_rules.setdefault(rule, {})[name] = value
-    rules = {rule: RuleSums(**read_numbers(RuleSums, of)) for rule, of in of_rules.items()}
-    return SumRow(
-        scope=Scope(item["scope"]),
-        account=item["account"],
-        region=item["region"],
-        name=item.get("name"),
-        day=date.fromisoformat(item["day"]),
-        sums=Sums(
-            **read_numbers(Sums, item),
-            rules={rule: of for rule, of in rules.items() if of != RuleSums()},
-        ),
-    )
+        of_rules: dict[str, Item] = {}
+        for attribute, value in item.items():
+            rule, point, name = attribute.rpartition(".")
+            if point:
+                of_rules.setdefault(rule, {})[name] = value
+        rules = {rule: RuleSums(**read_numbers(RuleSums, of)) for rule, of in of_rules.items()}
+        known = {rule: of for rule, of in rules.items() if of != RuleSums()}
+        return SumRow(
+            scope=Scope(item["scope"]),
+            account=item["account"],
+            region=item["region"],
+            name=item.get("name"),
+            day=date.fromisoformat(item["day"]),
+            sums=Sums(**read_numbers(Sums, item), rules=known),
+        )
 
 
 def read_sums(
@@ -115,15 +99,11 @@ def read_sums(
         partitions = _named_partitions(table, since, until)
     else:
         partitions = (keys.sums_pk(account, month) for month in _months(since, until))
-    known = "" if scope is Scope.ACCOUNT else name
-    if known is None or region is None:
-        first, last = keys.sums_within(scope, known)
-    else:
-        first, last = keys.sums_between(scope, known, region, since, until)
+    first, last = keys.sums_within(scope, name)
     for partition in partitions:
-        for row in _without_shards(map(read_sum_row, _query(table, partition, first, last))):
-            wanted = ((account, row.account), (region, row.region), (name, row.name))
-            fits = all(value is None or value == own for value, own in wanted)
+        for row in _without_shards(map(read_row, _query(table, partition, first, last))):
+            asked = ((account, row.account), (region, row.region), (name, row.name))
+            fits = all(wanted is None or wanted == value for wanted, value in asked)
             if fits and since <= row.day <= until and row.sums != Sums():
                 yield row
 
@@ -172,20 +152,11 @@ class Directory:
         if (head.account, month) in self._named:
             return
         with suppress(ConditionFailed):  # another process was first
-            self._table.put(
-                directory_item(head.account, month),
-                condition=f"attribute_not_exists({PARTITION_KEY})",
-                values={},
-                names={},
-            )
+            item = {
+                PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
+                SORT_KEY: keys.sums_account_sk(month, head.account),
+                "account": head.account,
+                "month": month,
+            }
+            self._table.put(item, f"attribute_not_exists({PARTITION_KEY})")
         self._named.add((head.account, month))
-
-
-def directory_item(account: str, month: str) -> Item:
-    """The item that names an account with sums in a month."""
-    return {
-        PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
-        SORT_KEY: keys.sums_account_sk(month, account),
-        "account": account,
-        "month": month,
-    }

@@ -75,7 +75,7 @@ class DynamoSweepNotes:
         with parsing("dynamodb"):
             installed_at = moment_text(part_of(part_of(answer, "Table"), "CreationDateTime"))
         with suppress(ConditionFailed):
-            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, condition=_ABSENT, values={})
+            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, _ABSENT)
 
     def state(self, of: ListOfJobs) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""
@@ -102,7 +102,7 @@ class DynamoSweepNotes:
         known: Item = {name: moment_text(moment) for name, moment in moments.items() if moment}
         if under_way is not None:
             known["edge"] = sorted(under_way.edge)
-        self._put(keys.sweep_list_sk(of), known, condition="", values={})
+        self._put(keys.sweep_list_sk(of), known)
 
     def sent(self, key: JobKey) -> SentNote | None:
         """The note of a run's last event, for SENT_DAYS; None where it cannot be read.
@@ -120,17 +120,17 @@ class DynamoSweepNotes:
 
     def note_sent(self, key: JobKey, note: SentNote) -> None:
         """Replaces the note. Raises AwsError."""
-        self._put(keys.sweep_sent_sk(key), _sent_item(note), condition="", values={})
+        self._put(keys.sweep_sent_sk(key), _sent_item(note))
 
     def note_came(self, key: JobKey, at: datetime) -> None:
         """Writes a note where there is none, one of a due look included. Raises AwsError."""
         item = _sent_item(SentNote(at, None))
         with suppress(ConditionFailed):
-            self._put(keys.sweep_sent_sk(key), item, condition=_ABSENT, values={})
+            self._put(keys.sweep_sent_sk(key), item, _ABSENT)
 
-    def _put(self, sk: str, item: Item, *, condition: str, values: Item) -> None:
+    def _put(self, sk: str, item: Item, condition: str = "", values: Item | None = None) -> None:
         keyed = {PARTITION_KEY: keys.SWEEP_PK, SORT_KEY: sk, **item}
-        self._table.put(keyed, condition=condition, values=values, names={})
+        self._table.put(keyed, condition, values)
 
 
 def _sent_item(note: SentNote) -> Item:

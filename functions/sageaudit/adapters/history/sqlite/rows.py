@@ -25,7 +25,7 @@ Stored = TypeVar("Stored", Head, FindingRow, JobKey)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
 _LISTS = frozenset({"finding_ids"})
 _Place = tuple[Any, ...]
-"""Scope, account, region, name and day of a sum, as its tables have them."""
+"""Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
@@ -37,12 +37,12 @@ def column_names(form: type[Any]) -> Iterator[str]:
         if field.name == "key":
             yield from column_names(JobKey)
         else:
-            yield _column_name(field.name)
+            yield column_name(field.name)
 
 
 def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
-    known = {_column_name(name): _value(value) for name, value in to_item(row).items()}
+    known = {column_name(name): _value(value) for name, value in to_item(row).items()}
     return dict.fromkeys(column_names(type(row))) | known
 
 
@@ -105,7 +105,7 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
 
 
 def _sum_row(place: _Place, sums: Sums) -> SumRow:
-    scope, account, region, name, day = place
+    scope, day, account, region, name = place
     known = name if name or scope == Scope.FAMILY else None
     return SumRow(Scope(scope), account, region, known, date.fromisoformat(day), sums)
 
@@ -130,7 +130,7 @@ def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
 
 
 def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
-    return {_column_name(name): _value(getattr(sums, name)) for name in names}
+    return {column_name(name): _value(getattr(sums, name)) for name in names}
 
 
 def _value(value: object) -> object:
@@ -145,5 +145,6 @@ def _from_micro_usd(amount: int) -> Decimal:
     return Decimal(amount).scaleb(-_DIGITS)
 
 
-def _column_name(name: str) -> str:
+def column_name(name: str) -> str:
+    """The column of a field."""
     return name.removesuffix(_USD) + _MICRO_USD if name.endswith(_USD) else name

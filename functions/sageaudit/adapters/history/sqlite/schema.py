@@ -7,8 +7,11 @@ which index each list uses.
 
 from __future__ import annotations
 
-from sageaudit.adapters.history.sqlite.rows import column_names
-from sageaudit.domain.audit.record import Head, RunIndex
+from decimal import Decimal
+from typing import Any, get_args, get_type_hints
+
+from sageaudit.adapters.history.sqlite.rows import column_name, column_names
+from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
@@ -16,45 +19,31 @@ APPLICATION_ID = 0x53674175
 VERSION = 1
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
+_SUM_KEY = ("scope", "day", "account", "region", "name")
+_RULE_KEY = (*_SUM_KEY, "rule")
+_SUMS = tuple(name for name in column_names(Sums) if name != "rules")
+_RULE_SUMS = tuple(column_names(RuleSums))
+
+
+def _columns(form: type[Any]) -> str:
+    """A column for each field: a whole number, or a text."""
+    numbers = {
+        column_name(field)
+        for field, hint in get_type_hints(form).items()
+        if {bool, int, Decimal} & {hint, *get_args(hint)}
+    }
+    types = {name: "INTEGER" if name in numbers else "TEXT" for name in column_names(form)}
+    return ", ".join(f"{name} {type_name}" for name, type_name in types.items())
+
+
+def _sums_table(name: str, key: tuple[str, ...], numbers: tuple[str, ...]) -> str:
+    texts = ", ".join(f"{column} TEXT NOT NULL" for column in key)
+    sums = ", ".join(f"{column} INTEGER NOT NULL" for column in numbers)
+    return f"CREATE TABLE {name} ({texts}, {sums}, PRIMARY KEY ({', '.join(key)})) WITHOUT ROWID"
+
+
 TABLES = (
-    """
-CREATE TABLE runs (
-    run_key TEXT PRIMARY KEY NOT NULL,
-    arn TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    settled INTEGER NOT NULL,
-    due_at TEXT,
-    last_modified_at TEXT NOT NULL,
-    name TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    status TEXT NOT NULL,
-    account TEXT NOT NULL,
-    region TEXT NOT NULL,
-    family TEXT NOT NULL,
-    owner TEXT,
-    ended_at TEXT NOT NULL,
-    rollup INTEGER NOT NULL,
-    total_micro_usd INTEGER,
-    avoidable_micro_usd INTEGER,
-    lost_micro_usd INTEGER,
-    top_rule TEXT,
-    unauditable TEXT,
-    digest TEXT NOT NULL,
-    ruleset TEXT NOT NULL,
-    policy TEXT NOT NULL,
-    family_version INTEGER NOT NULL,
-    fingerprint TEXT,
-    finding_ids TEXT NOT NULL,
-    facts TEXT,
-    judged TEXT,
-    estimated INTEGER,
-    incomplete INTEGER,
-    stamp TEXT,
-    sums TEXT,
-    severity TEXT,
-    findings_without_row INTEGER
-)""",
+    f"CREATE TABLE runs (run_key TEXT PRIMARY KEY NOT NULL, {_columns(Head)})",
     "CREATE INDEX runs_by_day ON runs (ended_at, run_key)",
     "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",
     "CREATE INDEX runs_by_owner ON runs (owner, ended_at, run_key) WHERE owner IS NOT NULL",
@@ -67,19 +56,10 @@ CREATE TABLE audits (
     document TEXT NOT NULL,
     PRIMARY KEY (run_key, version)
 )""",
-    """
+    f"""
 CREATE TABLE findings (
     run_key TEXT NOT NULL,
-    rule_id TEXT NOT NULL,
-    rule TEXT NOT NULL,
-    ended_at TEXT NOT NULL,
-    severity TEXT NOT NULL,
-    confidence TEXT NOT NULL,
-    bucket TEXT NOT NULL,
-    saving_micro_usd INTEGER,
-    saving_alone_micro_usd INTEGER,
-    summary TEXT NOT NULL,
-    estimated INTEGER,
+    {_columns(FindingRow)},
     PRIMARY KEY (run_key, rule_id)
 )""",
     "CREATE INDEX findings_by_rule ON findings (rule, ended_at, run_key)",
@@ -100,45 +80,9 @@ CREATE TABLE family_rows (
     expires_at TEXT NOT NULL
 )""",
     "CREATE INDEX family_rows_expire ON family_rows (expires_at)",
-    """
-CREATE TABLE daily_sums (
-    scope TEXT NOT NULL,
-    day TEXT NOT NULL,
-    account TEXT NOT NULL,
-    region TEXT NOT NULL,
-    name TEXT NOT NULL,
-    jobs INTEGER NOT NULL,
-    unauditable INTEGER NOT NULL,
-    not_judged INTEGER NOT NULL,
-    partly_judged INTEGER NOT NULL,
-    unpriced INTEGER NOT NULL,
-    incomplete INTEGER NOT NULL,
-    estimated INTEGER NOT NULL,
-    total_micro_usd INTEGER NOT NULL,
-    avoidable_micro_usd INTEGER NOT NULL,
-    lost_micro_usd INTEGER NOT NULL,
-    lost_up_to_micro_usd INTEGER NOT NULL,
-    possible_micro_usd INTEGER NOT NULL,
-    idle_micro_usd INTEGER NOT NULL,
-    idle_counted_micro_usd INTEGER NOT NULL,
-    idle_unpriced INTEGER NOT NULL,
-    PRIMARY KEY (scope, day, account, region, name)
-) WITHOUT ROWID""",
+    _sums_table("daily_sums", _SUM_KEY, _SUMS),
     "CREATE INDEX daily_sums_by_name ON daily_sums (scope, name, day)",
-    """
-CREATE TABLE daily_rule_sums (
-    scope TEXT NOT NULL,
-    day TEXT NOT NULL,
-    account TEXT NOT NULL,
-    region TEXT NOT NULL,
-    name TEXT NOT NULL,
-    rule TEXT NOT NULL,
-    findings INTEGER NOT NULL,
-    avoidable_micro_usd INTEGER NOT NULL,
-    lost_micro_usd INTEGER NOT NULL,
-    possible_micro_usd INTEGER NOT NULL,
-    PRIMARY KEY (scope, day, account, region, name, rule)
-) WITHOUT ROWID""",
+    _sums_table("daily_rule_sums", _RULE_KEY, _RULE_SUMS),
     "CREATE INDEX daily_rule_sums_by_name ON daily_rule_sums (scope, name, day)",
     """
 CREATE VIEW jobs AS SELECT
@@ -165,15 +109,6 @@ _RUNS = "SELECT * FROM runs WHERE"
 _NEWEST = (
     " AND (ended_at, run_key) < (:moment, :after) ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
-_FINDINGS = (
-    "SELECT r.arn, r.created_at, f.rule_id, f.rule, f.severity, f.confidence, f.bucket, r.name,"
-    " r.family, r.owner, f.ended_at, f.saving_micro_usd, f.saving_alone_micro_usd, f.summary,"
-    " f.estimated, f.run_key"
-    " FROM findings AS f CROSS JOIN runs AS r ON r.run_key = f.run_key"  # findings come first
-    " WHERE f.rule = :rule AND f.ended_at >= :period"
-    " AND (f.ended_at, f.run_key) < (:moment, :after)"
-    " ORDER BY f.ended_at DESC, f.run_key DESC LIMIT :rows"
-)
 _OF_FAMILY = "account = :account AND region = :region AND family = :family"
 _DUE = (
     "due_at <= :until AND (due_at, run_key) > (:moment, :after)"
@@ -187,7 +122,10 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
         ("account", "period"),
         f"{_RUNS} account = :account AND ended_at >= :period{_NEWEST}",
     ),
-    RunIndex.RULE: (("rule", "period"), _FINDINGS),
+    RunIndex.RULE: (
+        ("rule", "period"),
+        f"SELECT * FROM findings WHERE rule = :rule AND ended_at >= :period{_NEWEST}",
+    ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
 """The parameters of each list, in the order of a RunQuery's values, and its SQL.
@@ -244,25 +182,18 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
 
 PUT_HEAD = _put("runs", "run_key", *column_names(Head))
 PUT_AUDIT = "INSERT INTO audits (run_key, version, document) VALUES (:run_key, :version, :document)"
-_OF_FINDING = ("rule_id", "rule", "ended_at", "severity", "confidence", "bucket")
-_SAVED = ("saving_micro_usd", "saving_alone_micro_usd", "summary", "estimated")
-PUT_FINDING = _put("findings", "run_key", *_OF_FINDING, *_SAVED)
+PUT_FINDING = _put("findings", "run_key", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run_key", "job", "series", "note", "expires_at")
 PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at")
 
-SUM_COLUMNS = tuple(name for name in column_names(Sums) if name != "rules")
-RULE_COLUMNS = tuple(column_names(RuleSums))
-_OF_SUMS = ("scope", "account", "region", "name", "day")
-ADD_SUMS = _add("daily_sums", _OF_SUMS, SUM_COLUMNS)
-ADD_RULE_SUMS = _add("daily_rule_sums", (*_OF_SUMS, "rule"), RULE_COLUMNS)
-_SUMS_WANTED = (
+ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)
+ADD_RULE_SUMS = _add("daily_rule_sums", _RULE_KEY, _RULE_SUMS)
+_WANTED = (
     " WHERE scope = :scope AND day BETWEEN :since AND :until"
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
 )
-_OF_NAME = f"{_SUMS_WANTED} AND name = :name"
-_SUMS_FROM = f"SELECT {', '.join((*_OF_SUMS, *SUM_COLUMNS))} FROM daily_sums"
-_RULES_FROM = f"SELECT {', '.join((*_OF_SUMS, 'rule', *RULE_COLUMNS))} FROM daily_rule_sums"
-SUMS = f"{_SUMS_FROM}{_SUMS_WANTED}"
-RULE_SUMS = f"{_RULES_FROM}{_SUMS_WANTED}"
-SUMS_OF_NAME = f"{_SUMS_FROM} INDEXED BY daily_sums_by_name{_OF_NAME}"
-RULE_SUMS_OF_NAME = f"{_RULES_FROM} INDEXED BY daily_rule_sums_by_name{_OF_NAME}"
+_NAMED = f"{_WANTED} AND name = :name"
+SUMS = f"SELECT * FROM daily_sums{_WANTED}"
+RULE_SUMS = f"SELECT * FROM daily_rule_sums{_WANTED}"
+SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_NAMED}"
+RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_NAMED}"
