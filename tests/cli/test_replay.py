@@ -217,7 +217,7 @@ def test_a_table_without_a_region_is_refused(
     path.write_text("")
     done = invoked(*(path if word == "POLICY" else word for word in words), "--table", "history")
     assert isinstance(done.exception, BadUsage)
-    assert "which region is the table in? give --region" in str(done.exception)
+    assert "which region is the table in? name it" in str(done.exception)
 
 
 def test_runs_without_metrics_are_said_not_judged(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey, Position
-from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.queries.question import Sort
+from sageaudit.queries.question import AMOUNTS, Sort
 
 _ZERO = Decimal(0)
 
@@ -93,8 +94,7 @@ OF_A_FINDING = frozenset(
 
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
-    sums = head.sums
-    facts = head.facts
+    sums, facts = head.sums, head.facts
     row = AuditRow(
         key=head.key,
         ended_at=head.ended_at,
@@ -122,29 +122,17 @@ def audit_row(head: Head) -> AuditRow:
         policy=head.policy,
     )
     if head.rollup:
-        return row if sums is None else _own_amounts(row, sums)
+        own: dict[str, Any] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
+        return replace(row, **own, lost_up_to_usd=sums.lost_up_to_usd)
     return replace(
         row,
         total_usd=head.total_usd,
         avoidable_usd=head.avoidable_usd,
         lost_usd=head.lost_usd,
-        lost_up_to_usd=_known(sums.lost_up_to_usd if sums else None, head.lost_usd),
+        lost_up_to_usd=_known(sums.lost_up_to_usd, head.lost_usd),
         waste_usd=_sum(head.avoidable_usd, head.lost_usd),
-        possible_usd=_known(sums.possible_usd if sums else None, head.total_usd),
-        idle_usd=None if sums is None or sums.idle_unpriced else sums.idle_usd,
-    )
-
-
-def _own_amounts(row: AuditRow, sums: Sums) -> AuditRow:
-    return replace(
-        row,
-        total_usd=sums.total_usd,
-        avoidable_usd=sums.avoidable_usd,
-        lost_usd=sums.lost_usd,
-        lost_up_to_usd=sums.lost_up_to_usd,
-        waste_usd=sums.waste_usd,
-        possible_usd=sums.possible_usd,
-        idle_usd=sums.idle_usd,
+        possible_usd=_known(sums.possible_usd, head.total_usd),
+        idle_usd=None if sums.idle_unpriced else sums.idle_usd,
     )
 
 
@@ -157,8 +145,8 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
     row = audit_row(head) if head else _of_arn(finding, ref)
     saving = finding.saving_usd
     if head is not None and head.rollup:
-        own = head.sums.rules.get(finding.rule, RuleSums()) if head.sums else None
-        saving = own.waste_usd + own.possible_usd if own else None
+        own = head.sums.rules.get(finding.rule, RuleSums())
+        saving = own.waste_usd + own.possible_usd
     return replace(
         row,
         severity=finding.severity,
@@ -207,6 +195,6 @@ def _sum(avoidable: Decimal | None, lost: Decimal | None) -> Decimal | None:
     return None if not sum_usd and (avoidable is None or lost is None) else sum_usd
 
 
-def _known(summed: Decimal | None, beside: Decimal | None) -> Decimal | None:
+def _known(summed: Decimal, beside: Decimal | None) -> Decimal | None:
     """An amount of the sums, where 0 may mean unknown: then `beside` is not known either."""
     return None if not summed and beside is None else summed

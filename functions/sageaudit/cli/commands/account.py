@@ -12,7 +12,8 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import view
-from sageaudit.cli.support.history import asking, histories, stored_runs
+from sageaudit.cli.support.history import asking, stored_runs
+from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
@@ -32,23 +33,17 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("account")
 @asking.since(forms=DAY_FORMS)
-@options.HISTORY
-@options.TABLE
+@asking.WHERE
 @options.RECORDINGS_FOR_TABLE
 @options.POLICY
-@options.TABLE_REGION
-@options.PROFILE
 @options.OUTPUT
 @options.NO_COLOR
 def account(
     account: str,
     since: str,
-    history: Path | None,
-    table: str | None,
+    where: HistoryOptions,
     recordings: tuple[Path, ...],
     policy_path: Path | None,
-    region: str | None,
-    profile: str | None,
     output: str,
     no_color: bool,
 ) -> int:
@@ -58,7 +53,7 @@ def account(
     [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
     account. Reads only.
     """
-    if recordings and (history or table):
+    if recordings and (where.history or where.table):
         raise BadUsage("give the runs to judge: either --recording, or a history")
     policy = policy_file.load(policy_path) if policy_path else Policy()
     now = asking.now()
@@ -68,7 +63,7 @@ def account(
         heads = _recorded(recordings)
     else:
         asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
-        with histories.open_history(history, table, profile, region) as source:
+        with where.open() as source:
             heads = list(heads_of_period(source.history, period, asked))
     accounts = {head.account for head in heads}
     heads = [head for head in heads if head.account == account]

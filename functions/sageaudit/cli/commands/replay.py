@@ -11,7 +11,8 @@ from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.history import asking, histories, stored_runs
+from sageaudit.cli.support.history import asking, stored_runs
+from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.policy_diff import FindingMove, moves
@@ -44,22 +45,16 @@ Examples:
     help="The policy to compare with; by default the policy of a new installation.",
 )
 @asking.since(forms=DAY_FORMS)
-@options.HISTORY
-@options.TABLE
+@asking.WHERE
 @options.RECORDINGS_FOR_TABLE
-@options.TABLE_REGION
-@options.PROFILE
 @options.OUTPUT
 @options.NO_COLOR
 def replay(
     new: Path,
     old: Path | None,
     since: str,
-    history: Path | None,
-    table: str | None,
+    where: HistoryOptions,
     recordings: tuple[Path, ...],
-    region: str | None,
-    profile: str | None,
     output: str,
     no_color: bool,
 ) -> int:
@@ -68,7 +63,7 @@ def replay(
     Each stored run is judged again under both policies, at the same packaged prices; the
     difference is shown in dollars. Floors of messages are ignored. Reads only.
     """
-    if recordings and (history or table):
+    if recordings and (where.history or where.table):
         raise BadUsage("give the runs to judge: either --recording, or a history")
     policies = (policy_file.load(old) if old else Policy()), policy_file.load(new)
     if recordings:
@@ -76,7 +71,7 @@ def replay(
     else:
         now = asking.now()
         period = window_of_days(since, None, now, DETAILS).period(now.date())
-        with histories.open_history(history, table, profile, region) as source:
+        with where.open() as source:
             heads = heads_of_period(source.history, period)
             result = run(source.history, heads, policies)
     if not result.runs and not result.not_kept:

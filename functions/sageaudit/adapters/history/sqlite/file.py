@@ -11,6 +11,7 @@ import os
 import sqlite3
 import stat
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -74,6 +75,8 @@ class HistoryFile:
         self.path = path or IN_MEMORY
         self._connection = _in_memory() if path is None else _open_file(path, create=create)
         self._lock = threading.RLock()
+        if path is None:  # nothing is lost where nobody closes it
+            weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
         """Closes the file; SQLite then moves what is beside it into it, if nobody else reads it."""
@@ -94,26 +97,26 @@ class HistoryFile:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, alone among all processes: all of it is written, or nothing."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        with self._lock, file_errors(self.path), _transaction(self._connection):
+            yield self._connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Several queries of the history as it was at one moment."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        with self._lock, file_errors(self.path), _transaction(self._connection, "BEGIN"):
+            yield self._connection
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, file_errors(self.path):
-            self._connection.execute(begin)
-            try:
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite ends it by itself on a full disk
-                    self._connection.execute("ROLLBACK")
-                raise
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends it by itself on a full disk
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _in_memory() -> sqlite3.Connection:
@@ -213,18 +216,12 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with _transaction(connection):
         if _is_empty(connection):  # another process may have made them meanwhile
             for statement in schema.TABLES:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
