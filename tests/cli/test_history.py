@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
 import shutil
@@ -15,8 +13,6 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking
-from sageaudit.domain.audit.sums import Scope, total
-from sageaudit.queries.window import window
 from tests.adapters.history.entries import ended, entry
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS
 from tests.fakes.command_line import Run
@@ -68,27 +64,6 @@ def test_json_has_rows_cursor_and_what_was_read(run: Run, file: Path) -> None:
     later = run("history", "--history", file, "--limit", 2, "--cursor", page["cursor"])
     assert rows[0]["job"] not in later.stdout
     assert {"arn", "rollup", "total_usd", "owner", "severity"} <= set(rows[0])
-
-
-@pytest.mark.parametrize("filters", [[], ["--family", "training/bert"], ["--owner", "ana"]])
-def test_the_columns_of_the_csv_add_up_to_the_daily_sums(
-    run: Run, file: Path, filters: list[str]
-) -> None:
-    """To the cent and below: a roll-up's row has only what no training job of it counts."""
-    done = run("history", "--history", file, "--all", "--output", "csv", *filters)
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert any(row["rollup"] == "true" for row in rows) or filters
-    scope = {"--family": Scope.FAMILY, "--owner": Scope.OWNER}.get(
-        filters[0] if filters else "", Scope.ACCOUNT
-    )
-    days = window("30d", None, NOW)
-    with SqliteHistory(file) as history:
-        name = filters[1] if filters else None
-        sums = total(history.sums(scope, days.first_day, days.last_day, name=name))
-    for column in ("total_usd", "avoidable_usd", "lost_usd", "lost_up_to_usd", "possible_usd"):
-        assert sum(Decimal(row[column] or 0) for row in rows) == getattr(sums, column), column
-    assert sum(Decimal(row["waste_usd"] or 0) for row in rows) == sums.avoidable_usd + sums.lost_usd
-    assert len([row for row in rows if row["rollup"] == "false"]) == sums.jobs
 
 
 def test_a_filter_without_an_index_says_what_it_read(run: Run, file: Path) -> None:

@@ -117,27 +117,3 @@ def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path)
     done = run("report", "--recording", COMPOSED, "-o", tmp_path / "absent" / "report.html")
     assert done.exit_code == 2
     assert "cannot be written (No such file or directory)" in done.stderr
-
-
-def test_a_report_replaces_an_older_one(run: Run, tmp_path: Path) -> None:
-    """Whole: nothing else is left in the folder."""
-    path = tmp_path / "report.html"
-    path.write_text("older")
-    assert run("report", "--recording", COMPOSED, "-o", path).exit_code == 0
-    assert path.read_text().startswith("<!doctype html>")
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_device_is_written_to_and_never_replaced(run: Run) -> None:
-    """Also by root."""
-    assert run("report", "--recording", COMPOSED, "-o", "/dev/null").exit_code == 0
-    assert Path("/dev/null").is_char_device()
-
-
-def test_a_link_to_a_file_stays_a_link(run: Run, tmp_path: Path) -> None:
-    """Its file is written."""
-    (tmp_path / "real.html").write_text("older")
-    (tmp_path / "link.html").symlink_to("real.html")
-    assert run("report", "--recording", COMPOSED, "-o", tmp_path / "link.html").exit_code == 0
-    assert (tmp_path / "link.html").is_symlink()
-    assert (tmp_path / "real.html").read_text().startswith("<!doctype html>")

@@ -10,8 +10,6 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking
-from sageaudit.domain.audit.sums import Scope, total
-from sageaudit.queries.window import window
 from tests.adapters.history.entries import ended, finding
 from tests.fakes.asked import FAMILIES, NOW, RULES
 from tests.fakes.command_line import Run
@@ -21,19 +19,6 @@ from tests.fakes.command_line import Run
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands run on the day of the audits."""
     monkeypatch.setattr(asking, "now", lambda: NOW)
-
-
-@pytest.mark.parametrize("command", ["families", "owners"])
-def test_all_rows_add_up_to_the_account(run: Run, file: Path, command: str) -> None:
-    """One number, whatever it is grouped by."""
-    rows = run(*(command, "--history", file, "--all", "--output", "json")).document(
-        parse_float=Decimal
-    )["rows"]
-    days = window("30d", None, NOW)
-    with SqliteHistory(file) as history:
-        sums = total(history.sums(Scope.ACCOUNT, days.first_day, days.last_day))
-    for column in ("jobs", "total_usd", "avoidable_usd", "lost_usd", "possible_usd", "not_judged"):
-        assert sum(row[column] or 0 for row in rows) == getattr(sums, column), column
 
 
 def test_families_are_ranked_and_fit_80_columns(run: Run, file: Path) -> None:

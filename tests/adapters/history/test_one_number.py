@@ -194,6 +194,28 @@ def test_every_question_adds_up_to_the_audits(
     assert agrees(add(of_sqlite), truth)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "history --limit 7",
+        "history --sort waste --limit 5",
+        "history --family training/bert --all",
+        "history --rule gpu-idle --all",
+        "history --owner ana --kind training --all",
+        "rules --counts",
+        "show job-00003",
+    ],
+)
+def test_both_histories_answer_in_the_same_words(
+    kept: tuple[History, History], ask: Ask, words: str
+) -> None:
+    """The rows and the cursor; only what was read for them may differ."""
+    of_sqlite, of_dynamo = (
+        json.loads(ask(one, *words.split(), "--output", "json")) for one in kept
+    )
+    assert of_sqlite | {"read": None} == of_dynamo | {"read": None}
+
+
 def drop_bill(sums: Dollars) -> Dollars:
     """Rules tell neither the bill nor the jobs."""
     return {name: usd for name, usd in sums.items() if name not in {"total_usd", "jobs"}}

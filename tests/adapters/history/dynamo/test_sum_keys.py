@@ -41,15 +41,6 @@ def test_a_sort_key_is_never_too_long(row: SumRow, shard: int) -> None:
     assert len(keys.sums_sk(row, shard).encode()) <= 1_024
 
 
-@given(rows, days, days, st.integers(0, 7))
-def test_the_days_of_a_name_lie_between_their_bounds(
-    row: SumRow, since: date, until: date, shard: int
-) -> None:
-    """Every shard of the first and the last day is inside, the days around are not."""
-    first, last = keys.sums_between(row.scope, row.name or "", row.region, since, until)
-    assert (first <= keys.sums_sk(row, shard) <= last) == (since <= row.day <= until)
-
-
 @given(rows, st.integers(0, 7))
 def test_a_scope_and_a_name_hold_their_rows(row: SumRow, shard: int) -> None:
     """So a question without a region or name misses none."""

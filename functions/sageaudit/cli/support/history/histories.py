@@ -96,9 +96,7 @@ def _open_table(table: str, profile: str | None, region: str | None) -> tuple[An
         raise BadUsage(f"--table {table} is not a valid table name")
     session = open_session(profile, region)
     if session.region_name is None:
-        raise BadUsage(
-            "which region is the table in? name it, or set one for your profile"
-        )
+        raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
         return session, DynamoHistory(client(session, "dynamodb"), table)
 
