@@ -15,7 +15,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import Place, cursor_of, place_of, read_cursor
-from sageaudit.queries.lists import place
+from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row
 from sageaudit.queries.window import Window, window
@@ -32,6 +32,11 @@ def history() -> SqliteHistory:
     made = SqliteHistory()
     fill(made, 120)
     return made
+
+
+def asked(history: SqliteHistory, question: Question) -> Lists:
+    """The lists of a question's time."""
+    return Lists(history, question.window)
 
 
 def everything(history: SqliteHistory) -> list[Head]:
@@ -81,7 +86,7 @@ def test_pages_together_are_all_that_fits(
     shown: list[AuditRow] = []
     after: Place | None = None
     for _ in range(3 if limit == 1 else 1_000):
-        page = answer.page(history, question, limit, after=after)
+        page = answer.page(asked(history, question), question, limit, after=after)
         shown += page.rows
         if page.next is None:
             break
@@ -89,7 +94,7 @@ def test_pages_together_are_all_that_fits(
         assert after == page.next
     expected = by_hand(history, question)
     assert shown == (expected[:3] if limit == 1 else expected)
-    assert list(answer.all_rows(history, question).rows) == expected
+    assert list(answer.all_rows(asked(history, question), question)) == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -104,9 +109,9 @@ def test_findings_of_a_rule_are_those_of_its_list(
         for head in everything(history)
         if of.since <= head.ended_at < of.until and f"SA-{rule}" in head.finding_ids
     ]
-    rows = list(answer.all_rows(history, question).rows)
+    rows = list(answer.all_rows(asked(history, question), question))
     assert [row.key for row in rows] == [head.key for head in heads]
-    whole = list(answer.all_rows(history, question, with_heads=True).rows)
+    whole = list(answer.all_rows(asked(history, question), question, with_heads=True))
     assert [row.saving_usd for row in whole] == [row.saving_usd for row in rows]
     assert [row.total_usd for row in whole] == [audit_row(head).total_usd for head in heads]
 
@@ -115,7 +120,7 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
     """A roll-up's finding counts only where it is its own."""
     for rule in RULES:
         question = Question(MONTH, rule=rule)
-        rows = list(answer.all_rows(history, question).rows)
+        rows = list(answer.all_rows(asked(history, question), question))
         sums = [
             head.sums.rules[rule]
             for head in everything(history)
@@ -134,7 +139,7 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
 )
 def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
     """The severity is the finding's own; a status is read from the audit."""
-    rows = list(answer.all_rows(history, question).rows)
+    rows = list(answer.all_rows(asked(history, question), question))
     assert rows
     assert all(row.severity == "high" or row.status == "Failed" for row in rows)
 
@@ -144,14 +149,14 @@ def test_rows_that_come_and_go_do_not_move_a_page(history: SqliteHistory) -> Non
     other = SqliteHistory()
     fill(other, 60)
     question = Question(MONTH)
-    first = answer.page(other, question, 5)
-    expected = answer.page(other, question, 5, after=first.next).rows
+    first = answer.page(asked(other, question), question, 5)
+    expected = answer.page(asked(other, question), question, 5, after=first.next).rows
     other.record(ended("newer", NOW))
     last = other.head(first.rows[-1].key)
     assert last is not None
     moved = ended(last.name, NOW - timedelta(days=80), modified_s=60)
     other.record(replace(moved, key=last.key))
-    assert answer.page(other, question, 5, after=first.next).rows == expected
+    assert answer.page(asked(other, question), question, 5, after=first.next).rows == expected
 
 
 def test_the_list_with_the_fewest_rows_answers() -> None:
@@ -167,29 +172,33 @@ def test_the_list_with_the_fewest_rows_answers() -> None:
 
 def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
     """No job has more dollars than its family had on its day, so most days are not read."""
-    page = answer.page(history, Question(MONTH, sort=Sort.WASTE), 3)
+    lists = Lists(history, MONTH)
+    page = answer.page(lists, Question(MONTH, sort=Sort.WASTE), 3)
     assert [row.waste_usd for row in page.rows] == sorted(
         (row.waste_usd or Decimal(0) for row in map(audit_row, everything(history))), reverse=True
     )[:3]
-    assert page.read.rows < 25
+    assert lists.read.rows < 25
 
 
 def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: SqliteHistory) -> None:
     """`above_zero` ends the list before the rows with nothing to rank by."""
     question = Question(MONTH, owner="ana", sort=Sort.LOST)
     expected = [row for row in by_hand(history, question) if row.lost_usd]
-    assert list(answer.page(history, question, 500, above_zero=True).rows) == expected
+    assert (
+        list(answer.page(asked(history, question), question, 500, above_zero=True).rows) == expected
+    )
 
 
 def test_a_page_reads_little_more_than_it_shows(history: SqliteHistory) -> None:
     """One row more says whether there is a next page."""
     for question in QUESTIONS[:6]:
-        page = answer.page(history, question, 5)
-        assert page.read.rows <= 5 + 2 * 4
+        lists = asked(history, question)
+        answer.page(lists, question, 5)
+        assert lists.read.rows <= 5 + 2 * 4
 
 
 def test_the_place_of_a_row_is_its_own(history: SqliteHistory) -> None:
     """Position and amount."""
-    row = answer.page(history, Question(MONTH, sort=Sort.TOTAL), 1).rows[0]
+    row = answer.page(Lists(history, MONTH), Question(MONTH, sort=Sort.TOTAL), 1).rows[0]
     assert place_of(row, Sort.TOTAL) == Place(Position(row.ended_at, row.key), row.total_usd)
     assert place_of(row, Sort.NEWEST).usd is None

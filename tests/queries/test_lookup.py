@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry
+from sageaudit.domain.audit.record import Entry, Head
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import AmbiguousName, JobNotFound
-from sageaudit.queries.lookup import FoundJob, Wanted, find
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import window
 from tests.adapters.history.entries import ended, key
 from tests.fakes.asked import NOW, fill
@@ -34,9 +35,9 @@ def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:
     return replace(made, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 
-def found(history: SqliteHistory, name: str, **wanted: str | JobKind) -> FoundJob:
+def found(history: SqliteHistory, name: str, **wanted: str | JobKind) -> Head:
     """The job with this name."""
-    return find(history, Wanted(name, **wanted), DAYS)  # type: ignore[arg-type]
+    return find(Lists(history, DAYS), Wanted(name, **wanted))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -55,36 +56,36 @@ def test_a_job_is_found_in_the_family_of_its_name(
     history.record(job(name, family))
     other = job(f"{name}-other", family, days_ago=3)
     history.record(other)
-    answered = found(history, name)
-    assert answered.head.name == name
-    assert answered.read.rows == 2
+    lists = Lists(history, DAYS)
+    assert find(lists, Wanted(name)).name == name
+    assert lists.read.rows == 2
 
 
 def test_a_job_of_a_tagged_family_is_found_on_the_day_in_its_name(history: SqliteHistory) -> None:
     """The day before it and a day or two after are read."""
     history.record(job("vgg-2026-11-14-10-00-00-123", "team-a", days_ago=6))
-    answered = found(history, "vgg-2026-11-14-10-00-00-123")
-    assert answered.head.family == "team-a"
-    assert answered.read.rows < 10
+    lists = Lists(history, DAYS)
+    assert find(lists, Wanted("vgg-2026-11-14-10-00-00-123")).family == "team-a"
+    assert lists.read.rows < 10
 
 
 def test_else_everything_is_read_newest_first(history: SqliteHistory) -> None:
     """Up to the job."""
     history.record(job("odd", "team-a", days_ago=4))
-    assert found(history, "odd").head.name == "odd"
+    assert found(history, "odd").name == "odd"
 
 
 def test_the_newest_run_of_a_job_is_found(history: SqliteHistory) -> None:
     """A deleted job's name can be used again."""
     for days_ago in (9, 3, 6):
         history.record(job("twice", "training/-/-/twice", days_ago))
-    assert found(history, "twice").head.ended_at == NOW - timedelta(days=3)
+    assert found(history, "twice").ended_at == NOW - timedelta(days=3)
 
 
 def test_an_arn_is_found_whatever_its_case(history: SqliteHistory) -> None:
     """ARNs have names in lower case."""
     history.record(job("Loud", "training/-/-/loud"))
-    assert found(history, key("Loud").arn.lower()).head.name == "Loud"
+    assert found(history, key("Loud").arn.lower()).name == "Loud"
 
 
 def test_a_name_of_several_jobs_is_refused(history: SqliteHistory) -> None:
@@ -97,7 +98,7 @@ def test_a_name_of_several_jobs_is_refused(history: SqliteHistory) -> None:
         AmbiguousName, match=r"both is several jobs, arn:.* and arn:.*: give the ARN"
     ):
         found(history, "both")
-    assert found(history, "both", account="444455556666").head.account == "444455556666"
+    assert found(history, "both", account="444455556666").account == "444455556666"
 
 
 def test_a_job_that_is_not_there_is_said(history: SqliteHistory) -> None:

@@ -107,8 +107,9 @@ class AuditHistory:
             min_usd=None if min_usd is None else _usd(min_usd),
             sort=word_of(Sort, sort, "sort"),
         )
-        found = answer.all_rows(self._source.history, question, with_heads=rule is not None)
-        return Rows(found.rows, AuditRow)
+        lists = Lists(self._source.history, question.window)
+        rows = answer.all_rows(lists, question, with_heads=rule is not None)
+        return Rows(rows, AuditRow)
 
     def audit(
         self, job: AuditRow | str, *, version: int | None = None, since: str = _WHOLE
@@ -117,12 +118,8 @@ class AuditHistory:
 
         `version`: an earlier one. Raises JobNotFound for a name that no job since then has.
         """
-        history = self._source.history
-        if isinstance(job, AuditRow):
-            key = job.key
-        else:
-            key = find(history, Wanted(job), _window(since, None)).head.key
-        document = history.audit(key, version)
+        key = job.key if isinstance(job, AuditRow) else find(self._lists(since), Wanted(job)).key
+        document = self._source.history.audit(key, version)
         return None if document is None else AuditResult(document)
 
     def families(self, since: str = _MONTH, until: str | None = None) -> Rows[Total]:
@@ -144,7 +141,7 @@ class AuditHistory:
         period, today = word_of(TrendPeriod, by, "by"), datetime.now(UTC).date()
         return Rows(totals.trend(self._lists(since, until), period, today=today), Total)
 
-    def _lists(self, since: str, until: str | None) -> Lists:
+    def _lists(self, since: str, until: str | None = None) -> Lists:
         return Lists(self._source.history, _window(since, until))
 
 

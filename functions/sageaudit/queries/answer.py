@@ -11,9 +11,8 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.audit.record import FindingRow, Head, Position
 from sageaudit.domain.audit.sums import Scope, grouped
-from sageaudit.ports import History
 from sageaudit.queries.cursor import Place, place_of
-from sageaudit.queries.lists import Lists, ReadCounts, place
+from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
 
@@ -22,24 +21,15 @@ _Rank = tuple[Decimal, tuple[datetime, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Rows in the question's order, read while they are consumed, and what was read for them."""
-
-    rows: Iterator[AuditRow]
-    read: ReadCounts
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerPage:
     """The first rows of an answer, and the place after them; None where there are no more."""
 
     rows: tuple[AuditRow, ...]
     next: Place | None
-    read: ReadCounts
 
 
 def page(
-    history: History,
+    lists: Lists,
     question: Question,
     limit: int,
     *,
@@ -51,8 +41,7 @@ def page(
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
-    read = ReadCounts()
-    lists = Lists(history, question.window, read, page_size=min(limit + 1, _LARGEST_PAGE))
+    lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
     elif question.rule is not None:
@@ -61,17 +50,13 @@ def page(
         rows = iter(_ranked(lists, question, limit + 1, after, above_zero=above_zero))
     shown = tuple(islice(rows, limit))
     more = len(shown) == limit and next(rows, None) is not None
-    return AnswerPage(shown, place_of(shown[-1], question.sort) if more else None, read)
+    return AnswerPage(shown, place_of(shown[-1], question.sort) if more else None)
 
 
-def all_rows(history: History, question: Question, *, with_heads: bool = False) -> Answer:
-    """Every row. By end, memory stays flat; an order by dollars holds all rows."""
-    read = ReadCounts()
-    lists = Lists(history, question.window, read)
+def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
+    """Every row, read while they are consumed; an order by dollars holds all rows in memory."""
     rows = _rows(lists, question, None, with_heads=with_heads)
-    if question.sort is not Sort.NEWEST:
-        rows = iter(_best(rows, question, None))
-    return Answer(rows, read)
+    return rows if question.sort is Sort.NEWEST else iter(_best(rows, question, None))
 
 
 def _rows(

@@ -19,8 +19,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import AmbiguousName, JobNotFound
-from sageaudit.ports import History
-from sageaudit.queries.lists import Lists, ReadCounts, place
+from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
 
@@ -59,39 +58,30 @@ class Wanted:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundJob:
-    """The newest run, and what was read to find it."""
-
-    head: Head
-    read: ReadCounts
-
-
-def find(history: History, wanted: Wanted, window: Window) -> FoundJob:
-    """The newest run of the job that ended in the window.
+def find(lists: Lists, wanted: Wanted) -> Head:
+    """The newest run of the job that ended in the window of these lists.
 
     Raises JobNotFound, or AmbiguousName where jobs of several kinds, accounts or regions have the
     name: those found while looking for the first.
     """
-    read = ReadCounts()
-    lists = Lists(history, window, read, _PAGE)
+    lists = replace(lists, page_size=_PAGE)
     for place_to_look in (_in_families, _by_day_in_name, _newest_first):
         runs = list(place_to_look(lists, wanted))
         if runs:
-            return _newest(runs, wanted, read)
+            return _newest(runs, wanted)
     raise JobNotFound(
-        f"no audit of {wanted.job} since {window.first_day} is in this history: for a job that"
-        " ended earlier, give --since"
+        f"no audit of {wanted.job} since {lists.window.first_day} is in this history: for a job"
+        " that ended earlier, give --since"
     )
 
 
-def _newest(runs: Iterable[Head], wanted: Wanted, read: ReadCounts) -> FoundJob:
+def _newest(runs: Iterable[Head], wanted: Wanted) -> Head:
     ordered = sorted(runs, key=place, reverse=True)
     arns = list(dict.fromkeys(head.key.arn for head in ordered))
     if len(arns) > 1:
         listed = " and ".join(arns[:_NAMED]) + (" and others" if len(arns) > _NAMED else "")
         raise AmbiguousName(f"{wanted.job} is several jobs, {listed}: give the ARN of one")
-    return FoundJob(ordered[0], read)
+    return ordered[0]
 
 
 def _in_families(lists: Lists, wanted: Wanted) -> Iterator[Head]:

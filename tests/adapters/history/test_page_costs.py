@@ -11,6 +11,7 @@ import pytest
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import Place
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
 from tests.adapters.history.entries import ACCOUNT, REGION, ended
@@ -42,7 +43,7 @@ def asked() -> Iterator[tuple[Any, DynamoHistory]]:
 
 def _cost(client: Any, history: DynamoHistory, question: Question, after: Place | None) -> Consumed:
     with consumed(client) as cost:
-        page = answer.page(history, question, PAGE, after=after)
+        page = answer.page(Lists(history, WINDOW), question, PAGE, after=after)
     assert len(page.rows) == PAGE
     return cost
 
@@ -55,7 +56,7 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
     """
     client, history = asked
     question = QUESTIONS[of]
-    first = answer.page(history, question, PAGE)
+    first = answer.page(Lists(history, WINDOW), question, PAGE)
     for after in (None, first.next):
         cost = _cost(client, history, question, after)
         assert cost.requests == (8 if of == "day" else 1)

@@ -18,7 +18,6 @@ from sageaudit.cli.support.history.asking import Filters, HistoryOptions
 from sageaudit.cli.support.history.formats import Field
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
-from sageaudit.ports import History
 from sageaudit.queries import answer, totals
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
@@ -78,11 +77,10 @@ def export(
     chosen = listing.chosen(form, fields)
     heads = of_findings and not {field.name for field in chosen} <= OF_A_FINDING
     with where.open() as opened:
-        questions = _of_each_rule(opened.history, question) if findings else [question]
+        reader = Lists(opened.history, question.window)
+        questions = _of_each_rule(reader, question) if findings else [question]
         rows = (
-            row
-            for asked in questions
-            for row in answer.all_rows(opened.history, asked, with_heads=heads).rows
+            row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )
         count = _write(rows, chosen, form, path)
     say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
@@ -97,10 +95,10 @@ def _format_of(path: Path) -> str:
     return ending
 
 
-def _of_each_rule(history: History, question: Question) -> Iterator[Question]:
+def _of_each_rule(reader: Lists, question: Question) -> Iterator[Question]:
     """The question for each rule of today, and for those that only older audits have."""
     known = {rule.name.name for rule in catalogue.load()}
-    summed = totals.rules(Lists(history, question.window))
+    summed = totals.rules(reader)
     for rule in sorted(known | {rule.rule for rule in summed}):
         yield replace(question, rule=rule)
 

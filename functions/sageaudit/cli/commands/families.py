@@ -34,8 +34,8 @@ def families(
     shown.of(lists.FAMILIES)
     days = filters.days(asking.now())
     with where.open() as opened:
-        days_lists = Lists(opened.history, days)
-        found = totals.families(days_lists, filters.wanted)
+        reader = Lists(opened.history, days)
+        found = totals.families(reader, filters.wanted)
     ranked = totals.ranked(found, Sort(sort))
     listing = lists.by_amount(lists.of_families(ranked), Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, days_lists.read)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)

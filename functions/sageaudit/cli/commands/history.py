@@ -9,10 +9,9 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
 from sageaudit.cli.support.history.formats import Listing
 from sageaudit.errors import BadUsage
-from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
-from sageaudit.queries.lists import ReadCounts
+from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 
@@ -57,28 +56,27 @@ def history(
     if every and cursor:
         raise BadUsage("--all prints the rows from the first on: leave out --cursor")
     with where.open() as opened:
+        reader = Lists(opened.history, question.window)
         if every:
-            return _all(opened.history, question, shown)
-        return _page(opened.history, question, limit, cursor, shown)
+            return _all(reader, question, shown)
+        return _page(reader, question, limit, cursor, shown)
 
 
-def _page(
-    history: History, question: Question, limit: int, cursor: str | None, shown: Shown
-) -> int:
+def _page(reader: Lists, question: Question, limit: int, cursor: str | None, shown: Shown) -> int:
     after = None if cursor is None else read_cursor(question, cursor)
     heads = _needs_heads(question, shown)
-    page = answer.page(history, question, limit, after=after, with_heads=heads)
+    page = answer.page(reader, question, limit, after=after, with_heads=heads)
     following = None if page.next is None else cursor_of(question, page.next)
-    count = shown.write(page.rows, _listing(question), asking.tail(page.read, following))
-    _say(question, page.read, count, rollups=any(row.rollup for row in page.rows))
+    count = shown.write(page.rows, _listing(question), asking.tail(reader.read, following))
+    _say(question, reader.read, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
     return int(Exit.DONE)
 
 
-def _all(history: History, question: Question, shown: Shown) -> int:
-    answered = answer.all_rows(history, question, with_heads=_needs_heads(question, shown))
-    count = shown.write(answered.rows, _listing(question), asking.tail(answered.read))
-    _say(question, answered.read, count, rollups=False)
+def _all(reader: Lists, question: Question, shown: Shown) -> int:
+    rows = answer.all_rows(reader, question, with_heads=_needs_heads(question, shown))
+    count = shown.write(rows, _listing(question), asking.tail(reader.read))
+    _say(question, reader.read, count, rollups=False)
     return int(Exit.DONE)
 
 

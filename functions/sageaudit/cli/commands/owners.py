@@ -35,7 +35,7 @@ def owners(
     shown.of(listing)
     days = filters.days(asking.now())
     with where.open() as opened:
-        days_lists = Lists(opened.history, days)
-        found = totals.owners(days_lists, filters.wanted)
+        reader = Lists(opened.history, days)
+        found = totals.owners(reader, filters.wanted)
     ranked = totals.ranked(found, Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, days_lists.read)
+    return asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)

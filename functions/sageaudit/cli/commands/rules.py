@@ -60,10 +60,10 @@ def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown:
     days = filters.days(asking.now())
     wanted = None if name is None else asking.rule_named(name)
     with where.open() as opened:
-        days_lists = Lists(opened.history, days)
-        found = totals.rules(days_lists, filters.wanted)
+        reader = Lists(opened.history, days)
+        found = totals.rules(reader, filters.wanted)
     rows = [rule for rule in found if wanted in {None, rule.rule}]
-    return asking.show_totals(rows, None, lists.RULES, shown, days_lists.read)
+    return asking.show_totals(rows, None, lists.RULES, shown, reader.read)
 
 
 def _list(name: str | None, output: str, console: Console) -> None:

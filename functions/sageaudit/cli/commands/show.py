@@ -22,6 +22,7 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import window
 
@@ -77,10 +78,10 @@ def show(
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     days = window(since, None, asking.now())
     with where.open() as opened:
-        found = find(opened.history, wanted, days)
+        head = find(Lists(opened.history, days), wanted)
         if versions:
-            return _list(opened.history, found.head, output, no_color=no_color)
-        audited = _audit(opened.history, found.head, version)
+            return _list(opened.history, head, output, no_color=no_color)
+        audited = _audit(opened.history, head, version)
     if output == "json":
         echo_json(audited)
         return int(Exit.DONE)

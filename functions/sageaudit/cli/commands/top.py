@@ -9,6 +9,7 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Sort
 
 _EPILOG = """\b
@@ -37,8 +38,9 @@ def top(filters: Filters, sort: str, limit: int, where: HistoryOptions, shown: S
     listing = lists.by_amount(lists.TOP, question.sort)
     shown.of(listing)
     with where.open() as opened:
-        page = answer.page(opened.history, question, limit, above_zero=True)
-    count = shown.write(page.rows, listing, asking.tail(page.read))
+        reader = Lists(opened.history, question.window)
+        page = answer.page(reader, question, limit, above_zero=True)
+    count = shown.write(page.rows, listing, asking.tail(reader.read))
     if not count:
         asking.say_nothing_found(question)
     if any(row.rollup for row in page.rows):

@@ -67,9 +67,9 @@ def trend(
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
     with where.open() as opened:
-        days_lists = Lists(opened.history, days)
+        reader = Lists(opened.history, days)
         rows = totals.trend(
-            days_lists,
+            reader,
             period,
             wanted,
             today=now.date(),
@@ -79,7 +79,7 @@ def trend(
         _news(rows, period, shown)
     kept = _with_jobs(rows) if shown.output == "table" else rows
     newest = kept if every else kept[-limit:]
-    shown.write(newest, lists.TREND, asking.tail(days_lists.read))
+    shown.write(newest, lists.TREND, asking.tail(reader.read))
     if empty := len(rows) - len(kept):
         say(f"{counted(empty, period.value)} without a job left out of the table")
     if len(newest) < len(kept):
