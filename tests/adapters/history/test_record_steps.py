@@ -23,7 +23,7 @@ def head(instance_type: str | None = "ml.g5.xlarge", **changes: Any) -> Head:
     """The head of a version."""
     facts = RunFacts(Purchase.ON_DEMAND, instance_type=instance_type)
     given = replace(entry(**changes), facts=facts)
-    return head_of(given, 1, digest="d", findings=())
+    return head_of(given, 1, "d")
 
 
 def test_a_first_version_is_added_to_every_scope() -> None:

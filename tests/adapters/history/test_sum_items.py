@@ -80,7 +80,7 @@ def test_an_update_is_within_dynamodbs_limits(buckets: int) -> None:
     others: dict[str, Any] = {of.name: 1 for of in fields(Sums) if of.name != "rules"}
     older, newer = (
         replace(
-            head_of(entry(), 1, digest="d", findings=()),
+            head_of(entry(), 1, "d"),
             sums=Sums(
                 **{name: number * figure for name, figure in others.items()},
                 rules={f"{prefix}-rule-of-a-long-name-{n}": of_rule for n in range(MOST_RULES)},

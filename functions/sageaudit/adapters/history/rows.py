@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -28,7 +27,7 @@ MOST_FINDING_ROWS = 40
 """A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
 
 
-def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[FindingRow]) -> Head:
+def head_of(entry: Entry, version: int, digest: str) -> Head:
     """HEAD, the summary of an entry that becomes this version."""
     document = entry.document
     job, audit = document["job"], document["audit"]
@@ -58,7 +57,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         policy=audit["policy"],
         family_version=entry.family_version,
         fingerprint=entry.fingerprint,
-        finding_ids=tuple(finding.rule_id for finding in findings),
+        finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(estimates(document["bill"])) or None,

@@ -65,7 +65,7 @@ class Recorder:
         if newest is not None and step not in {RecordStep.WRITE, RecordStep.CONFIRM}:
             return unchanged(step, newest)
         version = 1 if newest is None else newest.version + (step is RecordStep.WRITE)
-        head = head_of(entry, version, digest=digest, findings=finding_rows(entry))
+        head = head_of(entry, version, digest)
         actions = [
             _put_head(head, revision),
             *self._family_actions(entry, head, newest),

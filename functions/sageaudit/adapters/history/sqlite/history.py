@@ -109,7 +109,7 @@ class SqliteHistory:
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
             if step is RecordStep.CONFIRM:
-                head = head_of(entry, newest.version, digest=digest, findings=finding_rows(entry))
+                head = head_of(entry, newest.version, digest)
                 self._put_head(connection, entry, head, newest)
             if step is RecordStep.ADVANCE:
                 modified_at = moment_text(entry.last_modified_at)
@@ -121,14 +121,13 @@ class SqliteHistory:
         self, connection: sqlite3.Connection, entry: Entry, digest: str, newest: Head | None
     ) -> Recorded:
         version = 1 if newest is None else newest.version + 1
-        findings = finding_rows(entry)
-        head = head_of(entry, version, digest=digest, findings=findings)
+        head = head_of(entry, version, digest)
         of_run = {"run_key": run_id(entry.key)}
         self._put_head(connection, entry, head, newest)
         text = stored_text(entry.document, version)
         connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": text})
         connection.execute(schema.FORGET_FINDINGS, of_run)
-        columns = [of_run | rows.to_columns(finding) for finding in findings]
+        columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
         if entry.detail is not None:
             packed = packed_detail(entry.detail)
