@@ -13,8 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.api.rows import Rows
-from sageaudit.cli.support.recordings import recorded_audit
-from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
+from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Confidence, Scalar, Severity
 from sageaudit.domain.policy.policy import Policy
@@ -163,9 +162,9 @@ def audit(recording: _Path | Mapping[str, Any], *, policy: _Path | Policy | None
     """
     chosen = policy if isinstance(policy, Policy) else policy_of(policy)
     if not isinstance(recording, Mapping):
-        return Audit(recorded_audit.of_recording(Path(recording), chosen))
+        return Audit(audit_recording(Path(recording), chosen))
     try:
-        return Audit(recorded_audit.of_recorded(_parsed(recording), chosen, RecordedRuns(())))
+        return Audit(audit_recorded(_parsed(recording), chosen))
     except Malformed as error:
         raise BadRecording(str(error)) from error
 

@@ -92,7 +92,7 @@ class MemoryHistory:
             detail=detail if entry.detail is None else packed_detail(entry.detail),
             family_row=family_row(entry, head),
         )
-        return Recorded(Verdict.RECORDED, version)
+        return Recorded(Verdict.RECORDED, version, head)
 
     def recheck_family(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -86,10 +86,11 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The outcome, with the version that is now the newest."""
+    """The outcome, with the version that is now the newest, and its head."""
 
     verdict: Verdict
     version: int
+    head: Head | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,10 @@ class Head:
     """What this version adds to the daily sums; None in heads that were stored before these."""
     severity: Severity | None = None
     """Of the most severe standing finding; None without one, and in heads stored before this."""
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its audit is to be made again by now."""
+        return self.due_at is not None and self.due_at <= now
 
 
 def earlier_run(head: Head) -> EarlierRun | None:

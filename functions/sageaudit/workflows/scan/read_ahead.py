@@ -15,7 +15,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import AwsError, Malformed, SageauditError
-from sageaudit.workflows.audit.run import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies
 
 T = TypeVar("T")
 

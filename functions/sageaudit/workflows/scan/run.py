@@ -30,7 +30,8 @@ from sageaudit.errors import (
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
-from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
+from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.scan.read_ahead import Read, Reader
 
 AHEAD = 24
@@ -81,15 +82,19 @@ class Lane:
 
     account: str
     region: str
-    deps: flow.AuditDependencies
+    deps: AuditDependencies
     jobs: Sequence[Listed]
     again: bool = False
     """Audit also those that are final."""
-    as_of: Callable[[Listed], datetime] | None = None
-    """As of when each job is audited; None: as of now."""
+    recorded: Callable[[Listed], tuple[AuditDependencies, datetime]] | None = None
+    """What each job is audited with, and as of when; None: `deps`, as of now."""
+
+    def of(self, job: Listed, clock: Callable[[], datetime]) -> tuple[AuditDependencies, datetime]:
+        """What a job is audited with, and as of when."""
+        return (self.deps, clock()) if self.recorded is None else self.recorded(job)
 
 
-def is_final(job: Listed, head: Head | None, deps: flow.AuditDependencies, now: datetime) -> bool:
+def is_final(job: Listed, head: Head | None, deps: AuditDependencies, now: datetime) -> bool:
     """Whether the history's audit of a job is what an audit now would give."""
     return (
         head is not None
@@ -185,13 +190,10 @@ class _Progress:
             if (outcome := self._without_asking(job)) is not None:
                 yield outcome
             else:
-                self.ahead.append(self.workers.submit(Reader(job, self.lane.deps, self._now(job))))
+                reader = Reader(job, *self.lane.of(job, self.clock))
+                self.ahead.append(self.workers.submit(reader))
             if not self.left and not self.ahead:
                 self._look_at_known_again()
-
-    def _now(self, job: Listed) -> datetime:
-        """As of when a job is audited."""
-        return self.clock() if self.lane.as_of is None else self.lane.as_of(job)
 
     def _look_at_known_again(self) -> None:
         """A run that was audited now may be one that a later run must be compared with."""
@@ -270,9 +272,9 @@ def _head(lane: Lane, job: Listed) -> Head | None:
 
 def _audit(read: Read, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
-    deps = replace(lane.deps, jobs=read, metrics=read, buckets=read)
+    deps = replace(read.deps, jobs=read, metrics=read, buckets=read)
     job = read.job
     ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
     known = _head(lane, job) is not None
-    done = flow.audit_finished_job(ended, deps, now=read.now, deliveries=None, again=known)
-    return done.document if isinstance(done, flow.Done) else None
+    audited = audit_finished_job(ended, deps, now=read.now, caller=Caller.PERSON, again=known)
+    return audited.document if isinstance(audited, Audited) else None

@@ -137,7 +137,7 @@ class DynamoHistory:
             actions.append(put_action(items.detail_item(entry.key, entry.detail, expires_at)))
         self._directory.name(head)
         self._table.transact(actions)
-        return Recorded(Verdict.RECORDED, head.version)
+        return Recorded(Verdict.RECORDED, head.version, head)
 
     def _confirm(self, entry: Entry, known: KnownHead, head: Head, tries: int) -> None:
         """The same version, judged with the family's runs as they are now: it is not due."""

@@ -131,7 +131,7 @@ class SqliteHistory:
             packed = packed_detail(entry.detail)
             values = of_run | packed | {"expires_at": self._expires_at()}
             connection.execute(statements.PUT_DETAIL, values)
-        return Recorded(Verdict.RECORDED, version)
+        return Recorded(Verdict.RECORDED, version, head)
 
     def _put_head(
         self, connection: sqlite3.Connection, entry: Entry, head: Head, newest: Head | None

@@ -6,7 +6,7 @@ from itertools import islice
 
 from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED
 from sageaudit.ports import History
-from sageaudit.workflows.audit.family_runs import runs_of
+from sageaudit.workflows.audit.family import runs_of
 from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
 
 _AUDITS = 3

@@ -27,7 +27,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.run import Lane
 
 THREADS = 32
@@ -63,9 +63,9 @@ class ScannedAccount:
         client_of = self._paced("sagemaker")
         return SageMakerJobLists(lambda region: client_of("", region))
 
-    def dependencies(self, history: History, policy: Policy) -> flow.AuditDependencies:
+    def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
         """What its audits read from, write to and are judged by."""
-        return flow.AuditDependencies(
+        return AuditDependencies(
             jobs=SageMakerJobs(self._paced("sagemaker")),
             metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types(), lists_once=True),
             history=history,
@@ -85,9 +85,7 @@ class ScannedAccount:
         return lambda _, region: client_of(self._name, region)
 
 
-def lanes_of(
-    jobs: Iterable[Listed], deps: flow.AuditDependencies, *, again: bool = False
-) -> list[Lane]:
+def lanes_of(jobs: Iterable[Listed], deps: AuditDependencies, *, again: bool = False) -> list[Lane]:
     """One lane for each account and region among the jobs."""
     places: dict[tuple[str, str], list[Listed]] = {}
     for job in jobs:

@@ -21,7 +21,7 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
 from sageaudit.ports import History
-from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.run import Lane, Result
 
 _AT_ONCE = 8
@@ -140,7 +140,7 @@ class ScannedAccounts:
 
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
-    ) -> dict[str, flow.AuditDependencies]:
+    ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
         markets = self._own.dependencies(history, policy).markets
         return {
