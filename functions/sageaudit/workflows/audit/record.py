@@ -104,7 +104,7 @@ def record(
     return Audited(history.record(entry), key, made, audit, reaudited=attempt.reaudits)
 
 
-def close(known: Head, why: str, attempt: Attempt) -> Audited | Repeated:
+def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
     """Makes the audit of a run that Describe does not answer any more final.
 
     It is judged once more by what the history keeps of the run, else it stands as it is.

@@ -104,16 +104,15 @@ def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
 
     Nothing is recorded of a run that only a person's event names.
     """
-    known, policy = attempt.known, attempt.deps.policy
-    if known is not None and attempt.reaudits:
-        return close(known, missing.reason, attempt)
-    if known is not None:
-        return _repeated(known, attempt)
+    if attempt.known is not None:
+        if attempt.reaudits:
+            return close(attempt, attempt.known, missing.reason)
+        return _repeated(attempt.known, attempt)
     if missing.may_come and (later := attempt.later(Wait.NOT_FOUND, missing.reason)):
         return later
     if not missing.proven:
         return Dropped(missing.reason)
-    ruleset = attempt.deps.ruleset.version
+    policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
     return record(unaudited(missing.ended, missing.reason, policy, ruleset), attempt)
 
 
