@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
@@ -322,7 +322,7 @@ def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
     )
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps({**own, "children": trials}))
-    document = of_recording(path, Policy())
+    document = audit_recording(path, Policy())
     assert (document["job"]["name"], document["job"]["status"]) == ("sweep", "Completed")
     [late] = [one for one in document["findings"] if one["rule"] == "tuning-plateau"]
     assert late["bucket"] == "possible"

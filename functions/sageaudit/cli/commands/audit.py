@@ -102,7 +102,7 @@ def audit(
         audits = audit_recordings(recordings, policy, opened)
         account = live.Account(profile, region, opened) if jobs else None
         tasks: list[Callable[[], AuditDocument]] = [
-            *(lambda path=path: _recorded(audits[path]) for path in recordings),
+            *(lambda: _recorded(next(audits)) for _ in recordings),
             *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
         ]
         return int(gravest(_run(task, show, fail_on) for task in tasks))

@@ -145,13 +145,16 @@ def _same_usd(one: Decimal | None, other: Decimal | None) -> bool:
     return abs(one - other) <= max(_SAME_USD, _SAME_SHARE * max(abs(one), abs(other)))
 
 
-def recheck_dependents(run: Head, history: History, *, now: datetime) -> None:
+def recheck_dependents(
+    run: Head, history: History, *, now: datetime, new_version: bool = True
+) -> None:
     """Makes due, as of `now`, the audits that would be other ones since this run was recorded.
 
-    Those are later runs of its family, and the final sum of its tuning job: of a training job's
-    first audit soon after its end, no sum can be final yet. Of a sum, itself: it may have been made
-    while a training job was audited. A process can stop, or the table fail, between a record and
-    this, so it is done again where the message comes back: a second time changes nothing.
+    Those are runs of its family, itself among them, and of a new version the final sum of its
+    tuning job: of a training job's first audit soon after its end, no sum can be final yet. Of a
+    sum, itself: it may have been made while a training job was audited. A process can stop, or the
+    table fail, between a record and this, so it is done again where the message comes back: a
+    second time changes nothing.
     """
     if run.rollup:
         if run.settled:
@@ -168,7 +171,7 @@ def recheck_dependents(run: Head, history: History, *, now: datetime) -> None:
         )
     soon = run.version == 1 and now - run.ended_at < _SUM_FINAL_AFTER
     tuning = JobRef.from_arn(run.family)
-    if soon or tuning is None or tuning.kind is not JobKind.TUNING:
+    if not new_version or soon or tuning is None or tuning.kind is not JobKind.TUNING:
         return
     for head in history.by_family(run.account, run.region, run.family, limit=_NEWEST):
         if head.rollup and head.settled and is_child(run.key, head.key, head.ended_at):

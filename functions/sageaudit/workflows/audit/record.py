@@ -76,7 +76,7 @@ def record(
     unread = used.unread if used else None
     blind = unread is not None and not stored_use
     audit = replace(audit, final=audit.final and complete)
-    if attempt.deps.history_lasts:
+    if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
         audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
     job, ended = audit.job, attempt.ended
     created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
@@ -139,8 +139,9 @@ def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
 
 
 def _recheck_dependents(recorded: Recorded, attempt: Attempt) -> None:
-    if recorded.head and (recorded.verdict is Verdict.RECORDED or attempt.redelivered):
-        recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now)
+    if recorded.head is not None and recorded.verdict is not Verdict.OLDER:
+        new = recorded.verdict is Verdict.RECORDED or attempt.redelivered
+        recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
 
 
 def _judged_as_stored(known: Head, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:

@@ -35,7 +35,7 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
     Raises BadRecording, naming file and key.
     """
     history = MemoryHistory()
-    for audit in audit_recordings(paths, Policy(), history, lasts=False).values():
+    for audit in audit_recordings(paths, Policy(), history, lasts=False):
         if isinstance(audit, BadRecording):
             raise audit
     # a tuning job without its training jobs has nothing to judge

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,8 @@ class _RecordedFile:
 
     jobs: Sequence[RecordedJob]
     is_set: bool
-    audits: dict[int, Audited] = field(default_factory=dict)
+    audits: dict[int, Audited | None] = field(default_factory=dict)
+    """By number; None where it cannot be audited."""
 
     def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
         """Audits one of its jobs, and records the audit."""
@@ -42,16 +43,18 @@ class _RecordedFile:
         ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
         deps = job.dependencies(history, policy, history_lasts=lasts)
         now = job.final_at if lasts else job.read_at
-        audited = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
-        if isinstance(audited, Audited) and audited.document["unauditable"] is None:
-            self.audits[number] = audited
+        outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
+        self.audits[number] = None
+        if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
+            self.audits[number] = outcome
 
     def document(self, policy: Policy) -> AuditDocument:
         """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
+        audits = []
         for number, job in enumerate(self.jobs):
-            if number not in self.audits:
+            if (audited := self.audits[number]) is None:
                 raise BadRecording(f"{job.listed.ref.name}: it cannot be audited")
-        audits = [self.audits[number] for number in range(len(self.jobs))]
+            audits.append(audited)
         documents = [audited.document for audited in audits]
         own = audits[-1].audit if self.jobs[-1].is_rollup else None
         if own is not None and (self.is_set or own.job.finished):
@@ -64,35 +67,24 @@ class _RecordedFile:
 
 
 def audit_recordings(
-    paths: Iterable[Path], policy: Policy, history: History | None = None, *, lasts: bool = True
-) -> dict[Path, AuditDocument | BadRecording]:
-    """The audit of each file, or why there is none.
+    paths: Sequence[Path], policy: Policy, history: History | None = None, *, lasts: bool = True
+) -> Iterator[AuditDocument | BadRecording]:
+    """The audit of each file, or why there is none, in their order and as soon as it is made.
 
     Each run is judged by those of its family that ended before it, in the history too. Without one
     that `lasts` only short runs are: rules on a family's runs then answer Unknown.
     """
     lasts = lasts and history is not None
-    kept = MemoryHistory() if history is None else history
-    files: dict[Path, _RecordedFile] = {}
-    audits: dict[Path, AuditDocument | BadRecording] = {}
+    read = {path: _read(path, lasts=lasts) for path in paths}
+    files = [file for file in read.values() if isinstance(file, _RecordedFile)]
+    audits = _audits(files, policy, MemoryHistory() if history is None else history, lasts=lasts)
     for path in paths:
-        try:
-            jobs = named_jobs(path) if lasts else recorded_jobs(path)
-            files[path] = _RecordedFile(jobs, isinstance(recording.read(path), RecordedSet))
-        except BadRecording as error:
-            audits[path] = error
-    _audit([*files.values()], policy, kept, lasts=lasts)
-    for path, file in files.items():
-        try:
-            audits[path] = file.document(policy)
-        except BadRecording as error:
-            audits[path] = error
-    return audits
+        yield _document(read[path], audits, policy)
 
 
 def audit_recording(path: Path, policy: Policy) -> AuditDocument:
     """The audit of one file. Raises BadRecording, naming file and key."""
-    audit = audit_recordings([path], policy)[path]
+    [audit] = audit_recordings([path], policy)
     if isinstance(audit, BadRecording):
         raise audit
     return audit
@@ -102,18 +94,43 @@ def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocume
     """The audit of what a file holds. Raises Malformed or BadRecording."""
     jobs = [RecordedJob.of(one, partial(_given, one)) for one in recordings_in(read)]
     file = _RecordedFile(jobs, isinstance(read, RecordedSet))
-    _audit([file], policy, MemoryHistory(), lasts=False)
-    return file.document(policy)
+    audit = _document(file, _audits([file], policy, MemoryHistory(), lasts=False), policy)
+    if isinstance(audit, BadRecording):
+        raise audit
+    return audit
+
+
+def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
+    try:
+        jobs = named_jobs(path) if lasts else recorded_jobs(path)
+        return _RecordedFile(jobs, isinstance(recording.read(path), RecordedSet))
+    except BadRecording as error:
+        return error
 
 
 def _given(recorded: Recording) -> Recording:
     return recorded
 
 
-def _audit(
+def _audits(
     files: Sequence[_RecordedFile], policy: Policy, history: History, *, lasts: bool
-) -> None:
+) -> Iterator[None]:
     """Audits all jobs in the order of their ends, tuning jobs after their training jobs."""
     jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
     for _, number, file in sorted(jobs, key=lambda row: (row[0].read_at, row[0].is_rollup)):
         file.audit(number, policy, history, lasts=lasts)
+        yield
+
+
+def _document(
+    file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
+) -> AuditDocument | BadRecording:
+    """Goes on with the audits until those of this file are made."""
+    if isinstance(file, BadRecording):
+        return file
+    while len(file.audits) < len(file.jobs):
+        next(audits)
+    try:
+        return file.document(policy)
+    except BadRecording as error:
+        return error
