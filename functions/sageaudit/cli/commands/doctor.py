@@ -12,13 +12,17 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.aws.assumed_role import Role
+from sageaudit.adapters.aws.accounts import Role
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.account import account_list
-from sageaudit.cli.support.account.session import open_session
-from sageaudit.cli.support.doctor import checkup, permissions, stack_checkup, view
+from sageaudit.cli.support.account.accounts import (
+    Identity,
+    account_list,
+    open_session,
+    role_to_assume,
+)
+from sageaudit.cli.support.doctor import checkup, permissions, view
 from sageaudit.cli.support.doctor.checkup import Check, State
 from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
@@ -83,7 +87,7 @@ def doctor(
     if policy:
         _print_policy(asked, permissions.Where(region, table, role, stack))
         return int(Exit.DONE)
-    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    assumed = role_to_assume(accounts, role, external_id, organized=organization)
     several = _Several(accounts, assumed, organized=organization)
     checks = [
         checkup.versions(),
@@ -107,11 +111,11 @@ class _Several:
     role: Role | None
     organized: bool
 
-    def checks(self, session: Any, region: str, own: account_list.Identity) -> Iterator[Check]:
+    def checks(self, session: Any, region: str, own: Identity) -> Iterator[Check]:
         if self.file is None and not self.organized:
             return
         try:
-            listed = account_list.account_list(session, region, self.file, self.role)
+            listed = account_list(session, region, self.file, self.role)
         except SageauditError as error:
             yield checkup.failed("accounts", error, None, exit_of(error))
             return
@@ -165,7 +169,7 @@ def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[C
     with suppress(SageauditError):
         session = open_session(profile, region)
         if session.region_name is not None:
-            yield from stack_checkup.checks(stack, session, session.region_name, datetime.now(UTC))
+            yield from checkup.checks(stack, session, session.region_name, datetime.now(UTC))
             return
     yield Check(f"stack {stack}", State.NOT_CHECKED, "without a region nothing can be asked")
 

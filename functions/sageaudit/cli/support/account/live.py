@@ -19,7 +19,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.recordings.recorded_jobs import Run
 from sageaudit.cli.support.recordings.recorder import Recorder
 from sageaudit.domain.audit.audit import Audit

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sageaudit.adapters.aws import (
-    assumed_role,
+    accounts,
     cloudwatch,
     dead_letters,
     job_lists,
@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, Needs] = {
     "scan": Needs(
         (*sagemaker.PERMISSIONS, *job_lists.CLI_PERMISSIONS, *_READ),
         {
-            ROLE: assumed_role.ASSUME_PERMISSIONS,
+            ROLE: accounts.ASSUME_PERMISSIONS,
             ORGANIZATION: organization.LIST_PERMISSIONS,
             COVERAGE: (*cost_explorer.CLI_PERMISSIONS, *organization.PAYER_PERMISSIONS),
         },
@@ -139,7 +139,7 @@ class Where:
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
             return (table, f"{table}/index/*")
-        if action in assumed_role.ASSUME_PERMISSIONS:
+        if action in accounts.ASSUME_PERMISSIONS:
             return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
         return ("*",)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 

@@ -10,9 +10,14 @@ from pathlib import Path
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_account import ScannedAccount, lanes_of
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus, ScannedAccounts, note_lanes
+from sageaudit.cli.support.scan.scan_run import ScanTally
+from sageaudit.cli.support.scan.scanned_accounts import (
+    AccountStatus,
+    ScannedAccount,
+    ScannedAccounts,
+    lanes_of,
+    note_lanes,
+)
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen, newest
 from sageaudit.domain.policy.policy import Policy
