@@ -275,7 +275,7 @@ def test_every_action_has_a_resource_and_none_writes() -> None:
     assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
         "sts:AssumeRole"
     ]
-    policy = permissions.policy(every, permissions.Where())
+    policy = permissions.policy(every, permissions.PolicyScope())
     sids = [part["Sid"] for part in policy["Statement"]]
     assert len(sids) == len({*sids})
     assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every

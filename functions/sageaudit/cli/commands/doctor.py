@@ -23,7 +23,7 @@ from sageaudit.cli.support.account.accounts import (
     role_to_assume,
 )
 from sageaudit.cli.support.doctor import checkup, permissions, view
-from sageaudit.cli.support.doctor.checkup import Check, State
+from sageaudit.cli.support.doctor.checkup import Check, CheckState
 from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
 
@@ -85,7 +85,7 @@ def doctor(
     given |= {OF_STACK: stack} if policy else {}
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
-        _print_policy(asked, permissions.Where(region, table, role, stack))
+        _print_policy(asked, permissions.PolicyScope(region, table, role, stack))
         return int(Exit.DONE)
     assumed = role_to_assume(accounts, role, external_id, organized=organization)
     several = _Several(accounts, assumed, organized=organization)
@@ -140,18 +140,18 @@ def _of_aws(
         return
     found = checkup.region(session.region_name)
     yield found
-    place = session.region_name if found.state is State.OK else "us-east-1"
+    place = session.region_name if found.state is CheckState.OK else "us-east-1"
     reached = checkup.clock(session, place, lambda: datetime.now(UTC))
     yield reached
     if reached.name == checkup.REACHED:
         for name in ("credentials", "permissions"):
-            yield Check(name, State.NOT_CHECKED, "without AWS nothing can be asked")
+            yield Check(name, CheckState.NOT_CHECKED, "without AWS nothing can be asked")
         return
     whose, own = checkup.credentials(session, place)
     yield whose
-    if own is None or found.state is not State.OK:
+    if own is None or found.state is not CheckState.OK:
         what = "the region" if own else "credentials"
-        yield Check("permissions", State.NOT_CHECKED, f"without {what} nothing can be asked")
+        yield Check("permissions", CheckState.NOT_CHECKED, f"without {what} nothing can be asked")
         return
     single = [
         action
@@ -171,7 +171,7 @@ def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[C
         if session.region_name is not None:
             yield from checkup.checks(stack, session, session.region_name, datetime.now(UTC))
             return
-    yield Check(f"stack {stack}", State.NOT_CHECKED, "without a region nothing can be asked")
+    yield Check(f"stack {stack}", CheckState.NOT_CHECKED, "without a region nothing can be asked")
 
 
 def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
@@ -182,7 +182,7 @@ def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
     return commands or tuple(permissions.COMMANDS)
 
 
-def _print_policy(asked: Sequence[str], where: permissions.Where) -> None:
+def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
     if not asked:
         raise BadUsage(
             "these commands call nothing of AWS; with --table NAME they read a table, and the"

@@ -32,7 +32,7 @@ from sageaudit.errors import (
 from sageaudit.ports import Pending, Workers
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
-from sageaudit.workflows.scan.read_ahead import Read, Reader
+from sageaudit.workflows.scan.read_ahead import Reader, ReadJob
 
 AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
@@ -155,7 +155,7 @@ class _Progress:
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
-    ahead: deque[Pending[Read]] = field(default_factory=deque)
+    ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
     left: deque[Listed] = field(init=False)
     known: list[Listed] = field(default_factory=list)
     due: set[str] = field(default_factory=set)
@@ -170,7 +170,7 @@ class _Progress:
         self.left = deque(self.lane.jobs)
 
     @property
-    def head(self) -> Pending[Read] | None:
+    def head(self) -> Pending[ReadJob] | None:
         """The next job in order, if it is being read."""
         return self.ahead[0] if self.ahead else None
 
@@ -236,7 +236,7 @@ class _Progress:
             self._look_at_known_again()
         return outcome
 
-    def _audited(self, read: Read) -> Outcome:
+    def _audited(self, read: ReadJob) -> Outcome:
         job = read.job
         if isinstance(read.answer, JobNotFound):
             return Outcome(self.lane, job, Result.GONE)
@@ -270,7 +270,7 @@ def _head(lane: Lane, job: Listed) -> Head | None:
     return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
 
 
-def _audit(read: Read, lane: Lane) -> AuditDocument | None:
+def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
     deps = replace(read.deps, jobs=read, metrics=read, buckets=read)
     job = read.job

@@ -60,7 +60,7 @@ _CHANGES_A_QUEUE = "sqs:"
 _NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
 
 
-class State(enum.StrEnum):
+class CheckState(enum.StrEnum):
     """How a check ended; the values are JSON output."""
 
     OK = "ok"
@@ -73,7 +73,7 @@ class Check:
     """One line. `next` is what to do about it; `code` is the exit code of a failed check."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     next: str | None = None
     code: Exit = Exit.DONE
@@ -81,12 +81,12 @@ class Check:
 
 def ok(name: str, found: str) -> Check:
     """A check that passed."""
-    return Check(name, State.OK, found)
+    return Check(name, CheckState.OK, found)
 
 
 def failed(name: str, error: SageauditError | str, next_: str | None, code: Exit) -> Check:
     """A check that did not pass."""
-    return Check(name, State.FAILED, str(error).rstrip("."), next_, code)
+    return Check(name, CheckState.FAILED, str(error).rstrip("."), next_, code)
 
 
 def versions() -> Check:
@@ -105,7 +105,7 @@ def prices(today: date) -> Check:
     age = (today - date.fromisoformat(tables.as_of)).days
     found = f"{tables.name} tables of {tables.as_of}, {age} days old"
     advice = "renew them with `sageaudit prices refresh`" if age > _OLD_PRICES_DAYS else None
-    return Check("prices", State.OK, found, advice)
+    return Check("prices", CheckState.OK, found, advice)
 
 
 def file(path: Path | None) -> Check:
@@ -116,7 +116,7 @@ def file(path: Path | None) -> Check:
             place = Path(opened.name)
     except NoHistory as error:
         if path is None:
-            return Check(name, State.OK, "not there yet", "`sageaudit scan` makes it")
+            return Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
         return failed(name, error, "make it with `sageaudit scan --history FILE`", exit_of(error))
     except SageauditError as error:
         return failed(name, error, None, exit_of(error))
@@ -143,7 +143,7 @@ def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
     try:
         theirs = parsedate_to_datetime(headers["date"])
     except (KeyError, TypeError, ValueError):
-        return Check("clock", State.NOT_CHECKED, "AWS's answer has no date")
+        return Check("clock", CheckState.NOT_CHECKED, "AWS's answer has no date")
     away = round((now() - theirs).total_seconds())
     found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
     if abs(away) >= MOST_SKEW_S:
@@ -179,7 +179,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         if name.startswith(_CHANGES_A_QUEUE):
             found = "asking could change a queue"
             advice = "try it with `sageaudit redrive notices --dry-run`"
-            yield Check(name, State.NOT_CHECKED, found, advice)
+            yield Check(name, CheckState.NOT_CHECKED, found, advice)
             continue
         error = probe(name, session, region_name, own)
         if error is None:
@@ -194,7 +194,7 @@ def _by_policy(name: str, session: Any, region_name: str, own: Identity) -> Chec
     allowed = simulated(name, session, region_name, own)
     if allowed is None:
         found = "asking costs $0.01, and iam:SimulatePrincipalPolicy gives no answer"
-        return Check(name, State.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
+        return Check(name, CheckState.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
     if allowed:
         return ok(name, "permitted by your IAM policies")
     return failed(name, "not permitted by your IAM policies", _NEXT_POLICY, Exit.DENIED)
@@ -343,7 +343,7 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
     until = list(_swept_until(items))
     if not until:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
-        return Check("sweep", State.NOT_CHECKED, "no sweep has ended yet", advice)
+        return Check("sweep", CheckState.NOT_CHECKED, "no sweep has ended yet", advice)
     oldest = min(until)
     at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
     if now - oldest > _LATE:

@@ -111,7 +111,7 @@ def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class PolicyScope:
     """To which resources a policy is narrowed; None where that is not known."""
 
     region: str | None = None
@@ -144,7 +144,7 @@ class Where:
         return ("*",)
 
 
-def policy(allowed: Iterable[str], where: Where) -> dict[str, Any]:
+def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
     """The least identity policy for these actions, in the form in which IAM takes it."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for action in sorted(allowed):

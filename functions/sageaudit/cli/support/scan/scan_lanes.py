@@ -24,7 +24,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, NoCredentials
 from sageaudit.ports import History, Workers
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.scan.listing import Refusal, list_jobs
+from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
 from sageaudit.workflows.scan.run import Lane
 
 
@@ -156,6 +156,6 @@ class LaneMaker:
         return [*listing.jobs]
 
 
-def _no_credentials(refusal: Refusal) -> bool:
+def _no_credentials(refusal: ListRefusal) -> bool:
     """A region that is not enabled refuses credentials that are good elsewhere."""
     return isinstance(refusal.error, NoCredentials)
