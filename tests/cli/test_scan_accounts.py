@@ -21,7 +21,7 @@ from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
 from sageaudit.cli.support.account import accounts
 from sageaudit.cli.support.scan import accounts_view
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
+from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run

@@ -18,7 +18,8 @@ from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories, periods
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
-from sageaudit.cli.support.scan.scan_run import ScanRun, ScanTally, period_of, usd_of
+from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
+from sageaudit.cli.support.scan.scan_tally import ScanTally, usd_of
 from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, scanned_regions
 from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.audit.ranking import Ranking

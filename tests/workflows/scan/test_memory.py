@@ -8,7 +8,7 @@ from copy import deepcopy
 
 import pytest
 
-from sageaudit.cli.support.scan.scan_run import ScanTally
+from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.support.scan.scan_run import ScanTally
+from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed

@@ -33,7 +33,8 @@ from sageaudit.cli.support.scan import coverage as coverage_view
 from sageaudit.cli.support.scan import ranking as ranking_view
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
-from sageaudit.cli.support.scan.scan_run import ScanCost, ScanRun, ScanTally, period_of, scan_cost
+from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
+from sageaudit.cli.support.scan.scan_tally import ScanCost, ScanTally, scan_cost
 from sageaudit.cli.support.scan.scanned_accounts import (
     THREADS,
     ScannedAccount,

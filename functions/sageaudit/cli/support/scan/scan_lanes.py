@@ -10,9 +10,8 @@ from pathlib import Path
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
-from sageaudit.cli.support.scan.scan_run import ScanTally
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.cli.support.scan.scanned_accounts import (
-    AccountStatus,
     ScannedAccount,
     ScannedAccounts,
     lanes_of,

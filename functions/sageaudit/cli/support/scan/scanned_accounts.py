@@ -6,7 +6,7 @@ import difflib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,17 +25,16 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.support.account.accounts import AccountList
 from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
-from sageaudit.cli.support.scan.scan_run import ScanTally
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.cli.support.scan.threads import Threads
-from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AccessDenied, AwsError, BadUsage, NoCredentials, Throttled
+from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.scan.run import Lane, Result
+from sageaudit.workflows.scan.run import Lane
 
 THREADS = 32
 """Requests under way at the same time, of all regions together."""
@@ -125,46 +124,6 @@ _AT_ONCE = 8
 """Accounts whose jobs are listed at the same time."""
 _MOST_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""
-
-
-@dataclass
-class AccountStatus:
-    """What became of one account. `error` is why none of its jobs could be listed."""
-
-    account: str
-    name: str | None = None
-    error: AwsError | None = None
-    listed: int = 0
-    tally: ScanTally = field(default_factory=ScanTally)
-    sums: Sums = field(default_factory=Sums)
-    """Of its audits in the history, of the scanned days and regions."""
-
-    @property
-    def left(self) -> int:
-        """Jobs that the scan did not come to."""
-        return self.listed - self.tally.done
-
-    @property
-    def word(self) -> str:
-        """The status in one word, which scripts may rely on."""
-        if self.error is not None:
-            return _word(self.error)
-        if self.left or self.tally.refused or self.tally.results[Result.NOT_ASKED]:
-            return "partly"
-        return "audited" if self.listed else "no_jobs"
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why not all of its jobs were audited, each reason once."""
-        return [str(self.error)] if self.error else [*self.tally.refused]
-
-
-def _word(error: AwsError) -> str:
-    if isinstance(error, AccessDenied):
-        return "role_refused" if error.action == "sts:AssumeRole" else "denied"
-    if isinstance(error, NoCredentials):
-        return "no_credentials"
-    return "throttled" if isinstance(error, Throttled) else "unavailable"
 
 
 class Clients:
