@@ -186,6 +186,21 @@ def test_fail_on_exits_with_10_from_its_severity(run: Run, severity: str, code: 
     assert json.loads(done.stdout)["job"]["status"] == "Failed"
 
 
+def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
+    """The policy exempts it: it is shown, and the exit code is 0."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[[exempt]]\nrule = "failed-spend"\nfamily = "training/kmeans/-/c7n-job"\n'
+        'by = "ana"\nreason = "known"\n'
+    )
+    words = ("--policy", policy, "--output", "json", "--fail-on", "low")
+    done = run("audit", "--recording", FAILED, *words)
+    assert done.exit_code == 0
+    assert [f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]] == [
+        "failed-spend"
+    ]
+
+
 @pytest.mark.parametrize("severity", ["low", "high"])
 def test_a_gate_does_not_pass_a_job_that_could_not_be_judged(run: Run, severity: str) -> None:
     """No finding is no proof: exit 11, with a sentence, and the result all the same."""

@@ -303,6 +303,24 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
     assert one.document["bill"]["total_usd"] != before
 
 
+def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
+    """However long the pause would be: twenty hours after the end, the next one is four away."""
+    one = House([training_answer()], CountedMetrics(minutes=10))
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.look(END + 20 * HOUR)
+    assert one.head.due_at == END + DAY
+
+
+def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
+    """Though no dollar changed: lists and messages go by the owner."""
+    one = House([training_answer()], CountedMetrics(minutes=10))
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    assert one.head.owner is None
+    one.jobs.tag_answer = {"owner": "ana"}
+    one.look(END + 2 * HOUR)
+    assert (one.head.version, one.head.owner) == (2, "ana")
+
+
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     """SageMaker says Available for ever: the figure stays a lower bound."""
     one = House([pool("Available")])
