@@ -12,7 +12,7 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
 .PHONY: help demo test browser check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 	@$(RUN)/python -m local.demo
@@ -25,11 +25,16 @@ browser: $(READY) ## opens the reports in a headless Chromium, which must be ins
 
 check: lint test ## lint and tests: run it before a commit
 
-lint: $(READY) ## checks style, format and types
-	@$(RUN)/ruff check .
-	@$(RUN)/ruff format --check .
+near: $(READY) ## runs the tests that cover a file: make near FILE=functions/sageaudit/rules/judge.py
+	@$(RUN)/python -m tools.near "$(FILE)"
+
+lint: $(READY) lint-fast ## checks style, format and types, and prints what grew above the usual size
 	@$(RUN)/mypy
 	@$(RUN)/python -m tools.sizes
+
+lint-fast: $(READY) ## checks style and format alone, in a second
+	@$(RUN)/ruff check --quiet .
+	@$(RUN)/ruff format --quiet --check .
 
 format: $(READY) ## formats the code
 	@$(RUN)/ruff format .

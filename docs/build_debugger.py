@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
@@ -226,7 +226,7 @@ def _of(path: Path) -> Iterator[Verdict]:
 
 
 def _outcomes(read: recording.Recording, rules: Iterable[Any]) -> dict[str, Outcome]:
-    run = of_recording(read)
+    run = run_of(read)
     ruleset = Ruleset(tuple(rules), "compared")
     audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now)
     return {name.name: outcome for name, outcome in audit.outcomes}

@@ -15,7 +15,7 @@ from sageaudit.cli.support.doctor.permissions import (
     ORGANIZATION,
     ROLE,
     TABLE,
-    Where,
+    PolicyScope,
     policy,
 )
 
@@ -110,10 +110,10 @@ def page() -> str:
     more = COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
     return _PAGE.format(
         commands="\n".join(_rows()),
-        one=_json(policy(own, Where())),
-        redrive=_json(policy(CHANGING["redrive"].actions(()), Where())),
-        many=_json(policy(more, Where(role="sageaudit-read"))),
-        role=_json(policy(IN_EACH_ACCOUNT, Where())),
+        one=_json(policy(own, PolicyScope())),
+        redrive=_json(policy(CHANGING["redrive"].actions(()), PolicyScope())),
+        many=_json(policy(more, PolicyScope(role="sageaudit-read"))),
+        role=_json(policy(IN_EACH_ACCOUNT, PolicyScope())),
         trust=_json(_TRUST),
     )
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import Run, of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
@@ -121,7 +121,7 @@ def gpu_jobs() -> Iterator[LowJob]:
         read = recording.read(path)
         if isinstance(read, recording.RecordedSet):
             continue
-        run = of_recording(read)
+        run = run_of(read)
         points = [
             value / (run.usage.gpus or 1)
             for series in read.series

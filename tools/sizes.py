@@ -1,11 +1,14 @@
-"""Prints files and functions that are longer than usual here: advice for a reader, not a limit.
+"""Prints files and functions above the usual size that have grown since the last commit.
 
-A longer one often mixes two ideas, which can be split. One that is a single idea stays whole.
+Advice for a reader, not a limit: a longer one often mixes two ideas, which can be split. One that
+is a single idea stays whole. `--all` prints those that did not grow, too.
 """
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,18 +28,32 @@ def functions(source: str) -> Iterator[tuple[str, int]]:
             yield node.name, (node.end_lineno or 0) - first + 1
 
 
-def advice() -> Iterator[str]:
+def large(source: str) -> dict[str, int]:
+    """What is above the usual size in a file: lines by name, under an empty one the file's."""
+    sizes = {"": len(source.splitlines())} if len(source.splitlines()) > USUAL_FILE_LINES else {}
+    return sizes | {name: n for name, n in functions(source) if n > USUAL_FUNCTION_LINES}
+
+
+def committed(place: str) -> str:
+    """The file as it was committed last; empty where it is new, or nothing was committed."""
+    command = ["git", "show", f"HEAD:{place}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def advice(*, grown_only: bool) -> Iterator[str]:
     """One line for each file and function above the usual size."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
-        source = path.read_text(encoding="utf-8")
-        place = path.relative_to(ROOT)
-        lines = len(source.splitlines())
-        if lines > USUAL_FILE_LINES:
-            yield f"{place}: {lines} lines, usually up to {USUAL_FILE_LINES}"
-        for name, long in functions(source):
-            if long > USUAL_FUNCTION_LINES:
-                yield f"{place}: {name} has {long} lines, usually up to {USUAL_FUNCTION_LINES}"
+        place = path.relative_to(ROOT).as_posix()
+        if not (sizes := large(path.read_text(encoding="utf-8"))):
+            continue
+        before = large(committed(place)) if grown_only else {}
+        for name, lines in sizes.items():
+            usual = USUAL_FUNCTION_LINES if name else USUAL_FILE_LINES
+            if lines > before.get(name, 0 if before or not grown_only else usual):
+                yield f"{place}: {name or 'it'} has {lines} lines, usually up to {usual}"
 
 
 if __name__ == "__main__":
-    print("\n".join(advice()))
+    for line in advice(grown_only="--all" not in sys.argv):
+        print(line)

@@ -51,14 +51,22 @@ from sageaudit.ports import History, Queue, SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.settings import AuditSettings
-from sageaudit.workflows.audit import run as flow
-from sageaudit.workflows.audit.waits import Later, Wait
+from sageaudit.workflows.audit.attempt import (
+    AuditDependencies,
+    Audited,
+    Caller,
+    Dropped,
+    Later,
+    Repeated,
+    Wait,
+)
+from sageaudit.workflows.audit.run import audit_finished_job
 
 WAITED = "waited-"
 """Begins the attributes that count how often a message has waited, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
 """Below this remaining time, no further record is started."""
-_SAID = {
+_LOGGED_AS = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
@@ -68,7 +76,7 @@ _SAID = {
 
 def audit_message(
     message: SqsMessage,
-    deps: flow.AuditDependencies,
+    deps: AuditDependencies,
     settings: AuditSettings,
     queue: Queue,
     report: Report,
@@ -81,10 +89,9 @@ def audit_message(
     ended = job_ended(message.body, accounts=allowed, region=settings.region)
     report.about(job=ended.ref.arn)
     waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
+    caller = Caller.REDELIVERY if message.received > 1 else Caller.DELIVERY
     try:
-        outcome = flow.audit_finished_job(
-            ended, deps, now=now, deliveries=waited, retried=message.received > 1
-        )
+        outcome = audit_finished_job(ended, deps, now=now, caller=caller, waited=waited)
     except RejectedEvent:
         raise
     except Exception:  # whatever it is, the message comes back
@@ -96,17 +103,15 @@ def audit_message(
             _note_came(ended, notes, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait, reason=outcome.reason)
-        case flow.Dropped(reason):
+        case Dropped(reason):
             report.count("UnknownJobs")
             report.warning("nothing to audit", reason=reason)
-        case flow.Repeated(head):
+        case Repeated(head):
             _report_repeat(head, message, deps.history, report)
-        case flow.Settled(recorded, _, document):
-            _report_audit(recorded, document, report, "DueAudited")
-        case flow.Done(recorded, _, _, document):
-            again = recorded.verdict is not Verdict.RECORDED and message.received == 1
-            first = "DuplicateEvents" if again else "JobsAudited"
-            _report_audit(recorded, document, report, "DueAudited" if outcome.was_due else first)
+        case Audited(recorded, _, document):
+            repeated = recorded.verdict is not Verdict.RECORDED and caller is Caller.DELIVERY
+            first = "DuplicateEvents" if repeated else "JobsAudited"
+            _report_audit(recorded, document, report, "DueAudited" if outcome.reaudited else first)
 
 
 def _note_came(ended: JobEnded, notes: SweepNotes, now: datetime) -> None:
@@ -160,7 +165,7 @@ def _report_audit(
         report.count("JobsUnauditable")
         report.error("unauditable", reason=document["unauditable"])
     report.info(
-        _SAID[counted_as],
+        _LOGGED_AS[counted_as],
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
@@ -185,7 +190,7 @@ def build(
     report, policy = Report(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
     accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
-    deps = flow.AuditDependencies(
+    deps = AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
         history=DynamoHistory(dynamodb, settings.table_name),

@@ -16,8 +16,8 @@ import boto3
 
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.aws.swept_lists import SweptLists
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory

@@ -9,7 +9,7 @@ import pytest
 
 from local.chromium import Browser, browser
 from sageaudit.cli.support.history.report_contents import recorded_report
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.contents import AccountReport, JobReport
 from tests.fakes import reports
@@ -32,7 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
     contents: dict[str, AccountReport | JobReport] = {
         "account": reports.many(300),
-        "job": recorded_report(recorded, of_recording(recorded, Policy())),
+        "job": recorded_report(recorded, audit_recording(recorded, Policy())),
         "hostile-account": reports.hostile_account(),
         "hostile-job": reports.hostile_job(),
     }

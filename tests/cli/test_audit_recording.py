@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
@@ -186,6 +186,19 @@ def test_fail_on_exits_with_10_from_its_severity(run: Run, severity: str, code: 
     assert json.loads(done.stdout)["job"]["status"] == "Failed"
 
 
+def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
+    """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
+    policy = tmp_path / "policy.toml"
+    rules = ("failed-spend", "old-generation")
+    policy.write_text(
+        "".join(f'[[exempt]]\nrule = "{rule}"\nby = "ana"\nreason = "known"\n' for rule in rules)
+    )
+    words = ("--policy", policy, "--output", "json", "--fail-on", "low")
+    done = run("audit", "--recording", FAILED, *words)
+    assert done.exit_code == 11
+    assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(rules)
+
+
 @pytest.mark.parametrize("severity", ["low", "high"])
 def test_a_gate_does_not_pass_a_job_that_could_not_be_judged(run: Run, severity: str) -> None:
     """No finding is no proof: exit 11, with a sentence, and the result all the same."""
@@ -322,7 +335,7 @@ def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
     )
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps({**own, "children": trials}))
-    document = of_recording(path, Policy())
+    document = audit_recording(path, Policy())
     assert (document["job"]["name"], document["job"]["status"]) == ("sweep", "Completed")
     [late] = [one for one in document["findings"] if one["rule"] == "tuning-plateau"]
     assert late["bucket"] == "possible"

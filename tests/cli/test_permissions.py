@@ -17,7 +17,7 @@ from docs import build_permissions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.command_folder import GROUPS, CommandFolder
 from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -28,7 +28,7 @@ from tests.fakes.command_line import Run
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 OWN, OTHER = "123456789012", "222233334444"
 REGION = "us-east-1"
-STORED = of_recording(DATA / "profiled-061-m5-large.json", Policy())["job"]["arn"] or ""
+STORED = audit_recording(DATA / "profiled-061-m5-large.json", Policy())["job"]["arn"] or ""
 """The job whose audit is in the table."""
 FREE = {"sts:GetCallerIdentity", "s3:HeadBucket"}
 """Calls that need no permission."""
@@ -135,7 +135,7 @@ def table(calls: AwsCalls) -> str:
     """A table with the audit of one recorded job, as if it had run yesterday."""
     client = boto3.client("dynamodb", region_name=REGION)
     name = new_table(client)
-    audit = of_recording(DATA / "profiled-061-m5-large.json", Policy())
+    audit = audit_recording(DATA / "profiled-061-m5-large.json", Policy())
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
     key = JobKey(audit["job"]["arn"] or "", BEGUN)
@@ -275,7 +275,7 @@ def test_every_action_has_a_resource_and_none_writes() -> None:
     assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
         "sts:AssumeRole"
     ]
-    policy = permissions.policy(every, permissions.Where())
+    policy = permissions.policy(every, permissions.PolicyScope())
     sids = [part["Sid"] for part in policy["Statement"]]
     assert len(sids) == len({*sids})
     assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every

@@ -18,7 +18,7 @@ from botocore.awsrequest import AWSResponse
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
@@ -49,7 +49,7 @@ def entry(audited: AuditDocument) -> Entry:
 
 def recorded() -> list[AuditDocument]:
     """The audits of the recordings."""
-    return [of_recording(DATA / name, Policy()) for name in RECORDED]
+    return [audit_recording(DATA / name, Policy()) for name in RECORDED]
 
 
 @dataclass

@@ -17,11 +17,11 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
-from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
+from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
-from sageaudit.cli.support.account import account_list
+from sageaudit.cli.support.account import accounts
 from sageaudit.cli.support.scan import accounts_view
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
+from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
@@ -282,7 +282,7 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
 ) -> None:
     """Of all regions, the first one may have to be enabled; partitions have their own roles."""
     session = SimpleNamespace(region_name=own)
-    assert account_list.home_region(session, regions, every=every) == home
+    assert accounts.home_region(session, regions, every=every) == home
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from sageaudit.errors import JobNotFound, Unavailable
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
-from sageaudit.workflows.audit.run import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.dependencies import OneMarket, SaidBuckets
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
 from tests.fakes.sweeps import MemoryNotes

@@ -18,7 +18,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
-from sageaudit.workflows.audit.run import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
 
 Answer = Mapping[str, Any] | Exception

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Finding, Outcome

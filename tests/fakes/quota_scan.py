@@ -22,10 +22,10 @@ from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.scan.scanned_account import lanes_of
+from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
-from sageaudit.workflows.audit.run import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import list_jobs
 from sageaudit.workflows.scan.run import Result, scan
 from tests.fakes.dependencies import SaidJobs, dependencies

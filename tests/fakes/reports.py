@@ -13,7 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import report_contents
-from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
@@ -71,7 +71,7 @@ def _detail() -> Detail:
     """The series of a run of three hours on four GPUs, as the history keeps them."""
     recorded = recording.read(RECORDINGS / "composed-g4dn-12xlarge.json")
     assert isinstance(recorded, recording.Recording)
-    return detail_of(recorded.describe, recorded.tags, recorded_run.of_recording(recorded).usage)
+    return detail_of(recorded.describe, recorded.tags, run_of(recorded).usage)
 
 
 def _entry(number: int, rng: random.Random) -> Entry:

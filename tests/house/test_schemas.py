@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from docs import build_schemas
 from sageaudit.adapters.files import recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes import recorded
 from tests.fakes.schemas import validator, wrong
@@ -32,7 +32,7 @@ SET = "tuning-set-bayesian-221019-1807.json"
 def audit(file: str) -> Any:
     """The audit of one recording, as it is printed."""
     path = recorded.DATA / "jobs" / file
-    return from_json(to_json(of_recording(path, Policy())))
+    return from_json(to_json(audit_recording(path, Policy())))
 
 
 @pytest.mark.parametrize("name", NAMES)

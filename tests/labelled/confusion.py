@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
@@ -75,7 +75,7 @@ def _real(name: str) -> Iterator[JudgedRule]:
     read = recording.read(path)
     if isinstance(read, recording.RecordedSet):
         return
-    run = of_recording(read)
+    run = run_of(read)
     audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     found = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":

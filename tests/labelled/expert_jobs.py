@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
@@ -188,7 +188,9 @@ def compared() -> tuple[Compared, ...]:
 def _compared(scenario: Scenario, folder: Path) -> Compared:
     file = folder / f"{scenario.name}.json"
     file.write_text(json.dumps(scenario.recording()), encoding="utf-8")
-    return Compared(scenario.name, scenario.story, scenario.expert, (of_recording(file, Policy()),))
+    return Compared(
+        scenario.name, scenario.story, scenario.expert, (audit_recording(file, Policy()),)
+    )
 
 
 def _of_family(family: causes.Family) -> Compared:

@@ -11,7 +11,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
@@ -64,7 +64,7 @@ def _stories() -> Iterator[LabelledJob]:
     ruleset, policy = catalogue.ruleset(), Policy(rules_on=frozenset(rules()))
     for story in stories():
         for seed in SEEDS:
-            run = of_recording(recording.of_document(story.tell(seed)))
+            run = run_of(recording.of_document(story.tell(seed)))
             audit = audit_job(run.job, run.usage, run.market, policy, ruleset, now=run.now)
             truths = {rule: story.truth(rule) for rule in rules()}
             yield _labelled(story.name, seed, document(audit), truths)

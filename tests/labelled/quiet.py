@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument, stands
 from sageaudit.domain.policy.policy import Policy
 from tests.labelled.collected import families, stories
@@ -39,7 +39,7 @@ def healthy() -> tuple[AuditDocument, ...]:
         documents = []
         for one in recordings:
             file.write_text(json.dumps(one), encoding="utf-8")
-            documents.append(of_recording(file, Policy()))
+            documents.append(audit_recording(file, Policy()))
     documents += [audits(saga.tell(1))[-1] for saga in families() if not saga.wasteful]
     return tuple(job for document in documents for job in _jobs(document))
 

@@ -14,7 +14,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing, RawSeries
-from sageaudit.workflows.audit.run import AuditDependencies, Done, audit_finished_job
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.labelled.machine import ACCOUNT, BEGIN, REGION, Plot, alike, iso, training
 from tests.labelled.story import BUSY_A10G, TRIALS
@@ -67,8 +68,10 @@ def _audited(
     of: AuditDependencies, kind: JobKind, name: str, one: recording.Recording
 ) -> AuditDocument:
     moment = max(_ends(one.describe)) + timedelta(minutes=25)
-    done = audit_finished_job(ended(name, kind, CreationTime=None), of, now=moment, deliveries=None)
-    assert isinstance(done, Done)
+    done = audit_finished_job(
+        ended(name, kind, CreationTime=None), of, now=moment, caller=Caller.PERSON
+    )
+    assert isinstance(done, Audited)
     return done.document
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
@@ -40,7 +40,7 @@ JOBS: Mapping[str, Plot] = {
 
 def cpu_ms(plot: Plot) -> float:
     """The median CPU time of one audit of the job, in milliseconds."""
-    run = of_recording(recording.of_document(training(plot, 1)))
+    run = run_of(recording.of_document(training(plot, 1)))
     policy, rules = Policy(), catalogue.ruleset()
     taken = []
     for _ in range(AUDITS):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from tests.labelled.machine import SKLEARN, Doing, Plot, alike, idle, training
@@ -24,7 +24,7 @@ def audited(folder: Path, instance: str, *hosts: Doing) -> AuditDocument:
     plot = Plot(instance, (hosts,), image=SKLEARN, name="guess")
     path = folder / "guess.json"
     path.write_text(json.dumps(training(plot, 1)))
-    return of_recording(path, Policy())
+    return audit_recording(path, Policy())
 
 
 def test_a_hung_end_is_counted_at_the_estimated_rate(tmp_path: Path) -> None:

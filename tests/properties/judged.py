@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
 from sageaudit.cli.commands.what_if import document_of
-from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
@@ -53,7 +53,7 @@ def _ruleset() -> Ruleset:
 
 def audited(told: Document) -> Audit:
     """As `sageaudit audit --recording` does, with the policy that nobody has changed."""
-    run = recorded_run.of_recording(recording.of_document(told))
+    run = run_of(recording.of_document(told))
     return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
 
 
@@ -64,7 +64,7 @@ def judged(told: Document) -> AuditDocument:
 
 def candidates(told: Document) -> list[Document]:
     """The rows of `what-if` with its default headroom, that of the policy."""
-    run = recorded_run.of_recording(recording.of_document(told))
+    run = run_of(recording.of_document(told))
     rows: list[Document] = document_of(run, (), HEADROOM_PERCENT)["candidates"]
     return rows
 

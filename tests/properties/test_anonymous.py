@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.cli.support.recordings import recorded_audit
-from sageaudit.cli.support.recordings.recorded_run import RecordedRuns, of_recording
+from sageaudit.cli.support.recordings import recorded_audits
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job.buckets import bucket_of
 from sageaudit.domain.job.family import family, stem
@@ -42,7 +42,7 @@ def shared(document: dict[str, Any], salt: bytes = SALT) -> dict[str, Any]:
 def audit(document: dict[str, Any]) -> Any:
     """The audit of a recording's JSON."""
     read = recording.parsed(document)
-    return from_json(to_json(recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))))
+    return from_json(to_json(recorded_audits.audit_recorded(read, Policy())))
 
 
 def dollars(audited: Any) -> Any:
@@ -233,10 +233,10 @@ def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
     for path in recorded.files():
         read = recording.read(path)
         if isinstance(read, recording.Recording):
-            own = family(of_recording(read).job)
+            own = family(run_of(read).job)
             again = recording.parsed(shared(recording_file.document_of(read)))
             assert isinstance(again, recording.Recording)
-            families.setdefault(own, set()).add(family(of_recording(again).job))
+            families.setdefault(own, set()).add(family(run_of(again).job))
     assert max(map(len, families.values())) == 1
     assert len({name for names in families.values() for name in names}) == len(families)
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.commands.audit import _gate
 from sageaudit.cli.exits import Exit
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.terminal.render import render
 from tests.properties.judged import MICRO, counted, judged, says, told_otherwise
@@ -133,7 +133,7 @@ def test_a_set_of_which_a_cent_was_judged_has_no_sum_of_zero(tmp_path: Path) -> 
     renamed = [json.loads(json.dumps(large).replace("made-up-0", f"b-{n}")) for n in range(3)]
     path = tmp_path / "set.json"
     path.write_text(json.dumps({"children": [small, *renamed]}))
-    audit = of_recording(path, Policy())
+    audit = audit_recording(path, Policy())
     assert audit["avoidable_usd"] is None
 
 
@@ -144,7 +144,7 @@ def test_a_set_of_upper_bounds_is_no_lower_bound(tmp_path: Path) -> None:
     del child["describe"]["BillableTimeInSeconds"]
     path = tmp_path / "set.json"
     path.write_text(json.dumps({"children": [child, copy.deepcopy(child)]}))
-    assert "at least" not in _screen(of_recording(path, Policy()))
+    assert "at least" not in _screen(audit_recording(path, Policy()))
 
 
 def test_no_screen_says_zero_dollars_avoidable_beside_a_saving() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from docs.build_recorded_gpus import RECORDINGS, gpu_jobs, low
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_run import Run, of_recording
+from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.policy.policy import Policy
@@ -25,11 +25,11 @@ SIBLINGS = ["profiled-062-g4dn-xlarge", "profiled-063-g4dn-xlarge", "profiled-06
 
 
 @cache
-def run_of(name: str) -> Run:
+def recorded_run(name: str) -> Run:
     """A recorded job, measured."""
     read = recording.read(RECORDINGS / f"{name}.json")
     assert isinstance(read, recording.Recording)
-    return of_recording(read)
+    return run_of(read)
 
 
 @cache
@@ -41,7 +41,7 @@ def low_jobs() -> tuple[str, ...]:
 @cache
 def short_jobs() -> tuple[str, ...]:
     """Those of them with under 15 active minutes."""
-    return tuple(name for name in low_jobs() if short_use(run_of(name).usage) is not None)
+    return tuple(name for name in low_jobs() if short_use(recorded_run(name).usage) is not None)
 
 
 def stored(run: Run) -> Measurements:
@@ -80,7 +80,7 @@ def test_most_recorded_jobs_with_an_idle_gpu_are_short() -> None:
 @pytest.mark.parametrize("number", range(18))
 def test_a_short_job_is_judged_with_runs_like_it(number: int) -> None:
     """Alone it is not; as the last of many it is, for its own bill and for no more than that."""
-    run = run_of(short_jobs()[number])
+    run = recorded_run(short_jobs()[number])
     alone = document(audited(run, []))
     assert not judged_use(alone)
     own = short_use(run.usage)
@@ -102,7 +102,7 @@ def test_a_short_job_is_judged_with_runs_like_it(number: int) -> None:
 
 def test_runs_of_one_script_are_judged_together() -> None:
     """Three runs of 10 and 11 minutes with the GPU at 22%: 30 minutes and more, together."""
-    first, second, third = map(run_of, SIBLINGS)
+    first, second, third = map(recorded_run, SIBLINGS)
     made = document(audited(third, [second, first]))
     pooled = made["audit"]["pool"]
     assert pooled is not None
@@ -112,6 +112,9 @@ def test_runs_of_one_script_are_judged_together() -> None:
 
 def test_a_healthy_run_among_them_is_not_blamed() -> None:
     """Its GPU worked at 95%, and nine runs before it did nothing."""
-    healthy, idle = run_of("cloudwatch-010-g4dn-xlarge"), run_of("profiled-024-g4dn-xlarge")
+    healthy, idle = (
+        recorded_run("cloudwatch-010-g4dn-xlarge"),
+        recorded_run("profiled-024-g4dn-xlarge"),
+    )
     made = document(audited(healthy, [idle] * 9))
     assert not {finding["rule"] for finding in made["findings"]} & JUDGES_USE

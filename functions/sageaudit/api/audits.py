@@ -13,8 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.api.rows import Rows
-from sageaudit.cli.support.recordings import recorded_audit
-from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
+from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
 from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Confidence, Scalar, Severity
 from sageaudit.domain.policy.policy import Policy
@@ -165,9 +164,9 @@ def audit(
     """
     chosen = policy if isinstance(policy, Policy) else policy_of(policy)
     if not isinstance(recording, Mapping):
-        return AuditResult(recorded_audit.of_recording(Path(recording), chosen))
+        return AuditResult(audit_recording(Path(recording), chosen))
     try:
-        return AuditResult(recorded_audit.of_recorded(_parsed(recording), chosen, RecordedRuns(())))
+        return AuditResult(audit_recorded(_parsed(recording), chosen))
     except Malformed as error:
         raise BadRecording(str(error)) from error
 

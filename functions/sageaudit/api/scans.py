@@ -12,17 +12,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from sageaudit.adapters.aws.pace import Pace
-from sageaudit.adapters.files.threads import Threads
 from sageaudit.api.audits import policy_of
 from sageaudit.api.histories import word_of
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.scan import scanned_account
 from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_cost import usd_of
 from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
 from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
-from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.cli.support.scan.scan_tally import ScanTally, usd_of
+from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, scanned_regions
+from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.audit.ranking import Ranking
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
@@ -109,19 +108,17 @@ def scan(
     interruption = Interruption(lambda _: None)  # not entered: Ctrl-C stays the caller's
     with (
         histories.open_history(file, None, None, None, create=True) as opened,
-        Threads(scanned_account.THREADS) as workers,
+        Threads(THREADS) as workers,
     ):
         tally, pace = ScanTally(), Pace(time.monotonic, interruption.sleep)
         session = None if recordings is not None else open_session(profile, None)
-        named = (
-            scanned_account.regions(session, _each(regions), every=all_regions) if session else ()
-        )
+        named = scanned_regions(session, _each(regions), every=all_regions) if session else ()
         places = Places(tuple(named), some=all_regions)
         maker = LaneMaker(opened.history, asked, places, workers, tally, quiet=True)
         if recordings is not None:
             lanes = maker.of_recordings(Path(recordings))
         else:
-            lanes = maker.of_account(scanned_account.ScannedAccount(session, pace))
+            lanes = maker.of_account(ScannedAccount(session, pace))
         run = ScanRun(opened.history, lanes, tally)
         run.run(workers, interruption, lambda: None)
         return Scan(

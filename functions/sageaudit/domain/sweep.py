@@ -136,35 +136,35 @@ def done(state: ListState, under_way: UnderWay, kind: JobKind) -> ListState:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SweptRow:
     """What a sweep makes of one row of a list.
 
     `stays_open`: it must be listed again. `look`: it must have an audit by now. `counts`: it ended
-    in the time that this sweep is the first to look at. `told_by_event`: an event of it should have
+    in the time that this sweep is the first to look at. `has_event`: an event of it should have
     come.
     """
 
     stays_open: bool
     look: bool = False
     counts: bool = False
-    told_by_event: bool = False
+    has_event: bool = False
 
 
-def seen(row: Listed, state: ListState, under_way: UnderWay) -> Seen:
+def swept_row(row: Listed, state: ListState, under_way: UnderWay) -> SweptRow:
     """What to do about a row."""
     if row.status not in FINISHED:
-        return Seen(stays_open=not row.status.startswith("Delet"))
+        return SweptRow(stays_open=not row.status.startswith("Delet"))
     if row.last_at > under_way.started_at - grace(row.ref.kind):
-        return Seen(stays_open=True)
+        return SweptRow(stays_open=True)
     changed_at = max(row.last_at, row.modified_at or row.last_at)
     if changed_at <= state.watermark - OVERLAP:
-        return Seen(stays_open=False)
+        return SweptRow(stays_open=False)
     after = row.last_at >= state.began_at
-    return Seen(
+    return SweptRow(
         stays_open=False,
         look=True,
         counts=after and row.last_at > state.watermark,
-        told_by_event=after,
+        has_event=after,
     )
 
 

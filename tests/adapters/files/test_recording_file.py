@@ -19,8 +19,8 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_cache import Stored
-from sageaudit.cli.support.recordings import recorded_audit
-from sageaudit.cli.support.recordings.recorded_run import RecordedRuns, of_recording
+from sageaudit.cli.support.recordings import recorded_audits
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -44,13 +44,13 @@ def written(made: Recording | RecordedSet) -> Any:
 
 def audit(made: Recording | RecordedSet) -> Any:
     """Its audit, as it is printed."""
-    done = recorded_audit.of_recorded(made, Policy(), RecordedRuns(()))
+    done = recorded_audits.audit_recorded(made, Policy())
     return from_json(to_json(done))
 
 
 def live(made: Recording, as_of: datetime | None = None) -> Recording:
     """The recording as if a live job had been read, two days after its end or at a moment."""
-    moment = as_of or of_recording(made).now + timedelta(days=2)
+    moment = as_of or run_of(made).now + timedelta(days=2)
     return replace(made, as_read=replace(READ, as_of=moment))
 
 
@@ -61,7 +61,7 @@ def test_the_hints_of_a_story_survive_without_its_settings(story: Any) -> None:
     text = recording_file.text_of(recording_file.document_of(made))
     assert "HyperParameters" not in text
     assert '"Environment"' not in text
-    before, after = of_recording(made), of_recording(written(made))
+    before, after = run_of(made), run_of(written(made))
     assert (after.job, after.usage, after.now) == (before.job, before.usage, before.now)
 
 

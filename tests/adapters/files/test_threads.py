@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from sageaudit.adapters.files.threads import Threads
+from sageaudit.cli.support.scan.threads import Threads
 
 
 def test_calls_are_made_at_the_same_time() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.recognise import Form, recognise
 from sageaudit.errors import Malformed

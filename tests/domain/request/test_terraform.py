@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.terraform import Plan, of_plan
 from sageaudit.domain.request.values import NotKnown

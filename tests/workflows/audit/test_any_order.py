@@ -15,7 +15,8 @@ from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.workflows.audit.run import AuditDependencies, Done, Repeated, audit_finished_job
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Repeated
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.due import due
 from tests.fakes.jobs import START, flat, training_answer
@@ -92,9 +93,9 @@ def office(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
 def audit(number: int, of: AuditDependencies, *, again: bool = False) -> None:
     """One delivery, a day later: all metrics are there."""
     done = audit_finished_job(
-        ended(f"train-{number}", CreationTime=None), of, now=DAY, deliveries=None, again=again
+        ended(f"train-{number}", CreationTime=None), of, now=DAY, caller=Caller.PERSON, again=again
     )
-    assert isinstance(done, Done | Repeated)
+    assert isinstance(done, Audited | Repeated)
 
 
 def look_again(of: AuditDependencies, *, newest_first: bool = False) -> int:

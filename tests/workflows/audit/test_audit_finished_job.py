@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,15 +16,17 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, RejectedEvent, Throttled, Unavailable
-from sageaudit.workflows.audit.run import (
+from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
-    Done,
+    Audited,
+    Caller,
     Dropped,
+    Later,
     Outcome,
     Repeated,
-    audit_finished_job,
+    Wait,
 )
-from sageaudit.workflows.audit.waits import Deliveries, Later, Wait
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.due import due
 from tests.fakes.jobs import training_answer, transition
@@ -33,9 +36,9 @@ CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
 """The queue's delay after the end, and one delivery of 15 minutes later."""
 NAME = "train-vision"
-FIRST: Deliveries = {}
+FIRST: Mapping[Wait, int] = {}
 """A first delivery: nothing was waited for."""
-WAITED: Deliveries = dict.fromkeys(Wait, 99)
+WAITED: Mapping[Wait, int] = dict.fromkeys(Wait, 99)
 """All that may be waited for was."""
 NEVER_STARTED: dict[str, Any] = {
     "TrainingJobStatus": "Failed",
@@ -55,19 +58,20 @@ def answered(*answers: Any, **more: Any) -> SaidJobs:
 def audit(
     of: AuditDependencies,
     now: datetime = FIVE,
-    waited: Deliveries | None = FIRST,
+    waited: Mapping[Wait, int] | None = FIRST,
     event: JobEnded | None = None,
 ) -> Outcome:
-    """One delivery."""
-    return audit_finished_job(event or ended(NAME), of, now=now, deliveries=waited)
+    """One delivery; a person's command where it cannot wait."""
+    caller = Caller.PERSON if waited is None else Caller.DELIVERY
+    return audit_finished_job(event or ended(NAME), of, now=now, caller=caller, waited=waited or {})
 
 
 def done(
-    of: AuditDependencies, now: datetime = FIVE, waited: Deliveries | None = FIRST
+    of: AuditDependencies, now: datetime = FIVE, waited: Mapping[Wait, int] | None = FIRST
 ) -> AuditDocument:
     """The document of a delivery that ends in a record."""
     result = audit(of, now, waited)
-    assert isinstance(result, Done), result
+    assert isinstance(result, Audited), result
     return result.document
 
 
@@ -95,7 +99,7 @@ def test_a_second_delivery_changes_nothing() -> None:
     """Fifty times the same event: one version."""
     of = dependencies(answered())
     results = [audit(of) for _ in range(50)]
-    assert isinstance(results[0], Done)
+    assert isinstance(results[0], Audited)
     assert results[0].recorded.verdict is Verdict.RECORDED
     assert all(isinstance(result, Repeated) for result in results[1:])
     head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
@@ -107,7 +111,7 @@ def test_the_event_is_only_a_hint() -> None:
     """Nothing is priced from what it says."""
     forged = ended(NAME, ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99})
     result = audit(dependencies(answered()), event=forged)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert result.document["bill"]["total_usd"] == Decimal("1.472")
 
 
@@ -169,7 +173,7 @@ def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
         BillableTimeInSeconds=899,
         SecondaryStatusTransitions=[transition("Training", "10:00:00", "10:14:59")],
     )
-    assert isinstance(audit(dependencies(answered(short), SaidMetrics(minutes=1))), Done)
+    assert isinstance(audit(dependencies(answered(short), SaidMetrics(minutes=1))), Audited)
 
 
 def test_denied_metrics_are_named_and_not_waited_for() -> None:
@@ -188,7 +192,7 @@ def test_denied_tags_are_named_and_the_events_stand_in() -> None:
     result = audit(
         dependencies(answered(tag_answer=refused)), event=ended(NAME, Tags={"owner": "ana"})
     )
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert result.document["job"]["owner"] == "ana"
     assert any("sagemaker:ListTags" in s for s in result.document["audit"]["coverage"]["missing"])
 
@@ -222,7 +226,7 @@ def test_tags_that_are_throttled_are_waited_for(refusal: Exception) -> None:
 
 
 @pytest.mark.parametrize("waited", [WAITED, None])
-def test_without_its_tags_an_audit_is_unsettled(waited: Deliveries | None) -> None:
+def test_without_its_tags_an_audit_is_unsettled(waited: Mapping[Wait, int] | None) -> None:
     """It says what was not read, and is looked at again: its family may be another."""
     document = done(dependencies(answered(tag_answer=Throttled("slow down."))), TWENTY, waited)
     assert document["audit"]["settled"] is False
@@ -238,7 +242,7 @@ def test_a_job_that_is_not_found_gets_a_minute() -> None:
 
 
 @pytest.mark.parametrize("waited", [WAITED, None])
-def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Deliveries | None) -> None:
+def test_a_job_that_is_gone_is_recorded_as_unauditable(waited: Mapping[Wait, int] | None) -> None:
     """With its reason; every figure is unknown, none is 0."""
     of = dependencies(answered(JobNotFound("there is no training job train-vision")))
     document = done(of, FIVE, waited)
@@ -425,7 +429,7 @@ def test_a_tag_that_asks_for_more_than_it_may_is_said() -> None:
     ("replayed", "waited"), [(True, FIRST), (True, WAITED), (True, None), (False, FIRST)]
 )
 def test_a_name_that_nobody_knows_leaves_no_row(
-    waited: Deliveries | None, *, replayed: bool
+    waited: Mapping[Wait, int] | None, *, replayed: bool
 ) -> None:
     """Of a person's event nothing is recorded; SageMaker's own waits first."""
     of = dependencies(answered(JobNotFound("there is no training job")))
@@ -485,7 +489,7 @@ def test_a_bucket_in_another_region_is_found_and_its_region_kept() -> None:
     buckets = SaidBuckets({"far-models": "eu-west-1"})
     of = dependencies(answered(far_answer()), buckets=buckets)
     result = audit(of)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert "far-models" in buckets.asked
     [finding] = [f for f in result.document["findings"] if f["rule"] == "cross-region-data"]
     assert (finding["severity"], finding["bucket"]) == ("info", "none")

@@ -8,7 +8,8 @@ from decimal import Decimal
 from sageaudit.domain.bill.finding import Clear, Outcome
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.card import FamilyCase, Rule, Ruleset, rule
-from sageaudit.workflows.audit.run import Done, audit_finished_job
+from sageaudit.workflows.audit.attempt import Audited, Caller
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 
@@ -51,9 +52,9 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
         result = audit_finished_job(
-            ended(f"train-{number}", CreationTime=None), of, now=now, deliveries=None
+            ended(f"train-{number}", CreationTime=None), of, now=now, caller=Caller.PERSON
         )
-        assert isinstance(result, Done)
+        assert isinstance(result, Audited)
     names = [[run.name for run in case.runs] for case in usage]
     assert names == [[], ["train-0"], ["train-0"]]
     [earlier] = usage[1].runs
@@ -68,8 +69,8 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
     of = dependencies(jobs)
-    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, deliveries=None)
-    assert isinstance(result, Done)
+    result = audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=Caller.PERSON)
+    assert isinstance(result, Audited)
     head = of.history.head(result.key)
     assert head is not None
     assert head.facts is not None
@@ -83,7 +84,7 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
     of = dependencies(
         SaidJobs({"train-0": [answer(0)]}),
         ruleset=Ruleset((listening(usage),), "test"),
-        history_is_whole=False,
+        history_lasts=False,
     )
-    audit_finished_job(ended("train-0"), of, now=FIRST_END, deliveries=None)
+    audit_finished_job(ended("train-0"), of, now=FIRST_END, caller=Caller.PERSON)
     assert usage[0].earlier is None

@@ -97,3 +97,14 @@ def test_a_note_that_fails_fails_no_audit(error: AwsError) -> None:
     of.send()
     of.run()
     assert (of.counts["JobsAudited"], of.counts["AuditFailed"]) == (1, 0)
+
+
+def test_an_event_that_waits_keeps_the_time_at_which_it_was_first_sent() -> None:
+    """Through each wait: by it a message is given up after 3.5 days, however often it was sent."""
+    of = World()
+    of.job("train-vision", (-60, running()), (120, None))
+    of.send()
+    of.run(30)
+    [message] = of.queue.messages.values()
+    assert int(message.attributes["waited-describe_behind"]) > 1
+    assert int(message.attributes["first-sent"]) == int(at(0).timestamp() * 1000)

@@ -12,14 +12,9 @@ import pytest
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import Throttled
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Outcome, Repeated
 from sageaudit.workflows.audit.judge import audit_tuning
-from sageaudit.workflows.audit.run import (
-    AuditDependencies,
-    Done,
-    Outcome,
-    Repeated,
-    audit_finished_job,
-)
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.workflows.audit import test_families as families
@@ -58,9 +53,8 @@ def settled_sum_without_the_last() -> AuditDependencies:
     child(of, "trial-1")
     child(of, "trial-2")
     tuned(of, waits=None)
-    audit_finished_job(
-        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=NOW + 2 * DAY, deliveries={}
-    )
+    event = ended("sweep", JobKind.TUNING, CreationTime=None)
+    audit_finished_job(event, of, now=NOW + 2 * DAY, caller=Caller.DELIVERY)
     assert (sum_of(of).settled, sum_of(of).total_usd) == (True, Decimal("1.472"))
     return of
 
@@ -71,16 +65,16 @@ def test_a_sum_is_due_although_the_process_stopped_between_a_trials_record_and_i
     breaks = replace(of, history=FailsAfterTheRecord(of.history, "make_due"))
     late = NOW + 3 * DAY
     with pytest.raises(Throttled):
-        audit_finished_job(ended("trial-3"), breaks, now=late, deliveries={})
+        audit_finished_job(ended("trial-3"), breaks, now=late, caller=Caller.DELIVERY)
     assert sum_of(of).due_at is None
-    audit_finished_job(ended("trial-3"), of, now=late, deliveries={}, retried=True)
+    audit_finished_job(ended("trial-3"), of, now=late, caller=Caller.REDELIVERY)
     assert sum_of(of).due_at == late
 
 
 def test_a_message_that_comes_for_the_first_time_checks_nothing_twice() -> None:
     """A repeated event costs Describe and one read."""
     of = settled_sum_without_the_last()
-    result = audit_finished_job(ended("trial-1"), of, now=NOW + 3 * DAY, deliveries={})
+    result = audit_finished_job(ended("trial-1"), of, now=NOW + 3 * DAY, caller=Caller.DELIVERY)
     assert isinstance(result, Repeated)
     assert sum_of(of).due_at is None
 
@@ -93,10 +87,12 @@ def test_a_run_is_due_although_the_check_after_an_earlier_runs_record_failed() -
 
     def audited(number: int, at: AuditDependencies, *, retried: bool = False) -> Outcome:
         told = ended(f"train-{number}", CreationTime=None)
-        return audit_finished_job(told, at, now=now, deliveries={}, retried=retried)
+        return audit_finished_job(
+            told, at, now=now, caller=Caller.REDELIVERY if retried else Caller.DELIVERY
+        )
 
     second = audited(1, of)
-    assert isinstance(second, Done)
+    assert isinstance(second, Audited)
     breaks = replace(of, history=FailsAfterTheRecord(of.history, "recheck_family"))
     with pytest.raises(Throttled):
         audited(0, breaks)
@@ -123,7 +119,7 @@ def test_a_trial_that_is_recorded_while_its_sum_is_made_makes_the_sum_due(
 
     monkeypatch.setattr("sageaudit.workflows.audit.run.audit_tuning", meanwhile)
     result = tuned(of, waits=None)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert sum_of(of).due_at == NOW
 
 
@@ -136,9 +132,9 @@ def test_a_tuning_job_whose_name_was_used_before_sums_its_own_trials() -> None:
     of = dependencies(SaidJobs({name: [*said] for name, said in answers.items()}))
     for name in ("old", "own", "later"):
         told = ended(name, CreationTime=answers[name][0]["CreationTime"])
-        audit_finished_job(told, of, now=NOW, deliveries={})
+        audit_finished_job(told, of, now=NOW, caller=Caller.DELIVERY)
     result = tuned(of)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert result.document["bill"]["total_usd"] == Decimal("0.736")
 
 

@@ -15,14 +15,16 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.workflows.audit.run import (
+from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
-    Done,
+    Audited,
+    Caller,
+    Later,
     Outcome,
     Repeated,
-    audit_finished_job,
+    Wait,
 )
-from sageaudit.workflows.audit.waits import Later, Wait
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
@@ -64,19 +66,21 @@ def house(tuning: dict[str, Any], **metrics: Any) -> AuditDependencies:
     return dependencies(SaidJobs(answers), SaidMetrics(**metrics))
 
 
-def child(of: AuditDependencies, name: str) -> Done:
+def child(of: AuditDependencies, name: str) -> Audited:
     """A trial's own end."""
-    result = audit_finished_job(ended(name), of, now=NOW, deliveries={})
-    assert isinstance(result, Done)
+    result = audit_finished_job(ended(name), of, now=NOW, caller=Caller.DELIVERY)
+    assert isinstance(result, Audited)
     return result
 
 
 def tuned(of: AuditDependencies, waits: int | None = 0) -> Outcome:
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
-    waited = None if waits is None else dict.fromkeys(Wait, waits)
-    return audit_finished_job(
-        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=NOW, deliveries=waited
+    caller = Caller.PERSON if waits is None else Caller.DELIVERY
+    event, waited = (
+        ended("sweep", JobKind.TUNING, CreationTime=None),
+        dict.fromkeys(Wait, waits or 0),
     )
+    return audit_finished_job(event, of, now=NOW, caller=caller, waited=waited)
 
 
 def test_it_waits_for_its_children() -> None:
@@ -96,7 +100,7 @@ def test_it_adds_its_children_up() -> None:
     for name in ("trial-1", "trial-2", "trial-3"):
         child(of, name)
     result = tuned(of)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] == Decimal("2.208")
@@ -127,7 +131,7 @@ def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
     of = house(sweep(Completed=2, NonRetryableError=1))
     child(of, "trial-1")
     result = tuned(of, waits)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     document = result.document
     assert document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
@@ -142,8 +146,8 @@ def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
     child(of, "trial-2")
     child(of, "trial-3")
     second = tuned(of, None)
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, Audited)
+    assert isinstance(second, Audited)
     assert (first.recorded.version, second.recorded.version) == (1, 2)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
@@ -152,7 +156,7 @@ def test_an_unknown_number_of_children_is_unknown() -> None:
     """No counters: nothing to wait for, and no sum of nothing."""
     of = house(sweep())
     result = tuned(of)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert result.document["bill"]["total_usd"] is None
     assert result.document["bill"]["complete"] is False
     assert result.document["audit"]["settled"] is False
@@ -161,7 +165,7 @@ def test_an_unknown_number_of_children_is_unknown() -> None:
 def test_a_tuning_job_that_launched_nothing_cost_nothing() -> None:
     """Its counters are 0: known and complete."""
     result = tuned(house(sweep(Completed=0, NonRetryableError=0)))
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert (result.document["bill"]["total_usd"], result.document["bill"]["complete"]) == (0, True)
 
 
@@ -170,7 +174,7 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
     of = house(sweep(Completed=1))
     child(of, "trial-1")
     first, second = tuned(of), tuned(of)
-    assert isinstance(first, Done)
+    assert isinstance(first, Audited)
     assert isinstance(second, Repeated)
     assert (first.recorded.version, second.head.version) == (1, 1)
 
@@ -196,7 +200,7 @@ def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
     result = tuned(replace(house(running), metrics=NoHosts()), waits=99)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] is None

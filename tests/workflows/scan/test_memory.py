@@ -9,7 +9,7 @@ from copy import deepcopy
 import pytest
 
 from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_account import lanes_of
+from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.workflows.scan import run as scanning

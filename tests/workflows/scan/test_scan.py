@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.scan.scanned_account import lanes_of
+from sageaudit.cli.support.scan.scanned_accounts import lanes_of
 from sageaudit.domain.audit.record import Entry, JobKey, Recorded
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.domain.job import fields

@@ -10,7 +10,7 @@ import pytest
 
 from sageaudit.adapters.aws import pace
 from sageaudit.adapters.aws.job_lists import PAGE
-from sageaudit.cli.support.scan.scan_cost import METRICS_A_HOST, scan_cost, usd_of
+from sageaudit.cli.support.scan.scan_tally import METRICS_A_HOST, scan_cost, usd_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import boto3
+import botocore
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -26,9 +28,11 @@ from botocore.exceptions import (
     SSOError,
     TokenRetrievalError,
 )
+from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 
 from sageaudit.domain.privacy.redact import redact
+from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import (
     UNREADABLE,
     AccessDenied,
@@ -193,3 +197,10 @@ def known_regions() -> set[str]:
         for partition in session.get_available_partitions()
         for region in session.get_available_regions("sagemaker", partition_name=partition)
     }
+
+
+@cache
+def api_model() -> ApiModel:
+    """The model of the SDK that is installed: a newer SDK knows newer parameters."""
+    model = Loader().load_service_model("sagemaker", "service-2")
+    return ApiModel(model["shapes"], f"botocore {botocore.__version__}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
+from weakref import WeakSet
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
 from sageaudit.domain.job import fields
@@ -17,7 +18,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import ListOfJobs
-from sageaudit.errors import Malformed, Unavailable
+from sageaudit.errors import Malformed, RejectedEvent, Unavailable
 
 CLI_PERMISSIONS = tuple(f"sagemaker:{kind.row.list_call}" for kind in JobKind)
 """None of them can be limited to certain jobs."""
@@ -117,3 +118,50 @@ def _listed(kind: JobKind, row: Mapping[str, Any]) -> Listed | None:
         )
     except Malformed:
         return None
+
+
+APART_S = 1.0
+
+
+class SweptLists:
+    """Implements JobPages. `client_of` returns SageMaker's client for an account and region.
+
+    `clock` returns seconds that only grow; `sleep` waits for seconds.
+    """
+
+    def __init__(
+        self,
+        client_of: Callable[[str, str], Any],
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._client_of = client_of
+        self._clock = clock
+        self._sleep = sleep
+        self._last: float | None = None
+        self._paced: WeakSet[Any] = WeakSet()
+
+    def pages(
+        self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
+    ) -> Iterator[list[Listed]]:
+        """The pages of a list. Raises AwsError."""
+        lists = SageMakerJobLists(lambda region: self._client(of.account, region))
+        return lists.pages(of, created_after=created_after, created_before=created_before)
+
+    def _client(self, account: str, region: str) -> Any:
+        try:
+            with aws_errors("sts"):
+                found = self._client_of(account, region)
+        except RejectedEvent as error:  # a role of another account: its lists are not read
+            raise Unavailable(f"{error}.") from error
+        if found not in self._paced:
+            self._paced.add(found)
+            found.meta.events.register_first("before-send.sagemaker", self._take_turn)
+        return found
+
+    def _take_turn(self, **_: Any) -> None:
+        now = self._clock()
+        wait_s = 0.0 if self._last is None else max(self._last + APART_S - now, 0.0)
+        if wait_s:
+            self._sleep(min(wait_s, APART_S))
+        self._last = now + wait_s

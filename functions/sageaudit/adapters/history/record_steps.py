@@ -52,7 +52,7 @@ def next_step(newest: Head | None, entry: Entry, digest: str) -> RecordStep:
 def unchanged(step: RecordStep, newest: Head) -> Recorded:
     """The result for an entry that made no new version."""
     verdict = Verdict.OLDER if step is RecordStep.OLDER else Verdict.DUPLICATE
-    return Recorded(verdict, newest.version)
+    return Recorded(verdict, newest.version, newest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,21 +15,18 @@ from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.recordings import recorded_run
-from sageaudit.cli.support.recordings.kept_recordings import KeptFile, KeptRecordings
-from sageaudit.cli.support.recordings.recorded_audit import of_recording, of_set
-from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import HistoryFileError, SageauditError
+from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect
 from sageaudit.output.terminal import fixes
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.ports import History
-from sageaudit.workflows.audit.judge import Child
 
 _EPILOG = """\b
 Examples:
@@ -100,18 +97,18 @@ def audit(
     policy = policy_file.load(policy_path) if policy_path else Policy()
     show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
     wanted = JobKind(kind) if kind else None
-    with _told(history, table, profile, region) as told:
-        account = live.Account(profile, region, told) if jobs else None
-        of_path = _recordings(recordings, policy, told)
+    with _opened(history, table, profile, region) as opened:
+        audits = audit_recordings(recordings, policy, opened)
+        account = live.Account(profile, region, opened) if jobs else None
         tasks: list[Callable[[], AuditDocument]] = [
-            *(lambda path=path: of_path(path) for path in recordings),
+            *(lambda: _recorded(next(audits)) for _ in recordings),
             *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
         ]
         return int(gravest(_run(task, show, fail_on) for task in tasks))
 
 
 @contextmanager
-def _told(
+def _opened(
     history: Path | None, table: str | None, profile: str | None, region: str | None
 ) -> Iterator[History | None]:
     """The history to audit with: new audits are recorded in a file, but beside a table."""
@@ -122,25 +119,10 @@ def _told(
         yield source.history if table is None else histories.BesideTable(source.history)
 
 
-def _recordings(
-    paths: tuple[Path, ...], policy: Policy, history: History | None
-) -> Callable[[Path], AuditDocument]:
-    """What audits one of these files, by the others and by the history."""
-    if history is None:
-        beside = recorded_run.RecordedRuns(paths)
-        return lambda path: of_recording(path, policy, beside)
-    kept = KeptRecordings(paths, history, policy)
-    return lambda path: _of_kept(kept.of(path), policy)
-
-
-def _of_kept(kept: KeptFile, policy: Policy) -> AuditDocument:
-    documents = [run.done.document for run in kept.runs]
-    if not kept.is_set:
-        return documents[0]
-    if kept.tuning is not None:
-        return document(kept.tuning.done.audit, documents)
-    children = [Child(run.done.document, run.done.audit.job.final_metrics) for run in kept.runs]
-    return of_set(None, children, policy, max(run.as_of for run in kept.runs))
+def _recorded(audited: AuditDocument | BadRecording) -> AuditDocument:
+    if isinstance(audited, BadRecording):
+        raise audited
+    return audited
 
 
 def _run(

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
-from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.check import github as check_github
 from sageaudit.cli.support.check import markdown as check_markdown
 from sageaudit.cli.support.check import table as check_table

@@ -12,14 +12,18 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.aws.assumed_role import Role
+from sageaudit.adapters.aws.accounts import Role
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.account import account_list
-from sageaudit.cli.support.account.session import open_session
-from sageaudit.cli.support.doctor import checkup, permissions, stack_checkup, view
-from sageaudit.cli.support.doctor.checkup import Check, State
+from sageaudit.cli.support.account.accounts import (
+    Identity,
+    account_list,
+    open_session,
+    role_to_assume,
+)
+from sageaudit.cli.support.doctor import checkup, permissions, view
+from sageaudit.cli.support.doctor.checkup import Check, CheckState
 from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
 
@@ -81,9 +85,9 @@ def doctor(
     given |= {OF_STACK: stack} if policy else {}
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
-        _print_policy(asked, permissions.Where(region, table, role, stack))
+        _print_policy(asked, permissions.PolicyScope(region, table, role, stack))
         return int(Exit.DONE)
-    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    assumed = role_to_assume(accounts, role, external_id, organized=organization)
     several = _Several(accounts, assumed, organized=organization)
     checks = [
         checkup.versions(),
@@ -107,11 +111,11 @@ class _Several:
     role: Role | None
     organized: bool
 
-    def checks(self, session: Any, region: str, own: account_list.Identity) -> Iterator[Check]:
+    def checks(self, session: Any, region: str, own: Identity) -> Iterator[Check]:
         if self.file is None and not self.organized:
             return
         try:
-            listed = account_list.account_list(session, region, self.file, self.role)
+            listed = account_list(session, region, self.file, self.role)
         except SageauditError as error:
             yield checkup.failed("accounts", error, None, exit_of(error))
             return
@@ -136,18 +140,18 @@ def _of_aws(
         return
     found = checkup.region(session.region_name)
     yield found
-    place = session.region_name if found.state is State.OK else "us-east-1"
+    place = session.region_name if found.state is CheckState.OK else "us-east-1"
     reached = checkup.clock(session, place, lambda: datetime.now(UTC))
     yield reached
     if reached.name == checkup.REACHED:
         for name in ("credentials", "permissions"):
-            yield Check(name, State.NOT_CHECKED, "without AWS nothing can be asked")
+            yield Check(name, CheckState.NOT_CHECKED, "without AWS nothing can be asked")
         return
     whose, own = checkup.credentials(session, place)
     yield whose
-    if own is None or found.state is not State.OK:
+    if own is None or found.state is not CheckState.OK:
         what = "the region" if own else "credentials"
-        yield Check("permissions", State.NOT_CHECKED, f"without {what} nothing can be asked")
+        yield Check("permissions", CheckState.NOT_CHECKED, f"without {what} nothing can be asked")
         return
     single = [
         action
@@ -165,9 +169,9 @@ def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[C
     with suppress(SageauditError):
         session = open_session(profile, region)
         if session.region_name is not None:
-            yield from stack_checkup.checks(stack, session, session.region_name, datetime.now(UTC))
+            yield from checkup.checks(stack, session, session.region_name, datetime.now(UTC))
             return
-    yield Check(f"stack {stack}", State.NOT_CHECKED, "without a region nothing can be asked")
+    yield Check(f"stack {stack}", CheckState.NOT_CHECKED, "without a region nothing can be asked")
 
 
 def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
@@ -178,7 +182,7 @@ def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
     return commands or tuple(permissions.COMMANDS)
 
 
-def _print_policy(asked: Sequence[str], where: permissions.Where) -> None:
+def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
     if not asked:
         raise BadUsage(
             "these commands call nothing of AWS; with --table NAME they read a table, and the"

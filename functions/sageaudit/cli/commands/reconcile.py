@@ -23,7 +23,7 @@ from sageaudit.adapters.billing.cost_explorer import (
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.audit.record import Head, RunQuery

@@ -17,8 +17,7 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history.data_folder import fingerprint_key
-from sageaudit.cli.support.recordings import recorded_audit
-from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
+from sageaudit.cli.support.recordings.recorded_audits import audit_recorded
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME
@@ -119,7 +118,7 @@ def _of_file(path: Path) -> tuple[Recording | RecordedSet, AuditDocument]:
     """A recording with its audit. Raises BadRecording."""
     read = recording.read(path)
     try:
-        return read, recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))
+        return read, audit_recorded(read, Policy())
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
 
@@ -140,7 +139,7 @@ def _difference(text: str, audited: AuditDocument, *, anonymize: bool) -> str:
     Of an anonymised recording only dollars and findings are compared.
     """
     read = recording.parsed(json.loads(text))
-    again = from_json(to_json(recorded_audit.of_recorded(read, Policy(), RecordedRuns(()))))
+    again = from_json(to_json(audit_recorded(read, Policy())))
     live_one = from_json(to_json(audited))
     if anonymize:
         again, live_one = _dollars(again), _dollars(live_one)

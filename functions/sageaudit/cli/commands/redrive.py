@@ -17,7 +17,7 @@ from sageaudit.adapters.history.dynamo.stream_position import StreamPosition, de
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.doctor.permissions import STACK
 from sageaudit.cli.support.redrive import deleting, redrive_queues, view
 from sageaudit.cli.support.redrive.dead_letters import Kind, region_of, table_of

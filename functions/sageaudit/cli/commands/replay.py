@@ -91,7 +91,7 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
         if head.rollup:
             rollups += 1
             continue
-        kept = None if head.unauditable else stored_runs.stored_run(history, head)
+        kept = None if head.unauditable else stored_runs.run_of_head(history, head)
         if kept is None:
             not_kept += 1
             continue
@@ -102,7 +102,7 @@ def run(history: History, heads: Iterable[Head], policies: tuple[Policy, Policy]
     return view.Replayed(tuple(differences), runs, not_kept, rollups, not_judged)
 
 
-def _audit(kept: stored_runs.StoredRun, policy: Policy) -> AuditDocument:
+def _audit(kept: stored_runs.FamilyRun, policy: Policy) -> AuditDocument:
     run = kept.run
     audit = audit_job(
         run.job,

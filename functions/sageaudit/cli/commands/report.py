@@ -15,7 +15,7 @@ from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, report_contents, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.recordings.recorded_audit import of_recording
+from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
@@ -110,7 +110,7 @@ def _named_too(context: click.Context) -> str:
 
 def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
     if len(paths) == 1:
-        return report_contents.recorded_report(paths[0], of_recording(paths[0], policy))
+        return report_contents.recorded_report(paths[0], audit_recording(paths[0], policy))
     history, heads = stored_runs.history_of_recordings(paths)
     if not heads:
         raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")

@@ -16,24 +16,32 @@ from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.adapters.files import policy_file
-from sageaudit.adapters.files.threads import Threads
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.account import account_list
-from sageaudit.cli.support.account.session import open_session
+from sageaudit.cli.support.account.accounts import (
+    AccountList,
+    account_list,
+    home_region,
+    open_session,
+    role_to_assume,
+)
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.scan import accounts_view, billed, scanned_account, view
+from sageaudit.cli.support.scan import accounts_view, billed, view
 from sageaudit.cli.support.scan import coverage as coverage_view
 from sageaudit.cli.support.scan import ranking as ranking_view
 from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_cost import ScanCost, scan_cost
 from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
 from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_account import ScannedAccount
-from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
+from sageaudit.cli.support.scan.scan_tally import ScanCost, ScanTally, scan_cost
+from sageaudit.cli.support.scan.scanned_accounts import (
+    THREADS,
+    ScannedAccount,
+    ScannedAccounts,
+    scanned_regions,
+)
+from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
@@ -132,7 +140,7 @@ def scan(
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
-    assumed = account_list.check(accounts, role, external_id, organized=organization)
+    assumed = role_to_assume(accounts, role, external_id, organized=organization)
     many = accounts is not None or organization
     if recordings:
         _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or many))
@@ -146,21 +154,21 @@ def scan(
         policy_file.load(policy_path) if policy_path else Policy(),
     )
     session = None if recordings else open_session(profile, None)
-    named = [] if session is None else scanned_account.regions(session, regions, every=all_regions)
+    named = [] if session is None else scanned_regions(session, regions, every=all_regions)
     with (
         _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
-        Threads(scanned_account.THREADS) as workers,
+        Threads(THREADS) as workers,
     ):
         pace = Pace(time.monotonic, interruption.sleep)
         places = Places(tuple(named), some=all_regions)
-        home = account_list.home_region(session, named, every=all_regions)
+        home = home_region(session, named, every=all_regions)
         maker = LaneMaker(opened.history, asked, places, workers, ScanTally())
         try:
             if recordings:
                 lanes, whose = maker.of_recordings(recordings), None
             elif many:
-                listed = account_list.account_list(session, home, accounts, assumed)
+                listed = account_list(session, home, accounts, assumed)
                 lanes, whose = _of_accounts(maker, session, listed, home, pace, interruption)
             else:
                 say(view.listing_line(named, asked.days))
@@ -193,7 +201,7 @@ def scan(
 def _of_accounts(
     maker: LaneMaker,
     session: Any,
-    listed: account_list.AccountList,
+    listed: AccountList,
     home: str,
     pace: Pace,
     interruption: Interruption,

@@ -16,8 +16,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import live
-from sageaudit.cli.support.recordings import recorded_run
-from sageaudit.cli.support.recordings.recorded_run import Run
+from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
@@ -105,10 +104,10 @@ def what_if(
 def _recorded(path: Path) -> Run:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
-        names = [recorded_run.of_recording(child).job.name for child in recorded.children]
+        names = [run_of(child).job.name for child in recorded.children]
         raise BadUsage(live.one_of(names, f"{path}"))
     try:
-        return recorded_run.of_recording(recorded)
+        return run_of(recorded)
     except Malformed as error:
         raise BadRecording(f"{path}: {error}") from error
 

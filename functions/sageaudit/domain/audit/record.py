@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Generic, TypeVar
@@ -90,10 +90,11 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The outcome, with the version that is now the newest."""
+    """The outcome, with the version that is now the newest, and its head."""
 
     verdict: Verdict
     version: int
+    head: Head | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,10 @@ class Head:
     """What this version adds to the daily sums."""
     severity: Severity | None = None
     """Of the most severe standing finding; None without one."""
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether its audit is to be made again by now."""
+        return self.due_at is not None and self.due_at <= now
 
 
 def earlier_run(head: Head) -> EarlierRun | None:

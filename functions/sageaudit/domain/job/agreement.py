@@ -38,7 +38,7 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     if name is not None and name.lower() != ref.name.lower():
         raise _disagrees("name", ref.name, name)
     arn = fields.text(answer, f"{prefix}JobArn")
-    if arn is not None:
+    if arn is not None and arn != ref.arn:
         _check_arn(ref, arn)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")

@@ -1,16 +1,40 @@
-"""The run that an event names, as Describe and ListTags answer, or why there is none to audit."""
+"""Reads one run for its audit: Describe, its tags, the regions of its buckets, and what it used.
+
+Whoever may write to the bus may name any job. So nothing of an answer is used before kind, name,
+account, region and creation time of event and answer agree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from sageaudit.domain.audit.record import NOT_NAMED, Detail, Head
+from sageaudit.domain.job import buckets
 from sageaudit.domain.job.agreement import DescribedRun, described_run, same_run
+from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.measurements import (
+    METRICS_COME_WITHIN,
+    MIN_ACTIVE_MINUTES,
+    MIN_COVERAGE,
+    Measurements,
+    Metric,
+)
+from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
-from sageaudit.ports import Jobs
+from sageaudit.ports import History, Jobs
+from sageaudit.workflows.audit.attempt import Attempt, AuditDependencies, Wait
+
+COARSER_AFTER = timedelta(days=15)
+"""CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
+LATE_METRICS_WITHIN = timedelta(minutes=20)
+"""Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +47,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class NotDescribed:
     """Why the run of `ended` cannot be audited.
 
     `proven`: the run existed, as SageMaker itself or Describe has said; a person's word is no
@@ -45,20 +69,20 @@ class Tags:
     late: bool = False
 
 
-def describe(ended: JobEnded, jobs: Jobs) -> Described | Gone:
+def describe(ended: JobEnded, jobs: Jobs) -> Described | NotDescribed:
     """Asks Describe for the run that ended.
 
     Raises RejectedEvent where it answers with another job, or AccessDenied, Throttled, Unavailable.
     """
-    told = not ended.replayed
+    from_event = not ended.replayed
     try:
         answer = jobs.describe(ended.ref)
     except JobNotFound as error:
-        return Gone(ended, str(error), proven=told, may_come=told)
+        return NotDescribed(ended, str(error), proven=from_event, may_come=from_event)
     try:
         run = described_run(ended.ref, answer)
     except Malformed as error:
-        return Gone(ended, unreadable(error), proven=True, may_come=True)
+        return _unreadable(ended, error)
     if not same_run(ended.created_at, run.created_at):
         return _other_run(ended, run)
     named = replace(
@@ -69,27 +93,176 @@ def describe(ended: JobEnded, jobs: Jobs) -> Described | Gone:
     return Described(named, answer, run.modified_at)
 
 
-def _other_run(ended: JobEnded, run: DescribedRun) -> Gone:
+def _other_run(ended: JobEnded, run: DescribedRun) -> NotDescribed:
     """The name is another run's: of a later one for good, of an earlier one while Describe lags."""
-    told, at = not ended.replayed, run.created_at
+    from_event, at = not ended.replayed, run.created_at
     later = at is not None and ended.created_at is not None and at > ended.created_at
     which = f"the run that was created at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "another run"
     reason = f"its name now belongs to {which}" if later else f"Describe still answers with {which}"
-    return Gone(ended, reason, proven=told, may_come=told and not later)
+    return NotDescribed(ended, reason, proven=from_event, may_come=from_event and not later)
 
 
-def unreadable(error: Malformed) -> str:
-    """The sentence about an answer with an impossible value."""
-    return f"its Describe answer cannot be read: {error}"
+def _unreadable(ended: JobEnded, error: Malformed) -> NotDescribed:
+    reason = f"its Describe answer cannot be read: {error}"
+    return NotDescribed(ended, reason, proven=True, may_come=True)
 
 
-def read_tags(ended: JobEnded, jobs: Jobs) -> Tags:
-    """The job's tags; the event's, and a sentence that says so, where they cannot be read."""
+def read_tags(attempt: Attempt) -> Tags:
+    """The job's tags; those of an earlier audit, else the event's, where they cannot be read."""
+    ended, known = attempt.ended, attempt.known
     try:
-        return Tags(jobs.tags(ended.ref))
+        return Tags(attempt.deps.jobs.tags(ended.ref))
     except AccessDenied as denied:
         why, late = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
         why, late = str(error).rstrip("."), True
     instead = "; the event's tags are used" if ended.tags else ""
-    return Tags(ended.tags, (f"tags: {why}{instead}",), late)
+    notes = (f"tags: {why}{instead}",)
+    stored = attempt.deps.history.detail(known.key) if known is not None else None
+    return Tags(ended.tags if stored is None else stored.tags, notes, late)
+
+
+def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDescribed:
+    """The job that Describe answers, as of the attempt; why there is none to audit."""
+    ended, ref = described.ended, described.ended.ref
+    account, region = (None if name == NOT_NAMED else name for name in (ref.account, ref.region))
+    key = attempt.deps.fingerprint_key()
+    try:
+        job = parse(described.answer, tags.tags, account=account, region=region, key=key)
+        job = so_far(job, attempt.now)
+    except Malformed as error:
+        return _unreadable(ended, error)
+    if job.status.startswith("Delet"):
+        return NotDescribed(ended, f"its status is {job.status}", proven=True)
+    return job
+
+
+def locate_buckets(
+    job: Job, answer: Mapping[str, Any], deps: AuditDependencies
+) -> tuple[Job, Mapping[str, Any]]:
+    """The same with the regions of its buckets, also in the answer that is stored.
+
+    Only a job that has ended is asked for: one that runs is audited again.
+    """
+    names = [bucket.name for bucket in job.buckets]
+    if not names or not job.finished or job.never_started:
+        return job, answer
+    regions = deps.buckets.regions(job.account or "", job.region or "", names)
+    located = replace(job, buckets=buckets.located(job.buckets, regions))
+    return located, {**answer, buckets.KEY: dict(regions)}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as the history keeps it: the job as of `now`, the time of its end."""
+
+    job: Job
+    now: datetime
+    detail: Detail
+
+    def usage(self, types: Mapping[str, InstanceType]) -> Measurements:
+        """Its measurements."""
+        return unpack(self.detail.series, self.job, types)
+
+
+def stored_run(head: Head, history: History) -> StoredRun | None:
+    """The run of a head; None where its details have expired or cannot be read."""
+    detail = history.detail(head.key)
+    if detail is None or not detail.series:
+        return None
+    try:
+        job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
+    except Malformed:
+        return None
+    job = replace(job, fingerprint=head.facts.fingerprint if head.facts else None)
+    now = job.ended_at or latest_time(detail.describe) or head.ended_at
+    return StoredRun(so_far(job, now), now, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class RunUsage:
+    """What a run used: `stored` are the details that it was taken from, None where it was read now.
+
+    `unread`: why CloudWatch could not be read again. Then `usage` is what is stored, or without
+    `stored` nothing to judge by: the stored figures stay. `late`: metrics may still come, and
+    `worth_a_wait` soon.
+    """
+
+    usage: Measurements
+    stored: Detail | None = None
+    unread: str | None = None
+    late: bool = False
+    worth_a_wait: bool = False
+
+
+def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
+    """What the run used, as CloudWatch says or the history keeps it.
+
+    Raises Throttled or Unavailable when CloudWatch is asked and does not answer.
+    """
+    now, waited = attempt.now, attempt.reaudits or attempt.waited.get(Wait.LATE_METRICS, 0) > 0
+    used = _usage(job, types, attempt)
+    late = attempt.deps.metrics_may_come and metrics_are_late(
+        job, used.usage, now=now, waited=waited
+    )
+    late = late or used.unread is not None
+    soon = job.ended_at is not None and now - job.ended_at < LATE_METRICS_WITHIN
+    return replace(used, late=late, worth_a_wait=late and soon)
+
+
+def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
+    """Never less than what the history keeps of a run that has an audit.
+
+    CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
+    averages by now. An audit that was made before the run ended keeps nothing of its end.
+    """
+    head, metrics, now = attempt.known, attempt.deps.metrics, attempt.now
+    if head is None or head.status not in FINISHED or job.ended_at is None:
+        return RunUsage(metrics.read(job, now))
+    detail = attempt.deps.history.detail(head.key)
+    stored = unpack(detail.series, job, types) if detail and detail.series else None
+    if stored is not None:
+        old = now - job.ended_at > COARSER_AFTER
+        if old or (detail and detail.note is None and _is_covered(stored)):
+            return RunUsage(stored, detail)
+    read = metrics.read(job, now)
+    unread = _unread(read, stored)
+    if unread is None:
+        return RunUsage(read)
+    # Details with a note lack hosts: what was judged by all of them is not judged by some.
+    whole = stored is not None and detail is not None and detail.note is None
+    return RunUsage(stored, detail, unread) if stored and whole else RunUsage(read, None, unread)
+
+
+def _unread(read: Measurements, stored: Measurements | None) -> str | None:
+    """Why this was no whole answer: it was denied, or says less than an earlier one."""
+    denied = [why.reason for why in read.missing.values() if why.code == "metric_denied"]
+    if denied:
+        return denied[0]
+    fewer = stored is not None and _points(read) < _points(stored)
+    return "CloudWatch answered with fewer points than before" if fewer else None
+
+
+def _points(usage: Measurements) -> int:
+    """Recorded points, of all hosts and metrics."""
+    return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
+
+
+def _is_covered(usage: Measurements) -> bool:
+    """Whether the hosts' main metrics have enough points to judge by."""
+    metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
+    return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
+
+
+def metrics_are_late(job: Job, usage: Measurements, *, now: datetime, waited: bool = False) -> bool:
+    """True when metrics are incomplete and may still come, or the audit waited for them.
+
+    However late the first audit of a run is, it is not the last one while metrics may come.
+    """
+    may_come = job.ended_at is not None and now - job.ended_at < METRICS_COME_WITHIN
+    if not (may_come or waited) or not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
+        return False
+    missing = usage.missing.get(Metric.CPU)
+    if missing is not None:
+        return missing.code == "metric_missing"
+    return not _is_covered(usage)

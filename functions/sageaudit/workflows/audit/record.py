@@ -1,121 +1,166 @@
-"""One audit in hand: how it is judged, when it is due again, and how it is recorded."""
+"""Writes an audit into the history, and makes the audits due that depend on it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import document
-from sageaudit.domain.audit.record import NO_CREATION_TIME, Detail, Entry, Head, JobKey
+from sageaudit.domain.audit.record import (
+    NO_CREATION_TIME,
+    Detail,
+    Entry,
+    Head,
+    JobKey,
+    Recorded,
+    Verdict,
+)
+from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.well_formed import reading
-from sageaudit.domain.job.event import JobEnded
-from sageaudit.domain.job.family import FAMILY_VERSION, family
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.workflows.audit.family_runs import earlier_heads, family_pool, runs_of
+from sageaudit.domain.job.family import FAMILY_VERSION
+from sageaudit.workflows.audit.attempt import Attempt, Audited, Repeated
+from sageaudit.workflows.audit.family import FamilyRuns, earlier_heads, read_family
 from sageaudit.workflows.audit.judge import audit_job, run_facts
-from sageaudit.workflows.audit.outcomes import AuditDependencies, Done
-from sageaudit.workflows.audit.reaudit import Used, amended, same_figures, with_next_look
-from sageaudit.workflows.audit.waits import Deliveries, Later, Wait, later
-
-RECHECK_AFTER = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditInHand:
-    """One audit in hand: of which event, with what, as of when, and what it may wait for."""
-
-    ended: JobEnded
-    deps: AuditDependencies
-    now: datetime
-    deliveries: Deliveries | None
-    again: bool
-    retried: bool = False
-    """Whether an earlier delivery may have recorded it and done nothing more."""
-    known: Head | None = None
-    """The newest audit of the run."""
-    due: Head | None = None
-    """The same, where it is due: this is a second look."""
-
-    def later(self, wait: Wait, reason: str) -> Later | None:
-        """The next wait for this reason, if there is one."""
-        return later(wait, self.deliveries, reason)
+from sageaudit.workflows.audit.read import RunUsage, Tags, stored_run
+from sageaudit.workflows.audit.reaudit import (
+    amended,
+    close_stored,
+    closed,
+    recheck_dependents,
+    same_figures,
+    with_recheck,
+)
 
 
-def judged(
-    job: Job, usage: Measurements, market: Market, audit: AuditInHand
-) -> tuple[Audit, tuple[Head, ...] | None]:
-    """The audit, and the earlier runs that it was judged with."""
-    deps, heads = audit.deps, _earlier(job, audit.deps, now=audit.now)
-    made = audit_job(
-        job,
+def record_run(
+    audit: Audit,
+    attempt: Attempt,
+    *,
+    answer: Mapping[str, Any],
+    tags: Tags,
+    used: RunUsage,
+    family: FamilyRuns,
+) -> Audited:
+    """Records the audit of a run that Describe answered, with what is kept to audit it again."""
+    detail = detail_of(answer, tags.tags, used.usage)
+    if used.stored is not None:
+        detail = replace(detail, series=used.stored.series, note=used.stored.note)
+    unread = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
+    notes = tuple(dict.fromkeys(unread))
+    audit = replace(audit, notes=(*audit.notes, *notes))
+    complete = audit.job.finished and not used.late and not tags.late
+    done = record(
+        audit, attempt, complete=complete, detail=detail, used=used, compared=family.heads
+    )
+    _recheck_dependents(done.recorded, attempt)
+    return replace(done, notes=notes)
+
+
+def record(
+    audit: Audit,
+    attempt: Attempt,
+    *,
+    complete: bool = True,
+    detail: Detail | None = None,
+    used: RunUsage | None = None,
+    compared: tuple[Head, ...] | None = None,
+) -> Audited:
+    """Writes an audit under the job's ARN and creation time.
+
+    `complete`: nothing of it was late. `used`: what its run used. `compared`: the earlier runs that
+    it was judged with.
+    """
+    history, stored_use = attempt.deps.history, used is not None and used.stored is not None
+    unread = used.unread if used else None
+    blind = unread is not None and not stored_use
+    audit = replace(audit, final=audit.final and complete)
+    if attempt.deps.history_lasts or attempt.deps.metrics_may_come:
+        audit = with_recheck(audit, attempt.now, reaudit=attempt.reaudits, unread=unread)
+    job, ended = audit.job, attempt.ended
+    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
+    modified_at = job.last_modified_at or job.ended_at or created_at
+    key, made = JobKey(job.arn or ended.ref.arn, created_at), document(audit)
+    facts = run_facts(audit) if audit.usage is not None else None
+    if attempt.known is not None and (attempt.reaudits or unread):
+        stored = history.audit(key)
+        with reading(stored):
+            if blind or (stored_use and stored is not None and same_figures(stored, made)):
+                facts = attempt.known.facts
+            made = amended(stored, made, blind=blind)
+    entry = Entry(
+        key=key,
+        # An end time from the event alone must not look newer than a later Describe answer.
+        last_modified_at=created_at if audit.unauditable else modified_at,
+        document=made,
+        family_version=FAMILY_VERSION,
+        fingerprint=job.fingerprint,
+        detail=None if blind else detail,
+        facts=facts,
+        compared=compared,
+        again=attempt.again or attempt.reaudits,
+    )
+    return Audited(history.record(entry), key, made, audit, reaudited=attempt.reaudits)
+
+
+def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
+    """Makes the audit of a run that Describe does not answer any more final.
+
+    It is judged once more by what the history keeps of the run, else it stands as it is.
+    """
+    history = attempt.deps.history
+    stored = history.audit(known.key)
+    if stored is None:
+        return Repeated(known)
+    with reading(stored):
+        made, facts = close_stored(stored, why), known.facts
+        compared: tuple[Head, ...] | None = earlier_heads(known, history)
+        if (judged := _judged_as_stored(known, attempt)) is not None:
+            audit, family = judged
+            again = document(audit if audit.final else closed(audit, why))
+            facts = known.facts if same_figures(stored, again) else run_facts(audit)
+            made, compared = amended(stored, again), family.heads
+    entry = Entry(
+        key=known.key,
+        last_modified_at=known.last_modified_at,
+        document=made,
+        family_version=known.family_version,
+        fingerprint=known.fingerprint,
+        detail=None,
+        again=True,
+        facts=facts,
+        compared=None if known.rollup else compared,
+    )
+    recorded = history.record(entry)
+    if not known.rollup:
+        _recheck_dependents(recorded, attempt)
+    return Audited(recorded, known.key, made, None, reaudited=True)
+
+
+def _recheck_dependents(recorded: Recorded, attempt: Attempt) -> None:
+    if recorded.head is not None and recorded.verdict is not Verdict.OLDER:
+        new = recorded.verdict is Verdict.RECORDED or attempt.redelivered
+        recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
+
+
+def _judged_as_stored(known: Head, attempt: Attempt) -> tuple[Audit, FamilyRuns] | None:
+    """The run judged by what is kept of it; None of a roll-up, and where its details are gone."""
+    deps, now = attempt.deps, attempt.now
+    run = None if known.rollup else stored_run(known, deps.history)
+    if run is None or not run.job.finished:
+        return None
+    market = deps.markets.market(run.job, now)
+    usage = run.usage(market.types)
+    family = read_family(run.job, usage, market, deps, now=now)
+    audit = audit_job(
+        run.job,
         usage,
         market,
         deps.policy,
         deps.ruleset,
-        now=audit.now,
-        earlier=None if heads is None else runs_of(heads),
-        pool=None if heads is None else family_pool(job, usage, market, heads, deps.history),
+        now=now,
+        earlier=family.earlier,
+        pool=family.pool,
     )
-    return made, heads
-
-
-def provisional(audit: Audit, now: datetime) -> Audit:
-    """The audit of a job that is due again: it has not ended, or its metrics are late."""
-    return replace(audit, final=False, recheck_at=audit.recheck_at or now + RECHECK_AFTER)
-
-
-def open_again(made: Audit, audit: AuditInHand) -> Audit:
-    """An audit that is due again; of a second look, `with_next_look` says when."""
-    return provisional(made, audit.now) if audit.due is None else replace(made, final=False)
-
-
-def _earlier(job: Job, deps: AuditDependencies, *, now: datetime) -> tuple[Head, ...] | None:
-    if not deps.history_is_whole:
-        return None
-    named = family(job, deps.policy.family_tag)
-    return earlier_heads(job, named, deps.history, now=now)
-
-
-def record(
-    made: Audit,
-    audit: AuditInHand,
-    detail: Detail | None = None,
-    *,
-    compared: tuple[Head, ...] | None = None,
-    of: Used | None = None,
-) -> Done:
-    """Writes an audit under the job's ARN and creation time. `of`: what its run used."""
-    kept, unread = (of.kept is not None, of.unread) if of else (False, None)
-    blind = unread is not None and not kept
-    if audit.due is not None:
-        made = with_next_look(made, audit.now, unread)
-    known = audit.due or (audit.known if unread else None)
-    job, ended = made.job, audit.ended
-    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
-    modified_at = job.last_modified_at or job.ended_at or created_at
-    key, written = JobKey(job.arn or ended.ref.arn, created_at), document(made)
-    facts = run_facts(made) if made.usage is not None else None
-    if known is not None:
-        stored = audit.deps.history.audit(key)
-        with reading(stored):
-            if blind or (kept and stored is not None and same_figures(stored, written)):
-                facts = known.facts
-            written = amended(stored, written, blind=blind)
-    recorded = audit.deps.history.record(
-        Entry(
-            key=key,
-            # An end time from the event alone must not look newer than a later Describe answer.
-            last_modified_at=created_at if made.unauditable else modified_at,
-            document=written,
-            family_version=FAMILY_VERSION,
-            fingerprint=job.fingerprint,
-            detail=None if blind else detail,
-            facts=facts,
-            compared=compared,
-            again=audit.again,
-        )
-    )
-    return Done(recorded, key, made, written, was_due=audit.due is not None)
+    return audit, family

@@ -12,7 +12,7 @@ from sageaudit.ports import JobLists, Workers
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ListRefusal:
     """A kind of job that could not be listed in a region."""
 
     region: str
@@ -21,11 +21,11 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListedJobs:
     """The jobs of a period, in any order, and what could not be listed."""
 
     jobs: tuple[Listed, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[ListRefusal, ...]
 
 
 def list_jobs(
@@ -34,7 +34,7 @@ def list_jobs(
     kinds: Collection[JobKind],
     period: Period,
     workers: Workers,
-) -> Listing:
+) -> ListedJobs:
     """The jobs of these kinds that ended in the period or have not ended, of all regions.
 
     A refusal of one kind in one region does not stop the others. With tuning jobs come their
@@ -48,13 +48,13 @@ def list_jobs(
         for region in regions
     }
     jobs: list[Listed] = []
-    refusals: list[Refusal] = []
+    refusals: list[ListRefusal] = []
     for pending in lists_of.values():
         answers = [one.result() for one in pending]
-        refusals += [answer for answer in answers if isinstance(answer, Refusal)]
-        rows = (row for answer in answers if not isinstance(answer, Refusal) for row in answer)
+        refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
+        rows = (row for answer in answers if not isinstance(answer, ListRefusal) for row in answer)
         jobs += chosen(rows, period, kinds)
-    return Listing(tuple(jobs), tuple(refusals))
+    return ListedJobs(tuple(jobs), tuple(refusals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class _List:
     region: str
     period: Period
 
-    def __call__(self) -> list[Listed] | Refusal:
+    def __call__(self) -> list[Listed] | ListRefusal:
         try:
             return list(self.lists.listed(self.kind, self.region, self.period))
         except AwsError as error:
-            return Refusal(self.region, self.kind, error)
+            return ListRefusal(self.region, self.kind, error)

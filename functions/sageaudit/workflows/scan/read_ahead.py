@@ -15,7 +15,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import AwsError, Malformed, SageauditError
-from sageaudit.workflows.audit.run import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies
 
 T = TypeVar("T")
 
@@ -28,10 +28,10 @@ class Reader:
     deps: AuditDependencies
     now: datetime
 
-    def __call__(self) -> Read:
+    def __call__(self) -> ReadJob:
         """Asks for description, tags, metrics and the regions of buckets, in this order."""
         ref, deps = self.job.ref, self.deps
-        read = Read(self.job, self.now, deps)
+        read = ReadJob(self.job, self.now, deps)
         read.answer = _kept(lambda: deps.jobs.describe(ref))
         if isinstance(read.answer, Exception):
             return read
@@ -67,7 +67,7 @@ def _kept(call: Callable[[], T]) -> T | SageauditError:
 
 
 @dataclass(slots=True)
-class Read:
+class ReadJob:
     """What AWS said of one job: implements Jobs, Metrics and Buckets for its audit."""
 
     job: Listed

@@ -30,8 +30,9 @@ from sageaudit.errors import (
     SageauditError,
 )
 from sageaudit.ports import Pending, Workers
-from sageaudit.workflows.audit import run as flow
-from sageaudit.workflows.scan.read_ahead import Read, Reader
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
+from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.scan.read_ahead import Reader, ReadJob
 
 AHEAD = 24
 """Jobs of one lane that are read before their turn: enough for 10 a second at 2 s each."""
@@ -81,15 +82,19 @@ class Lane:
 
     account: str
     region: str
-    deps: flow.AuditDependencies
+    deps: AuditDependencies
     jobs: Sequence[Listed]
     again: bool = False
     """Audit also those that are final."""
-    as_of: Callable[[Listed], datetime] | None = None
-    """As of when each job is audited; None: as of now."""
+    recorded: Callable[[Listed], tuple[AuditDependencies, datetime]] | None = None
+    """What each job is audited with, and as of when; None: `deps`, as of now."""
+
+    def of(self, job: Listed, clock: Callable[[], datetime]) -> tuple[AuditDependencies, datetime]:
+        """What a job is audited with, and as of when."""
+        return (self.deps, clock()) if self.recorded is None else self.recorded(job)
 
 
-def is_final(job: Listed, head: Head | None, deps: flow.AuditDependencies, now: datetime) -> bool:
+def is_final(job: Listed, head: Head | None, deps: AuditDependencies, now: datetime) -> bool:
     """Whether the history's audit of a job is what an audit now would give."""
     return (
         head is not None
@@ -150,7 +155,7 @@ class _Progress:
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
-    ahead: deque[Pending[Read]] = field(default_factory=deque)
+    ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
     left: deque[Listed] = field(init=False)
     known: list[Listed] = field(default_factory=list)
     due: set[str] = field(default_factory=set)
@@ -165,7 +170,7 @@ class _Progress:
         self.left = deque(self.lane.jobs)
 
     @property
-    def head(self) -> Pending[Read] | None:
+    def head(self) -> Pending[ReadJob] | None:
         """The next job in order, if it is being read."""
         return self.ahead[0] if self.ahead else None
 
@@ -185,13 +190,10 @@ class _Progress:
             if (outcome := self._without_asking(job)) is not None:
                 yield outcome
             else:
-                self.ahead.append(self.workers.submit(Reader(job, self.lane.deps, self._now(job))))
+                reader = Reader(job, *self.lane.of(job, self.clock))
+                self.ahead.append(self.workers.submit(reader))
             if not self.left and not self.ahead:
                 self._look_at_known_again()
-
-    def _now(self, job: Listed) -> datetime:
-        """As of when a job is audited."""
-        return self.clock() if self.lane.as_of is None else self.lane.as_of(job)
 
     def _look_at_known_again(self) -> None:
         """A run that was audited now may be one that a later run must be compared with."""
@@ -234,7 +236,7 @@ class _Progress:
             self._look_at_known_again()
         return outcome
 
-    def _audited(self, read: Read) -> Outcome:
+    def _audited(self, read: ReadJob) -> Outcome:
         job = read.job
         if isinstance(read.answer, JobNotFound):
             return Outcome(self.lane, job, Result.GONE)
@@ -268,11 +270,11 @@ def _head(lane: Lane, job: Listed) -> Head | None:
     return lane.deps.history.head(JobKey(job.ref.arn, job.created_at))
 
 
-def _audit(read: Read, lane: Lane) -> AuditDocument | None:
+def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
-    deps = replace(lane.deps, jobs=read, metrics=read, buckets=read)
+    deps = replace(read.deps, jobs=read, metrics=read, buckets=read)
     job = read.job
     ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
     known = _head(lane, job) is not None
-    done = flow.audit_finished_job(ended, deps, now=read.now, deliveries=None, again=known)
-    return done.document if isinstance(done, flow.Done) else None
+    audited = audit_finished_job(ended, deps, now=read.now, caller=Caller.PERSON, again=known)
+    return audited.document if isinstance(audited, Audited) else None

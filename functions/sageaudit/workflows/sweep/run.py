@@ -23,8 +23,8 @@ from sageaudit.domain.sweep import (
     done,
     event_of,
     first_state,
-    seen,
     sound,
+    swept_row,
 )
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
@@ -158,7 +158,7 @@ class _ListSweep:
 
         So is one whose audit cannot be read.
         """
-        what = seen(row, state, under_way)
+        what = swept_row(row, state, under_way)
         if not what.look:
             return what.stays_open
         key = JobKey(row.ref.arn, row.created_at)
@@ -168,9 +168,9 @@ class _ListSweep:
             self._swept = replace(self._swept, unreadable=(*self._swept.unreadable, str(error)))
             self._count(ended=what.counts)
             return True
-        self._count(ended=what.counts, missing=what.told_by_event and not audited)
+        self._count(ended=what.counts, missing=what.has_event and not audited)
         if not audited and self._send(row, key):
-            self._count(found=what.told_by_event, looked_back=not what.told_by_event)
+            self._count(found=what.has_event, looked_back=not what.has_event)
         return not audited
 
     def _count(self, **more: bool) -> None:

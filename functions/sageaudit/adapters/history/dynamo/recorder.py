@@ -77,7 +77,7 @@ class Recorder:
         self._table.transact(actions)
         if newest is not None and step is RecordStep.CONFIRM:
             return unchanged(step, newest)
-        return Recorded(Verdict.RECORDED, head.version)
+        return Recorded(Verdict.RECORDED, head.version, head)
 
     def _version_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
         """What a new version has besides: its document, findings and detail."""

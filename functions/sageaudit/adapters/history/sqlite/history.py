@@ -132,7 +132,7 @@ class SqliteHistory:
         if entry.detail is not None:
             packed = packed_detail(entry.detail)
             connection.execute(schema.PUT_DETAIL, of_run | packed | self._expiry())
-        return Recorded(Verdict.RECORDED, version)
+        return Recorded(Verdict.RECORDED, version, head)
 
     def _put_head(
         self, connection: sqlite3.Connection, entry: Entry, head: Head, newest: Head | None

@@ -19,9 +19,10 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.account.session import open_session
-from sageaudit.cli.support.recordings.recorded_run import Run
-from sageaudit.cli.support.recordings.taps import Taps
+from sageaudit.cli.support.account.accounts import open_session
+from sageaudit.cli.support.recordings.recorded_jobs import Run
+from sageaudit.cli.support.recordings.recorder import Recorder
+from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
@@ -40,7 +41,8 @@ from sageaudit.errors import (
 )
 from sageaudit.ports import History
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Dropped
+from sageaudit.workflows.audit.run import audit_finished_job
 
 _MOST_NAMED = 10
 
@@ -68,30 +70,30 @@ class Account:
         children = []
         if ref.kind is JobKind.TUNING:
             children = [self._audit(child, deps, now) for child in deps.jobs.children(ref)]
-        done = self._audit(ref, deps, now)
+        audit, done = self._audit(ref, deps, now)
         if ref.kind is not JobKind.TUNING:
             return done.document
-        return document(done.audit, [child.document for child in children])
+        return document(audit, [child.document for _, child in children])
 
     def record(
         self, job: str, kind: JobKind | None
     ) -> tuple[Recording | RecordedSet, AuditDocument]:
         """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        taps = Taps()
+        recorder = Recorder()
         cloudwatch_of = self._accounts.of("cloudwatch")
-        deps = taps.on(self._deps(Policy()), cloudwatch_of, packaged.types())
+        deps = recorder.around(self._deps(Policy()), cloudwatch_of, packaged.types())
         children, documents = [], []
         if ref.kind is JobKind.TUNING:
             for child in deps.jobs.children(ref):
-                done = self._audit(child, deps, now)
-                children.append(taps.recording(child, done, now))
+                _, done = self._audit(child, deps, now)
+                children.append(recorder.recording(child, done, now))
                 documents.append(done.document)
-        done = self._audit(ref, deps, now)
-        own = taps.recording(ref, done, now)
+        audit, done = self._audit(ref, deps, now)
+        own = recorder.recording(ref, done, now)
         if ref.kind is not JobKind.TUNING:
             return own, done.document
-        return RecordedSet(tuple(children), own), document(done.audit, documents)
+        return RecordedSet(tuple(children), own), document(audit, documents)
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices.
@@ -110,24 +112,24 @@ class Account:
         market = deps.markets.market(parsed, now)
         return Run(parsed, deps.metrics.read(parsed, now), market, now)
 
-    def _audit(self, ref: JobRef, deps: flow.AuditDependencies, now: datetime) -> flow.Done:
+    def _audit(self, ref: JobRef, deps: AuditDependencies, now: datetime) -> tuple[Audit, Audited]:
         ended = JobEnded(ref, "Unknown", None, now, {}, replayed=True)
-        known = self._history is not None
+        again = self._history is not None
         try:
-            done = flow.audit_finished_job(ended, deps, now=now, deliveries=None, again=known)
+            done = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=again)
         except RejectedEvent as error:
             raise BadUsage(f"{ref.arn} is not a job of this profile: {error}") from error
-        if isinstance(done, flow.Dropped):
+        if isinstance(done, Dropped):
             raise JobNotFound(done.reason)
-        if not isinstance(done, flow.Done):
+        if not isinstance(done, Audited) or done.audit is None:
             raise AwsError(f"{ref.arn}: it cannot be audited now; try again later")
         if done.document["unauditable"] is not None:
             raise AwsError(f"{ref.arn}: {done.document['unauditable']}")
-        return done
+        return done.audit, done
 
-    def _deps(self, policy: Policy) -> flow.AuditDependencies:
+    def _deps(self, policy: Policy) -> AuditDependencies:
         accounts = self._accounts
-        return flow.AuditDependencies(
+        return AuditDependencies(
             jobs=SageMakerJobs(accounts.of("sagemaker")),
             metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
             history=self._history or SqliteHistory(),
@@ -140,7 +142,7 @@ class Account:
             policy=policy,
             ruleset=catalogue.ruleset(),
             fingerprint_key=lambda: None,
-            history_is_whole=self._history is not None,
+            history_lasts=self._history is not None,
         )
 
     @cached_property

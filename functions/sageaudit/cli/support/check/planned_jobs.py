@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sageaudit.adapters.aws.api_model import api_model
+from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import request_file
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.job.kinds import JobKind

@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from sageaudit import __version__
-from sageaudit.adapters.aws.assumed_role import AssumedRoles, Role
+from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import (
     CONFIG,
+    aws_errors,
     client,
     code_of,
     known_regions,
@@ -29,14 +31,20 @@ from sageaudit.adapters.aws.clients import (
     unanswered,
     unreadable,
 )
+from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
+from sageaudit.adapters.aws.stack_outputs import stack_outputs
+from sageaudit.adapters.history.dynamo.keys import SWEEP_LIST_PREFIX, SWEEP_PK
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.cli.support.account.account_list import Identity, identity
+from sageaudit.cli.support.account.accounts import Identity, identity
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.doctor.probes import probe, simulated
 from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.redrive.redrive_queues import DEAD_LETTERS
 from sageaudit.errors import AwsError, NoHistory, SageauditError
+from sageaudit.output.text.words import counted
 
 REACHED = "AWS is reached"
 """The check that takes the clock's place where no answer of AWS came."""
@@ -52,7 +60,7 @@ _CHANGES_A_QUEUE = "sqs:"
 _NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
 
 
-class State(enum.StrEnum):
+class CheckState(enum.StrEnum):
     """How a check ended; the values are JSON output."""
 
     OK = "ok"
@@ -65,7 +73,7 @@ class Check:
     """One line. `next` is what to do about it; `code` is the exit code of a failed check."""
 
     name: str
-    state: State
+    state: CheckState
     found: str
     next: str | None = None
     code: Exit = Exit.DONE
@@ -73,12 +81,12 @@ class Check:
 
 def ok(name: str, found: str) -> Check:
     """A check that passed."""
-    return Check(name, State.OK, found)
+    return Check(name, CheckState.OK, found)
 
 
 def failed(name: str, error: SageauditError | str, next_: str | None, code: Exit) -> Check:
     """A check that did not pass."""
-    return Check(name, State.FAILED, str(error).rstrip("."), next_, code)
+    return Check(name, CheckState.FAILED, str(error).rstrip("."), next_, code)
 
 
 def versions() -> Check:
@@ -97,7 +105,7 @@ def prices(today: date) -> Check:
     age = (today - date.fromisoformat(tables.as_of)).days
     found = f"{tables.name} tables of {tables.as_of}, {age} days old"
     advice = "renew them with `sageaudit prices refresh`" if age > _OLD_PRICES_DAYS else None
-    return Check("prices", State.OK, found, advice)
+    return Check("prices", CheckState.OK, found, advice)
 
 
 def file(path: Path | None) -> Check:
@@ -108,7 +116,7 @@ def file(path: Path | None) -> Check:
             place = Path(opened.name)
     except NoHistory as error:
         if path is None:
-            return Check(name, State.OK, "not there yet", "`sageaudit scan` makes it")
+            return Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
         return failed(name, error, "make it with `sageaudit scan --history FILE`", exit_of(error))
     except SageauditError as error:
         return failed(name, error, None, exit_of(error))
@@ -135,7 +143,7 @@ def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
     try:
         theirs = parsedate_to_datetime(headers["date"])
     except (KeyError, TypeError, ValueError):
-        return Check("clock", State.NOT_CHECKED, "AWS's answer has no date")
+        return Check("clock", CheckState.NOT_CHECKED, "AWS's answer has no date")
     away = round((now() - theirs).total_seconds())
     found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
     if abs(away) >= MOST_SKEW_S:
@@ -171,7 +179,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         if name.startswith(_CHANGES_A_QUEUE):
             found = "asking could change a queue"
             advice = "try it with `sageaudit redrive notices --dry-run`"
-            yield Check(name, State.NOT_CHECKED, found, advice)
+            yield Check(name, CheckState.NOT_CHECKED, found, advice)
             continue
         error = probe(name, session, region_name, own)
         if error is None:
@@ -186,7 +194,7 @@ def _by_policy(name: str, session: Any, region_name: str, own: Identity) -> Chec
     allowed = simulated(name, session, region_name, own)
     if allowed is None:
         found = "asking costs $0.01, and iam:SimulatePrincipalPolicy gives no answer"
-        return Check(name, State.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
+        return Check(name, CheckState.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
     if allowed:
         return ok(name, "permitted by your IAM policies")
     return failed(name, "not permitted by your IAM policies", _NEXT_POLICY, Exit.DENIED)
@@ -259,3 +267,104 @@ def _asked(name: str, call: Callable[[], object]) -> Check:
         problem = unanswered(error, "dynamodb")
         return failed(name, problem, None, exit_of(problem))
     return ok(name, "permitted")
+
+
+_SWEEP = "sweep"
+_DEAD = {
+    **{kind.value: output for kind, output in DEAD_LETTERS.items()},
+    _SWEEP: "SweepDeadLettersUrl",
+}
+"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
+_LATE = timedelta(hours=3)
+"""A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
+_PENDING = "PendingConfirmation"
+
+
+def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
+    """The lines about one stack. Each error is a line, too."""
+    try:
+        outputs = stack_outputs(client(session, "cloudformation", region), stack)
+    except AwsError as error:
+        yield failed(f"stack {stack}", error, None, exit_of(error))
+        return
+    wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
+    missing = [name for name in wanted if name not in outputs]
+    if missing:
+        found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
+        yield failed(f"stack {stack}", found, advice, Exit.USAGE)
+        return
+    yield ok(f"stack {stack}", f"in {region}")
+    asked: dict[str, Callable[[], Check]] = {
+        f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
+        for kind, output in _DEAD.items()
+    }
+    asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
+    asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
+    for name, check in asked.items():
+        try:
+            yield check()
+        except AwsError as error:
+            yield failed(name, error, None, exit_of(error))
+
+
+def _dead(session: Any, region: str, kind: str, url: str) -> Check:
+    name = f"dead letters, {kind}"
+    depth = DeadLetterQueue(client(session, "sqs", region), url).depth()
+    letters = depth.visible + depth.hidden
+    if not letters:
+        return ok(name, "none")
+    advice = f"`sageaudit redrive {kind} --dry-run` shows why"
+    if kind == _SWEEP:
+        advice = "docs/runbook.md#dead-letters says how to read and delete them"
+    return failed(name, f"about {counted(letters, 'letter')}", advice, Exit.FAILURE)
+
+
+def _told(session: Any, region: str, topic: str) -> Check:
+    with aws_errors("sns", topic):
+        pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
+        known = [one for page in pages.paginate(TopicArn=topic) for one in page["Subscriptions"]]
+    told = [one for one in known if one["SubscriptionArn"].startswith("arn:")]
+    waiting = sum(one["SubscriptionArn"] == _PENDING for one in known)
+    unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
+    if not told:
+        advice = "`make deploy` asks where alarms go; each new address must confirm"
+        return failed("alarms", f"nobody gets them{unconfirmed}", advice, Exit.FAILURE)
+    protocols = ", ".join(sorted({one["Protocol"] for one in told}))
+    return ok("alarms", f"they go to {counted(len(told), 'subscriber')} ({protocols}){unconfirmed}")
+
+
+def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
+    with aws_errors("dynamodb", table):
+        items = client(session, "dynamodb", region).query(
+            TableName=table,
+            KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
+            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": SWEEP_LIST_PREFIX}},
+        )["Items"]
+    until = list(_swept_until(items))
+    if not until:
+        advice = "it runs every 15 minutes; look at the log of the sweep function"
+        return Check("sweep", CheckState.NOT_CHECKED, "no sweep has ended yet", advice)
+    oldest = min(until)
+    at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
+    if now - oldest > _LATE:
+        advice = 'see "Sweep silent" in docs/runbook.md'
+        found = f"no sweep has looked for jobs that ended after {at}"
+        return failed("sweep", found, advice, Exit.FAILURE)
+    return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
+
+
+def _swept_until(items: Iterable[Mapping[str, Any]]) -> Iterator[datetime]:
+    """How far each list was swept; one that is not tried any more is of an account that left."""
+    states = [(_moment(item, "watermark"), _moment(item, "tried_at")) for item in items]
+    newest = max((tried for _, tried in states if tried), default=None)
+    for watermark, tried in states:
+        left = newest is not None and tried is not None and newest - tried > _LATE
+        if watermark is not None and not left:
+            yield watermark
+
+
+def _moment(item: Mapping[str, Any], name: str) -> datetime | None:
+    try:
+        return read_moment(item[name]["S"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sageaudit.adapters.aws import (
-    assumed_role,
+    accounts,
     cloudwatch,
     dead_letters,
     job_lists,
@@ -64,7 +64,7 @@ COMMANDS: Mapping[str, Needs] = {
     "scan": Needs(
         (*sagemaker.PERMISSIONS, *job_lists.CLI_PERMISSIONS, *_READ),
         {
-            ROLE: assumed_role.ASSUME_PERMISSIONS,
+            ROLE: accounts.ASSUME_PERMISSIONS,
             ORGANIZATION: organization.LIST_PERMISSIONS,
             COVERAGE: (*cost_explorer.CLI_PERMISSIONS, *organization.PAYER_PERMISSIONS),
         },
@@ -111,7 +111,7 @@ def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class PolicyScope:
     """To which resources a policy is narrowed; None where that is not known."""
 
     region: str | None = None
@@ -139,12 +139,12 @@ class Where:
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
             return (table, f"{table}/index/*")
-        if action in assumed_role.ASSUME_PERMISSIONS:
+        if action in accounts.ASSUME_PERMISSIONS:
             return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
         return ("*",)
 
 
-def policy(allowed: Iterable[str], where: Where) -> dict[str, Any]:
+def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
     """The least identity policy for these actions, in the form in which IAM takes it."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for action in sorted(allowed):

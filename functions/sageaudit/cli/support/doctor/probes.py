@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sageaudit.adapters.aws.clients import CONFIG, client, translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
-from sageaudit.cli.support.account.account_list import Identity
+from sageaudit.cli.support.account.accounts import Identity
 from sageaudit.cli.support.doctor.permissions import STACK
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of

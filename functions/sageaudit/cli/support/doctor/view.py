@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.text import Text
 
-from sageaudit.cli.support.doctor.checkup import Check, State
+from sageaudit.cli.support.doctor.checkup import Check, CheckState
 from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 
-_WORDS = {State.OK: "ok", State.FAILED: "failed", State.NOT_CHECKED: "not checked"}
-_STYLES = {State.OK: "green", State.FAILED: "bold red", State.NOT_CHECKED: "yellow"}
+_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
+_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
 
 
 def document(checks: Sequence[Check]) -> dict[str, Any]:
@@ -23,15 +23,15 @@ def document(checks: Sequence[Check]) -> dict[str, Any]:
     rows = [
         {
             **{name: value for name, value in asdict(check).items() if name != "code"},
-            "exit_code": int(check.code) if check.state is State.FAILED else None,
+            "exit_code": int(check.code) if check.state is CheckState.FAILED else None,
         }
         for check in checks
     ]
     counts = Counter(check.state for check in checks)
     return {
         "schema": 1,
-        "ok": not counts[State.FAILED],
-        "counts": {state.value: counts[state] for state in State},
+        "ok": not counts[CheckState.FAILED],
+        "counts": {state.value: counts[state] for state in CheckState},
         "checks": rows,
     }
 
@@ -47,6 +47,6 @@ def show(checks: Sequence[Check], *, no_color: bool) -> None:
             found.append(f"\n-> {terminal(check.next)}", "dim")
         table.add_row(Text(_WORDS[check.state], _STYLES[check.state]), found)
     counts = Counter(check.state for check in checks)
-    parts = [f"{counts[state]} {_WORDS[state]}" for state in State if counts[state]]
+    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
     console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
     console.print(table)

@@ -90,7 +90,7 @@ def _open_table(table: str, profile: str | None, region: str | None) -> tuple[An
     # a file needs no boto3
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
-    from sageaudit.cli.support.account.session import open_session  # noqa: PLC0415
+    from sageaudit.cli.support.account.accounts import open_session  # noqa: PLC0415
 
     if not _TABLE.match(table):
         raise BadUsage(f"--table {table} is not a valid table name")

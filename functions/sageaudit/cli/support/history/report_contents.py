@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped, total
@@ -107,7 +107,7 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
         return JobReport(document, None)
-    return JobReport(document, recorded_run.of_recording(recorded).usage, _limits(document))
+    return JobReport(document, run_of(recorded).usage, _limits(document))
 
 
 def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[Limit]]:

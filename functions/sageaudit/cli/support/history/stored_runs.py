@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import sources
-from sageaudit.cli.support.recordings import recorded_run
-from sageaudit.domain.audit.document import document
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
+from sageaudit.cli.support.recordings.recorded_jobs import Run, recorded_jobs
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Entry, Head, JobKey, RunQuery
-from sageaudit.domain.audit.sanitize import detail_of
-from sageaudit.domain.job.family import FAMILY_VERSION, family
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, RunQuery
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.pooled_runs import PooledRuns
-from sageaudit.errors import BadRecording, Malformed
+from sageaudit.errors import BadRecording
 from sageaudit.ports import History
-from sageaudit.rules import catalogue
-from sageaudit.workflows.audit import family_runs
-from sageaudit.workflows.audit import reaudit as second_look
-from sageaudit.workflows.audit.judge import audit_job, run_facts
+from sageaudit.workflows.audit.family import earlier_heads, family_pool, runs_of
+from sageaudit.workflows.audit.read import stored_run
 from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
 
 _AUDITS = 3
@@ -32,10 +26,10 @@ _AUDITS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRun:
+class FamilyRun:
     """One run as stored in the history, with the earlier runs of its family."""
 
-    run: recorded_run.Run
+    run: Run
     earlier: tuple[EarlierRun, ...]
     pool: PooledRuns | None
 
@@ -45,55 +39,26 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
 
     Raises BadRecording, naming file and key.
     """
-    history, runs = SqliteHistory(), []
-    for path in paths:
-        recorded = recording.read(path)
-        recordings = (recorded,) if isinstance(recorded, recording.Recording) else recorded.children
-        try:
-            runs += [(child, recorded_run.of_recording(child)) for child in recordings]
-        except Malformed as error:
-            raise BadRecording(f"{path}: {error}") from error
+    history = SqliteHistory()
+    for audit in audit_recordings(paths, Policy(), history, lasts=False):
+        if isinstance(audit, BadRecording):
+            raise audit
     # a tuning job without its training jobs has nothing to judge
-    runs = [pair for pair in runs if pair[1].job.kind is not JobKind.TUNING]
-    keys = [
-        _keep(history, recorded, run)
-        for recorded, run in sorted(runs, key=lambda pair: pair[1].now)
-    ]
-    return history, [head for key in dict.fromkeys(keys) if (head := history.head(key))]
+    jobs = [job for path in paths for job in recorded_jobs(path) if not job.is_rollup]
+    keys = dict.fromkeys(job.key for job in sorted(jobs, key=lambda job: job.read_at))
+    return history, [head for key in keys if (head := history.head(key))]
 
 
-def _keep(history: History, recorded: recording.Recording, run: recorded_run.Run) -> JobKey:
-    """Audits one run under the default policy and records it."""
-    job = replace(run.job, account=run.job.account or NOT_NAMED, region=run.job.region or NOT_NAMED)
-    heads = family_runs.earlier_heads(job, family(job, Policy().family_tag), history, now=run.now)
-    pool = family_runs.family_pool(job, run.usage, run.market, heads, history)
-    ruleset = catalogue.ruleset()
-    audit = audit_job(job, run.usage, run.market, Policy(), ruleset, now=run.now, pool=pool)
-    key = JobKey(job.arn or job.name, job.created_at or job.started_at or run.now)
-    history.record(
-        Entry(
-            key=key,
-            last_modified_at=job.last_modified_at or run.now,
-            document=document(audit),
-            family_version=FAMILY_VERSION,
-            fingerprint=job.fingerprint,
-            detail=detail_of(recorded.describe, recorded.tags, run.usage),
-            facts=run_facts(audit),
-        )
-    )
-    return key
-
-
-def stored_run(history: History, head: Head) -> StoredRun | None:
+def run_of_head(history: History, head: Head) -> FamilyRun | None:
     """A run from the history; None if its details have expired or cannot be read."""
-    kept = second_look.kept_run(head, history.detail(head.key))
-    if kept is None:
+    stored = stored_run(head, history)
+    if stored is None:
         return None
-    market = sources.offline_markets().market(kept.job, kept.now)
-    run = recorded_run.Run(kept.job, kept.usage(market.types), market, kept.now)
-    heads = family_runs.earlier_heads(run.job, head.family, history, now=run.now)
-    pool = family_runs.family_pool(run.job, run.usage, run.market, heads, history)
-    return StoredRun(run, family_runs.runs_of(heads), pool)
+    market = sources.offline_markets().market(stored.job, stored.now)
+    run = Run(stored.job, stored.usage(market.types), market, stored.now)
+    heads = earlier_heads(head, history)
+    pool = family_pool(run.job, run.usage, run.market, heads, history)
+    return FamilyRun(run, runs_of(heads), pool)
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
@@ -105,6 +70,4 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
     heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
     found = (history.audit(head.key) for head in heads[:_AUDITS])
-    return FamilyHistory(
-        family_runs.runs_of(heads), tuple(audit for audit in found if audit is not None)
-    )
+    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
+from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.output.terminal.layout import plain_table
 from sageaudit.output.text.account_words import avoidable_of, lost_of, spend_of
 from sageaudit.output.text.untrusted import middle, terminal

@@ -10,7 +10,7 @@ from typing import Any
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
-from sageaudit.cli.support.account.account_list import identity
+from sageaudit.cli.support.account.accounts import identity
 from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.domain.job.listed import Period

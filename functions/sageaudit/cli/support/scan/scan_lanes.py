@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.recordings import recorded_lanes
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_account import ScannedAccount, lanes_of
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus, ScannedAccounts, note_lanes
+from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
+from sageaudit.cli.support.scan.scanned_accounts import (
+    ScannedAccount,
+    ScannedAccounts,
+    lanes_of,
+    note_lanes,
+)
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen, newest
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, NoCredentials
 from sageaudit.ports import History, Workers
-from sageaudit.workflows.scan.listing import Refusal, list_jobs
+from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
 from sageaudit.workflows.scan.run import Lane
 
 
@@ -73,13 +79,24 @@ class LaneMaker:
             if not self.quiet:
                 say(str(error))
 
-        found, asked = recorded_lanes.recorded_jobs(folder, refused), self.asked
-        jobs = [job for job in found.jobs if job.ref.kind in asked.kinds]
+        asked = self.asked
+        recorded = {
+            (job.listed.ref, job.listed.created_at): job
+            for job in recordings_below(folder, refused)
+            if job.listed.ref.kind in asked.kinds
+        }
+        jobs = [job.listed for job in recorded.values()]
         if asked.period is not None:
             jobs = chosen(jobs, asked.period, asked.kinds)
-        deps = found.dependencies(self.history, asked.policy)
-        lanes = lanes_of(asked.of(jobs), deps, again=asked.again)
-        return [replace(lane, as_of=found.as_of) for lane in lanes]
+        if not jobs:
+            return []
+
+        def of(listed: Listed) -> tuple[AuditDependencies, datetime]:
+            job = recorded[listed.ref, listed.created_at]
+            return job.dependencies(self.history, asked.policy), job.final_at
+
+        lanes = lanes_of(asked.of(jobs), of(jobs[0])[0], again=asked.again)
+        return [replace(lane, recorded=of) for lane in lanes]
 
     def of_account(self, account: ScannedAccount) -> list[Lane]:
         """The listed jobs. Raises NoCredentials where no region accepts the credentials."""
@@ -138,6 +155,6 @@ class LaneMaker:
         return [*listing.jobs]
 
 
-def _no_credentials(refusal: Refusal) -> bool:
+def _no_credentials(refusal: ListRefusal) -> bool:
     """A region that is not enabled refuses credentials that are good elsewhere."""
     return isinstance(refusal.error, NoCredentials)

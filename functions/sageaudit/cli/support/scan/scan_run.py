@@ -9,8 +9,7 @@ from itertools import islice
 
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 
+from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.errors import SageauditError
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, SageauditError, Throttled
 from sageaudit.workflows.scan.run import Outcome, Result
 
 _MOST_REASONS = 100
@@ -73,3 +78,87 @@ class ScanTally:
         if pattern not in self._shown and len(self._shown) >= _MOST_REASONS:
             return _OTHERS
         return self._shown.setdefault(pattern, reason)
+
+
+USD_PER_METRIC = Decimal("0.01") / 1000
+"""GetMetricData: $0.01 per 1,000 metrics requested; not in the free tier.
+
+Sources: re:Post, knowledge-center/cloudwatch-getmetricdata-api (no free tier);
+support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price).
+"""
+METRICS_A_HOST = 5
+"""CPU, memory, disk, GPU and GPU memory; a host without GPUs has three."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanCost:
+    """What auditing these jobs costs. The number of hosts is known after Describe: one is assumed.
+
+    List*, Describe*, ListTags and GetProducts cost nothing.
+    """
+
+    jobs: int
+    metrics: int
+    least_s: float
+    """AWS's rates allow no less."""
+
+    @property
+    def usd(self) -> Decimal:
+        """For the metrics requested."""
+        return usd_of(self.metrics)
+
+
+def scan_cost(jobs: Iterable[Listed]) -> ScanCost:
+    """The cost of asking AWS about these jobs."""
+    of_place: Counter[tuple[str, str]] = Counter()
+    metrics = count = 0
+    for job in jobs:
+        count += 1
+        of_place[job.ref.account, job.ref.region] += 1
+        metrics += METRICS_A_HOST if job.ref.kind is not JobKind.TUNING else 0
+    return ScanCost(count, metrics, max(of_place.values(), default=0) / DESCRIBES_A_SECOND)
+
+
+def usd_of(metrics: int) -> Decimal:
+    """What GetMetricData costs for so many metrics."""
+    return metrics * USD_PER_METRIC
+
+
+@dataclass
+class AccountStatus:
+    """What became of one account. `error` is why none of its jobs could be listed."""
+
+    account: str
+    name: str | None = None
+    error: AwsError | None = None
+    listed: int = 0
+    tally: ScanTally = field(default_factory=ScanTally)
+    sums: Sums = field(default_factory=Sums)
+    """Of its audits in the history, of the scanned days and regions."""
+
+    @property
+    def left(self) -> int:
+        """Jobs that the scan did not come to."""
+        return self.listed - self.tally.done
+
+    @property
+    def word(self) -> str:
+        """The status in one word, which scripts may rely on."""
+        if self.error is not None:
+            return _word(self.error)
+        if self.left or self.tally.refused or self.tally.results[Result.NOT_ASKED]:
+            return "partly"
+        return "audited" if self.listed else "no_jobs"
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why not all of its jobs were audited, each reason once."""
+        return [str(self.error)] if self.error else [*self.tally.refused]
+
+
+def _word(error: AwsError) -> str:
+    if isinstance(error, AccessDenied):
+        return "role_refused" if error.action == "sts:AssumeRole" else "denied"
+    if isinstance(error, NoCredentials):
+        return "no_credentials"
+    return "throttled" if isinstance(error, Throttled) else "unavailable"

@@ -1,73 +1,129 @@
-"""Several accounts as one scan reads them: each with its own session, rates and status."""
+"""A live account as `scan` reads it: with the user's own credentials, within AWS's rates."""
 
 from __future__ import annotations
 
+import difflib
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.config import Config
 
-from sageaudit.adapters.aws.assumed_role import AssumedRoles
+from sageaudit.adapters.aws import clients, s3
+from sageaudit.adapters.aws.accounts import Accounts, AssumedRoles
 from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
+from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.files.threads import Threads
-from sageaudit.cli.support.account.account_list import AccountList
-from sageaudit.cli.support.scan.scan_tally import ScanTally
-from sageaudit.cli.support.scan.scanned_account import ScannedAccount
-from sageaudit.domain.audit.sums import Sums
-from sageaudit.domain.job.listed import Listed
+from sageaudit.adapters.aws.s3 import S3Buckets
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
+from sageaudit.cli.support.account.accounts import AccountList
+from sageaudit.cli.support.history.data_folder import fingerprint_key
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
+from sageaudit.cli.support.scan.threads import Threads
+from sageaudit.domain.job.listed import Listed, in_order
+from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
+from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
-from sageaudit.workflows.audit import run as flow
-from sageaudit.workflows.scan.run import Lane, Result
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.scan.run import Lane
+
+THREADS = 32
+"""Requests under way at the same time, of all regions together."""
+_CONFIG = clients.CONFIG.merge(
+    Config(
+        retries={"mode": "standard", "total_max_attempts": 8},
+        read_timeout=30,
+        max_pool_connections=THREADS,
+    )
+)
+"""More tries than a Lambda has: nobody sends the job again. 8 wait some 25 s."""
+ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
+"""From a service and a config to a function from an account and region to a client."""
+
+
+class ScannedAccount:
+    """One account by one boto3 session. Calls only APIs that read."""
+
+    def __init__(
+        self, session: Any, pace: Pace, name: str = "", clients_of: ClientsOf | None = None
+    ) -> None:
+        """`name` keeps the rates of several accounts apart.
+
+        `clients_of` makes the clients of a service where several accounts share them.
+        """
+        self._pace, self._name = pace, name
+        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
+
+    @property
+    def lists(self) -> SageMakerJobLists:
+        """Its lists of jobs."""
+        client_of = self._paced("sagemaker")
+        return SageMakerJobLists(lambda region: client_of("", region))
+
+    def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
+        """What its audits read from, write to and are judged by."""
+        return AuditDependencies(
+            jobs=SageMakerJobs(self._paced("sagemaker")),
+            metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types(), lists_once=True),
+            history=history,
+            buckets=S3Buckets(self._paced("s3", s3.CONFIG), time.monotonic),
+            markets=live_markets(
+                PriceList(lambda endpoint: self._paced("pricing")("", endpoint)),
+                None,
+                lambda: datetime.now(UTC),
+            ),
+            policy=policy,
+            ruleset=catalogue.ruleset(),
+            fingerprint_key=fingerprint_key,
+        )
+
+    def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
+        client_of = self._pace.paced(self._clients_of(service, config))
+        return lambda _, region: client_of(self._name, region)
+
+
+def lanes_of(jobs: Iterable[Listed], deps: AuditDependencies, *, again: bool = False) -> list[Lane]:
+    """One lane for each account and region among the jobs."""
+    places: dict[tuple[str, str], list[Listed]] = {}
+    for job in jobs:
+        places.setdefault((job.ref.account, job.ref.region), []).append(job)
+    return [
+        Lane(account, region, deps, in_order(rows), again=again)
+        for (account, region), rows in sorted(places.items())
+    ]
+
+
+def scanned_regions(session: Any, named: Sequence[str], *, every: bool) -> list[str]:
+    """The regions to scan. Raises BadUsage for an unknown one, and for none at all."""
+    known = clients.known_regions()
+    for region in named:
+        if region not in known:
+            near = difflib.get_close_matches(region, known, 1)
+            instead = f": did you mean {near[0]}?" if near else "; a region looks like eu-west-1"
+            raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
+    if every:
+        partition = partition_of(session.region_name or "us-east-1")
+        return sorted(region for region in known if partition_of(region) == partition)
+    if named:
+        return list(dict.fromkeys(named))
+    if session.region_name is None:
+        raise BadUsage("which region? give --region or --all-regions, or set one for your profile")
+    return [session.region_name]
+
 
 _AT_ONCE = 8
 """Accounts whose jobs are listed at the same time."""
 _MOST_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""
-
-
-@dataclass
-class AccountStatus:
-    """What became of one account. `error` is why none of its jobs could be listed."""
-
-    account: str
-    name: str | None = None
-    error: AwsError | None = None
-    listed: int = 0
-    tally: ScanTally = field(default_factory=ScanTally)
-    sums: Sums = field(default_factory=Sums)
-    """Of its audits in the history, of the scanned days and regions."""
-
-    @property
-    def left(self) -> int:
-        """Jobs that the scan did not come to."""
-        return self.listed - self.tally.done
-
-    @property
-    def word(self) -> str:
-        """The status in one word, which scripts may rely on."""
-        if self.error is not None:
-            return _word(self.error)
-        if self.left or self.tally.refused or self.tally.results[Result.NOT_ASKED]:
-            return "partly"
-        return "audited" if self.listed else "no_jobs"
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why not all of its jobs were audited, each reason once."""
-        return [str(self.error)] if self.error else [*self.tally.refused]
-
-
-def _word(error: AwsError) -> str:
-    if isinstance(error, AccessDenied):
-        return "role_refused" if error.action == "sts:AssumeRole" else "denied"
-    if isinstance(error, NoCredentials):
-        return "no_credentials"
-    return "throttled" if isinstance(error, Throttled) else "unavailable"
 
 
 class Clients:
@@ -140,7 +196,7 @@ class ScannedAccounts:
 
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
-    ) -> dict[str, flow.AuditDependencies]:
+    ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
         markets = self._own.dependencies(history, policy).markets
         return {

@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from sageaudit.cli.support.scan.scan_cost import ScanCost, usd_of
-from sageaudit.cli.support.scan.scan_tally import ScanTally
+from sageaudit.cli.support.scan.scan_tally import ScanCost, ScanTally, usd_of
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.terminal.layout import plain_table

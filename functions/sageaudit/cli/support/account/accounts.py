@@ -1,4 +1,4 @@
-"""Which accounts a command asks, and through which role."""
+"""Opens a boto3 session with the user's own credentials."""
 
 from __future__ import annotations
 
@@ -7,12 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
+from botocore.exceptions import BotoCoreError
+
 from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.assumed_role import Role
-from sageaudit.adapters.aws.clients import aws_errors, client
+from sageaudit.adapters.aws.accounts import Role
+from sageaudit.adapters.aws.clients import aws_errors, client, unanswered
 from sageaudit.adapters.aws.organization import NamedAccount
-from sageaudit.domain.job.ref import is_account_id, partition_of
+from sageaudit.domain.job.ref import REGION, is_account_id, partition_of
 from sageaudit.errors import BadUsage
+
+
+def open_session(profile: str | None, region: str | None) -> Any:
+    """A session for a profile and region, by default those of the AWS settings.
+
+    Its region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
+    """
+    try:
+        session = boto3.Session(profile_name=profile, region_name=region)
+    except BotoCoreError as error:
+        raise unanswered(error, "AWS's configuration") from error
+    name = session.region_name
+    if name is not None and not REGION.fullmatch(name):
+        raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")
+    return session
+
 
 _MOST_BYTES = 1_000_000
 
@@ -59,7 +78,7 @@ def identity(session: Any, region: str | None) -> Identity:
     return Identity(str(answer["Account"]), str(answer["Arn"]))
 
 
-def check(
+def role_to_assume(
     file: Path | None, role: str | None, external_id: str | None, *, organized: bool
 ) -> Role | None:
     """The role that these options name. Raises BadUsage where they do not fit together."""

@@ -15,15 +15,15 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
-from sageaudit.workflows.audit.run import (
+from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
-    Done,
+    Audited,
+    Caller,
+    Later,
     Outcome,
     Repeated,
-    Settled,
-    audit_finished_job,
 )
-from sageaudit.workflows.audit.waits import Later
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.jobs import training_answer, transition
 from tests.workflows.audit.test_roll_up import child, house, sweep, tuned
@@ -77,7 +77,7 @@ class House:
     def look(self, at: datetime, **counters: Any) -> Outcome:
         """One delivery of its event."""
         return audit_finished_job(
-            ended(NAME), self.of, now=at, deliveries=counters.get("deliveries", {})
+            ended(NAME), self.of, now=at, caller=Caller.DELIVERY, waited=counters.get("waited", {})
         )
 
     @property
@@ -110,14 +110,14 @@ def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     """Half an hour of two hosts, which the audit of the end could not know."""
     one = House([pool("Available"), pool("Terminated", 1800)])
     first = one.look(END + 5 * MINUTE)
-    assert isinstance(first, Done)
+    assert isinstance(first, Audited)
     assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
     assert isinstance(one.look(END + 30 * MINUTE), Repeated)
     second = one.look(END + HOUR + 10 * MINUTE)
-    assert isinstance(second, Done)
+    assert isinstance(second, Audited)
     assert (second.recorded.verdict, second.recorded.version) == (Verdict.RECORDED, 2)
-    assert second.was_due
+    assert second.reaudited
     paid = first.document["bill"]["total_usd"], second.document["bill"]["total_usd"]
     assert paid[0] is not None
     assert paid[1] is not None
@@ -144,8 +144,8 @@ def test_metrics_that_came_late_are_judged_at_the_second_look() -> None:
     """The event waited for them once, and so did the first audit."""
     one = House([training_answer()], CountedMetrics(minutes=10))
     assert isinstance(one.look(END + 5 * MINUTE), Later)
-    first = one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
-    assert isinstance(first, Done)
+    first = one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    assert isinstance(first, Audited)
     assert one.is_open()
     one.metrics.minutes = 60
     one.until_settled(END + 21 * MINUTE)
@@ -157,13 +157,13 @@ def test_metrics_that_came_late_are_judged_at_the_second_look() -> None:
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
     one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
     looks = one.until_settled(END + 21 * MINUTE)
     assert looks <= 7
     assert one.head.version == 2
     assert one.head.settled
     assert (
-        "last look: what was missing did not come within a day"
+        "closed: what was missing did not come within a day"
         in (one.document["audit"]["coverage"]["missing"])
     )
 
@@ -173,7 +173,7 @@ def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     one = House([training_answer()], CountedMetrics(minutes=0))
     assert isinstance(one.look(END + 14 * MINUTE), Later)
     first = one.look(END + 22 * MINUTE)
-    assert isinstance(first, Done)
+    assert isinstance(first, Audited)
     assert first.document["avoidable_usd"] is None
     assert one.is_open()
     one.metrics.minutes = 60
@@ -194,7 +194,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     """It is due again; a day after the end it is settled with what was known, and says so."""
     one = House([pool("Available")], CountedMetrics(minutes=minutes))
     first = one.look(END + 21 * MINUTE)
-    assert isinstance(first, Done)
+    assert isinstance(first, Audited)
     assert first.document["judged"] == "partly"
     if not kept:
         one.of = replace(one.of, history=_without_details(one.of.history))
@@ -206,7 +206,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
     assert (
-        "last look: its metrics could not be read again (cloudwatch:GetMetricData is not permitted)"
+        "closed: its metrics could not be read again (cloudwatch:GetMetricData is not permitted)"
         in one.document["audit"]["coverage"]["missing"]
     )
 
@@ -217,8 +217,8 @@ def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     first = one.look(END + 21 * MINUTE)
     one.metrics.missing = DENIED
     second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, Audited)
+    assert isinstance(second, Audited)
     assert (first.document["bill"]["complete"], second.document["bill"]["complete"]) == (
         False,
         True,
@@ -236,8 +236,8 @@ def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_we
     first = one.look(END + 21 * MINUTE)
     one.metrics.minutes = 5
     second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, Audited)
+    assert isinstance(second, Audited)
     assert second.document["judged"] == first.document["judged"]
     assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
     assert one.is_open()
@@ -246,7 +246,7 @@ def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_we
 def test_metrics_that_come_after_a_look_that_failed_are_judged() -> None:
     """A failure of an hour leaves no trace."""
     one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.metrics.missing = DENIED
     one.look(END + 2 * HOUR)
     assert one.is_open()
@@ -263,8 +263,8 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
     first = one.look(END + 5 * MINUTE)
     one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
     second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, Audited)
+    assert isinstance(second, Audited)
     assert second.document["bill"]["complete"] is True
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
@@ -275,11 +275,11 @@ def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged()
     """A second event of the run, with a later time: its figures stay, and it is due again."""
     changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
     one = House([training_answer(), changed], CountedMetrics(minutes=30))
-    first = one.look(END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    first = one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.metrics.missing = DENIED
     second = one.look(END + 40 * MINUTE)
-    assert isinstance(first, Done)
-    assert isinstance(second, Done)
+    assert isinstance(first, Audited)
+    assert isinstance(second, Audited)
     for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
     assert one.is_open()
@@ -295,12 +295,30 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
     one = House([running, training_answer()])
-    one.look(END - 20 * MINUTE, deliveries={"describe_behind": 99})
+    one.look(END - 20 * MINUTE, waited={"describe_behind": 99})
     before = one.document["bill"]["total_usd"]
     one.metrics.missing = DENIED
     one.look(END + 2 * HOUR)
     assert one.document["job"]["status"] == "Completed"
     assert one.document["bill"]["total_usd"] != before
+
+
+def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
+    """However long the pause would be: twenty hours after the end, the next one is four away."""
+    one = House([training_answer()], CountedMetrics(minutes=10))
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.look(END + 20 * HOUR)
+    assert one.head.due_at == END + DAY
+
+
+def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
+    """Though no dollar changed: lists and messages go by the owner."""
+    one = House([training_answer()], CountedMetrics(minutes=10))
+    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    assert one.head.owner is None
+    one.jobs.tag_answer = {"owner": "ana"}
+    one.look(END + 2 * HOUR)
+    assert (one.head.version, one.head.owner) == (2, "ana")
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
@@ -335,12 +353,12 @@ def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     one = House([pool("Available"), gone])
     first = one.look(END + 5 * MINUTE)
     result = one.look(END + 2 * HOUR)
-    assert isinstance(first, Done)
-    assert isinstance(result, Settled)
+    assert isinstance(first, Audited)
+    assert isinstance(result, Audited)
     assert (one.head.settled, one.head.due_at, one.head.unauditable) == (True, None, None)
     assert one.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
     assert one.document["bill"]["complete"] is False
-    assert one.document["audit"]["coverage"]["missing"][-1].startswith("last look: ")
+    assert one.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
     assert isinstance(one.look(END + 3 * HOUR), Repeated)
 
 
@@ -350,8 +368,8 @@ def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     first = one.look(END + 5 * MINUTE)
     one.of = replace(one.of, history=_without_details(one.of.history))
     result = one.look(END + 91 * DAY)
-    assert isinstance(first, Done)
-    assert isinstance(result, Settled)
+    assert isinstance(first, Audited)
+    assert isinstance(result, Audited)
     assert result.document["bill"] == first.document["bill"]
     assert (one.head.settled, one.head.due_at) == (True, None)
 
@@ -367,7 +385,7 @@ def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     one.look(END + 5 * MINUTE)
     one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
     result = one.look(END + 2 * HOUR)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert one.is_open()
     one.jobs.tag_answer = {}
     one.until_settled(END + 2 * HOUR)
@@ -380,7 +398,7 @@ def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     one.look(END + 5 * MINUTE)
     one.of.history.make_due(KEY, END + HOUR)
     result = one.look(END + 2 * HOUR)
-    assert isinstance(result, Done)
+    assert isinstance(result, Audited)
     assert (result.recorded.verdict, one.head.version) == (Verdict.DUPLICATE, 1)
     assert (one.head.settled, one.head.due_at) == (True, None)
     assert one.metrics.asked == 1
@@ -390,7 +408,7 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
     one = House([running])
-    one.look(END, deliveries={"describe_behind": 99})
+    one.look(END, waited={"describe_behind": 99})
     assert one.is_open()
     looks = one.until_settled(END)
     assert one.head.settled
@@ -402,12 +420,12 @@ def test_a_roll_up_with_late_children_is_settled_with_all_of_them() -> None:
     of = house(sweep(Completed=2, NonRetryableError=1))
     child(of, "trial-1")
     first = tuned(of, 3)
-    assert isinstance(first, Done)
+    assert isinstance(first, Audited)
     for name in ("trial-2", "trial-3"):
         child(of, name)
     second = _tuned_at(of, END + 2 * HOUR)
-    assert isinstance(second, Done)
-    assert second.was_due
+    assert isinstance(second, Audited)
+    assert second.reaudited
     assert (second.recorded.version, second.document["audit"]["settled"]) == (2, True)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
@@ -419,14 +437,14 @@ def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     tuned(of, 3)
     looks = [_tuned_at(of, END + hours * HOUR) for hours in (2, 5, 11, 23, 25)]
     last = looks[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, Audited)
     assert (last.document["audit"]["settled"], last.recorded.version) == (True, 2)
     assert last.document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
 
 
 def _tuned_at(of: AuditDependencies, now: datetime) -> Outcome:
     return audit_finished_job(
-        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=now, deliveries={}
+        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=now, caller=Caller.DELIVERY
     )
 
 
@@ -437,12 +455,12 @@ def test_a_child_that_is_audited_late_makes_a_settled_roll_up_due() -> None:
         child(of, name)
     tuned(of, 3)
     settled = _tuned_at(of, END + 25 * HOUR)
-    assert isinstance(settled, Done)
+    assert isinstance(settled, Audited)
     assert settled.document["audit"]["settled"]
-    audit_finished_job(ended("trial-3"), of, now=END + 26 * HOUR, deliveries={})
+    audit_finished_job(ended("trial-3"), of, now=END + 26 * HOUR, caller=Caller.DELIVERY)
     head = of.history.head(settled.key)
     assert head is not None
     assert head.due_at == END + 26 * HOUR
     again = _tuned_at(of, END + 27 * HOUR)
-    assert isinstance(again, Done)
+    assert isinstance(again, Audited)
     assert again.document["bill"]["total_usd"] == Decimal("2.208")

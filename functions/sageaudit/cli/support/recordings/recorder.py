@@ -20,13 +20,13 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Missing, ReadSeries
 from sageaudit.ports import Buckets, Jobs, Markets
-from sageaudit.workflows.audit import run as flow
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited
 
 _NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not asked for"))
 
 
 @dataclass(slots=True)
-class Read:
+class ReadAnswers:
     """What was read of the job that is being audited."""
 
     answer: Mapping[str, Any] = field(default_factory=dict)
@@ -36,31 +36,31 @@ class Read:
     prices: ListedPrices | None = None
 
 
-class Taps:
-    """The sources of an audit, each with a tap. `read` begins anew with each Describe."""
+class Recorder:
+    """Records the answers of an audit's sources. `read` begins anew with each Describe."""
 
     def __init__(self) -> None:
-        self.read = Read()
+        self.read = ReadAnswers()
 
-    def on(
+    def around(
         self,
-        deps: flow.AuditDependencies,
+        deps: AuditDependencies,
         cloudwatch_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
-    ) -> flow.AuditDependencies:
-        """The same dependencies, with a tap on each source that a recording needs.
+    ) -> AuditDependencies:
+        """The same dependencies, with a recorder around each source that a recording needs.
 
         `cloudwatch_of` returns the CloudWatch client for an account and region.
         """
         return replace(
             deps,
-            jobs=_TappedJobs(deps.jobs, self),
-            metrics=_TappedMetrics(cloudwatch_of, types, self),
-            buckets=_TappedBuckets(deps.buckets, self),
-            markets=_TappedMarkets(deps.markets, self),
+            jobs=_RecordedJobs(deps.jobs, self),
+            metrics=_RecordedMetrics(cloudwatch_of, types, self),
+            buckets=_RecordedBuckets(deps.buckets, self),
+            markets=_RecordedMarkets(deps.markets, self),
         )
 
-    def recording(self, ref: JobRef, done: flow.Done, now: datetime) -> Recording:
+    def recording(self, ref: JobRef, done: Audited, now: datetime) -> Recording:
         """The recording of the job that was audited last."""
         read = self.read
         located = {} if read.regions is None else {buckets.KEY: dict(read.regions)}
@@ -74,59 +74,59 @@ class Taps:
         )
 
 
-class _TappedJobs:
-    def __init__(self, inner: Jobs, taps: Taps) -> None:
+class _RecordedJobs:
+    def __init__(self, inner: Jobs, recorder: Recorder) -> None:
         self._inner = inner
-        self._taps = taps
+        self._recorder = recorder
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         answer = self._inner.describe(ref)
-        self._taps.read = Read(answer=answer)
+        self._recorder.read = ReadAnswers(answer=answer)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         tags = self._inner.tags(ref)
-        self._taps.read.tags = tags
+        self._recorder.read.tags = tags
         return tags
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
         return self._inner.children(ref)
 
 
-class _TappedMetrics(CloudWatchMetrics):
+class _RecordedMetrics(CloudWatchMetrics):
     def __init__(
         self,
         client_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
-        taps: Taps,
+        recorder: Recorder,
     ) -> None:
         super().__init__(client_of, types)
-        self._taps = taps
+        self._recorder = recorder
 
     def series(self, job: Job, now: datetime) -> ReadSeries:
         """What CloudWatch answered, kept."""
-        self._taps.read.metrics = super().series(job, now)
-        return self._taps.read.metrics
+        self._recorder.read.metrics = super().series(job, now)
+        return self._recorder.read.metrics
 
 
-class _TappedBuckets:
-    def __init__(self, inner: Buckets, taps: Taps) -> None:
+class _RecordedBuckets:
+    def __init__(self, inner: Buckets, recorder: Recorder) -> None:
         self._inner = inner
-        self._taps = taps
+        self._recorder = recorder
 
     def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
         regions = self._inner.regions(account, region, names)
-        self._taps.read.regions = regions
+        self._recorder.read.regions = regions
         return regions
 
 
-class _TappedMarkets:
-    def __init__(self, inner: Markets, taps: Taps) -> None:
+class _RecordedMarkets:
+    def __init__(self, inner: Markets, recorder: Recorder) -> None:
         self._inner = inner
-        self._taps = taps
+        self._recorder = recorder
 
     def market(self, job: Job, now: datetime) -> Market:
         market = self._inner.market(job, now)
         known = getattr(market.prices, "sources", ())
-        self._taps.read.prices = next((s for s in known if isinstance(s, ListedPrices)), None)
+        self._recorder.read.prices = next((s for s in known if isinstance(s, ListedPrices)), None)
         return market

@@ -1,4 +1,4 @@
-"""Histories of second looks, each with its versions and its end: the rows of second_looks.jsonl."""
+"""Histories of second looks, each with its versions and its end: the rows of reaudits.jsonl."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import JobNotFound
-from sageaudit.workflows.audit.run import AuditDependencies, Done, Settled, audit_finished_job
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
+from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.dependencies import SaidJobs, dependencies, ended
 from tests.fakes.due import due
 from tests.fakes.jobs import training_answer
 from tests.workflows.audit import test_families as families
-from tests.workflows.audit.test_roll_up import house, sweep
-from tests.workflows.audit.test_second_look import (
+from tests.workflows.audit.test_reaudit import (
     DAY,
     END,
     HOUR,
@@ -30,10 +30,11 @@ from tests.workflows.audit.test_second_look import (
     CountedMetrics,
     pool,
 )
+from tests.workflows.audit.test_roll_up import house, sweep
 
 ROWS: dict[str, dict[str, Any]] = {
     one["id"]: one
-    for line in Path(__file__).with_name("second_looks.jsonl").read_text().splitlines()
+    for line in Path(__file__).with_name("reaudits.jsonl").read_text().splitlines()
     for one in [json.loads(line)]
 }
 NAMES: list[str] = sorted(ROWS)
@@ -49,11 +50,11 @@ class World:
         self.looked_again = 0
 
     def event(self, name: str, at: datetime, kind: JobKind = JobKind.TRAINING, **more: Any) -> None:
-        """One delivery; what it waits for comes with `deliveries`."""
-        deliveries = more.pop("deliveries", {})
+        """One delivery; how often it waited comes with `waited`."""
+        waited = more.pop("waited", {})
         told = ended(name, kind, **{"CreationTime": None, **more})
-        outcome = audit_finished_job(told, self.of, now=at, deliveries=deliveries)
-        looked = isinstance(outcome, Settled) or (isinstance(outcome, Done) and outcome.was_due)
+        outcome = audit_finished_job(told, self.of, now=at, caller=Caller.DELIVERY, waited=waited)
+        looked = isinstance(outcome, Audited) and outcome.reaudited
         self.looked_again += looked
 
     def sweeps(self, since: datetime, days: int = 3) -> None:
@@ -95,7 +96,7 @@ def _looked_at(*answers: Any, sweeps_after: Any = HOUR) -> World:
 
 def _late_metrics() -> World:
     world, metrics = OneJob([training_answer()], minutes=10).world()
-    world.event(NAME, END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    world.event(NAME, END + 21 * MINUTE, waited={"late_metrics": 1})
     metrics.minutes = 60
     world.sweeps(END + 40 * MINUTE)
     return world
@@ -103,14 +104,14 @@ def _late_metrics() -> World:
 
 def _no_metrics() -> World:
     world, _ = OneJob([training_answer()], minutes=0).world()
-    world.event(NAME, END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    world.event(NAME, END + 21 * MINUTE, waited={"late_metrics": 1})
     world.sweeps(END + 40 * MINUTE, days=40)
     return world
 
 
 def _created_again_after_late_metrics() -> World:
     world, _ = OneJob([training_answer(), NEW_RUN], minutes=10).world()
-    world.event(NAME, END + 21 * MINUTE, deliveries={"late_metrics": 1})
+    world.event(NAME, END + 21 * MINUTE, waited={"late_metrics": 1})
     world.sweeps(END + 40 * MINUTE)
     return world
 
@@ -130,7 +131,7 @@ def _roll_up(late: bool) -> World:
     world = World(house(sweep(Completed=2, NonRetryableError=1)))
     for name in ("trial-1", "trial-2"):
         world.event(name, END + 5 * MINUTE)
-    world.event("sweep", END + HOUR, JobKind.TUNING, deliveries={"children": 3})
+    world.event("sweep", END + HOUR, JobKind.TUNING, waited={"children": 3})
     if late:
         world.event("trial-3", END + HOUR + QUARTER)
     world.sweeps(END + 2 * HOUR)

@@ -1,0 +1,136 @@
+"""Audits recorded jobs as live ones, in the order of their ends, and records them in a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.recordings.recorded_jobs import (
+    RecordedJob,
+    named_jobs,
+    recorded_jobs,
+    recordings_in,
+)
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording
+from sageaudit.ports import History
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.attempt import Audited, Caller
+from sageaudit.workflows.audit.judge import Child, audit_tuning
+from sageaudit.workflows.audit.run import audit_finished_job
+
+
+@dataclass(slots=True)
+class _RecordedFile:
+    """The jobs of one file and their audits, in its order. `is_set`: of one tuning job."""
+
+    jobs: Sequence[RecordedJob]
+    is_set: bool
+    audits: dict[int, Audited | None] = field(default_factory=dict)
+    """By number; None where it cannot be audited."""
+
+    def audit(self, number: int, policy: Policy, history: History, *, lasts: bool) -> None:
+        """Audits one of its jobs, and records the audit."""
+        job = self.jobs[number]
+        listed = job.listed
+        ended = JobEnded(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+        deps = job.dependencies(history, policy, history_lasts=lasts)
+        now = job.final_at if lasts else job.read_at
+        outcome = audit_finished_job(ended, deps, now=now, caller=Caller.PERSON, again=True)
+        self.audits[number] = None
+        if isinstance(outcome, Audited) and outcome.document["unauditable"] is None:
+            self.audits[number] = outcome
+
+    def document(self, policy: Policy) -> AuditDocument:
+        """The audit of its job; of a tuning job, with its training jobs. Raises BadRecording."""
+        audits = []
+        for number, job in enumerate(self.jobs):
+            if (audited := self.audits[number]) is None:
+                raise BadRecording(f"{job.listed.ref.name}: it cannot be audited")
+            audits.append(audited)
+        documents = [audited.document for audited in audits]
+        own = audits[-1].audit if self.jobs[-1].is_rollup else None
+        if own is not None and (self.is_set or own.job.finished):
+            return document(own, documents[:-1])
+        if not self.is_set:
+            return documents[0]
+        children = [Child(one.document, one.audit.job.final_metrics) for one in audits if one.audit]
+        now, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
+        return document(audit_tuning(None, children, policy, ruleset, now=now), documents)
+
+
+def audit_recordings(
+    paths: Sequence[Path], policy: Policy, history: History | None = None, *, lasts: bool = True
+) -> Iterator[AuditDocument | BadRecording]:
+    """The audit of each file, or why there is none, in their order and as soon as it is made.
+
+    Each run is judged by those of its family that ended before it, in the history too. Without one
+    that `lasts` only short runs are: rules on a family's runs then answer Unknown.
+    """
+    lasts = lasts and history is not None
+    read = {path: _read(path, lasts=lasts) for path in paths}
+    files = [file for file in read.values() if isinstance(file, _RecordedFile)]
+    audits = _audits(files, policy, SqliteHistory() if history is None else history, lasts=lasts)
+    for path in paths:
+        yield _document(read[path], audits, policy)
+
+
+def audit_recording(path: Path, policy: Policy) -> AuditDocument:
+    """The audit of one file. Raises BadRecording, naming file and key."""
+    [audit] = audit_recordings([path], policy)
+    if isinstance(audit, BadRecording):
+        raise audit
+    return audit
+
+
+def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocument:
+    """The audit of what a file holds. Raises Malformed or BadRecording."""
+    jobs = [RecordedJob.of(one, partial(_given, one)) for one in recordings_in(read)]
+    file = _RecordedFile(jobs, isinstance(read, RecordedSet))
+    audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
+    if isinstance(audit, BadRecording):
+        raise audit
+    return audit
+
+
+def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
+    try:
+        jobs = named_jobs(path) if lasts else recorded_jobs(path)
+        return _RecordedFile(jobs, isinstance(recording.read(path), RecordedSet))
+    except BadRecording as error:
+        return error
+
+
+def _given(recorded: Recording) -> Recording:
+    return recorded
+
+
+def _audits(
+    files: Sequence[_RecordedFile], policy: Policy, history: History, *, lasts: bool
+) -> Iterator[None]:
+    """Audits all jobs in the order of their ends, tuning jobs after their training jobs."""
+    jobs = [(job, number, file) for file in files for number, job in enumerate(file.jobs)]
+    for _, number, file in sorted(jobs, key=lambda row: (row[0].read_at, row[0].is_rollup)):
+        file.audit(number, policy, history, lasts=lasts)
+        yield
+
+
+def _document(
+    file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
+) -> AuditDocument | BadRecording:
+    """Goes on with the audits until those of this file are made."""
+    if isinstance(file, BadRecording):
+        return file
+    while len(file.audits) < len(file.jobs):
+        next(audits)
+    try:
+        return file.document(policy)
+    except BadRecording as error:
+        return error

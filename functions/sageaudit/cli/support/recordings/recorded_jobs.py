@@ -1,0 +1,253 @@
+"""Recorded jobs in place of AWS: the same workflow audits them as live jobs, without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Self
+
+from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.adapters.prices import packaged, sources
+from sageaudit.cli.support.history.data_folder import fingerprint_key
+from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, JobKey
+from sageaudit.domain.job import buckets
+from sageaudit.domain.job.describe import latest_time, parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.market import InstanceType, Market
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import (
+    METRICS_COME_WITHIN,
+    Measurements,
+    Missing,
+    RawSeries,
+)
+from sageaudit.errors import BadRecording, BadUsage, JobNotFound, Malformed
+from sageaudit.ports import History
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.attempt import AuditDependencies
+
+ABSENT = Missing(
+    "metric_missing",
+    "the recording lacks these metrics of this job",
+    "Add its CloudWatch metrics to the recording, or audit the job by its name.",
+)
+_FILES_AT_HAND = 64
+"""Parsed files that are kept: a scan reads some jobs ahead of their audits."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJob:
+    """One recorded job. Implements Jobs, Metrics, Buckets and Markets for its audit.
+
+    `load` reads its recording, each time anew: a scan has thousands. `listed`: the job as List*
+    would have it. `read_at`: when a live job was read; of any other its end, or the latest time
+    that the recording of a running job shows.
+    """
+
+    load: Callable[[], Recording]
+    listed: Listed
+    read_at: datetime
+
+    @classmethod
+    def of(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
+        """The job of a recording. Raises Malformed."""
+        job = parse(recorded.describe, {}, account=recorded.account, region=recorded.region)
+        return cls(load, _listed(job), _read_at(job, recorded))
+
+    @property
+    def key(self) -> JobKey:
+        """Which run it is: a name may be another run's later."""
+        return JobKey(self.listed.ref.arn, self.listed.created_at)
+
+    @property
+    def final_at(self) -> datetime:
+        """As of when its audit in a history that lasts is final: a day after its end."""
+        ended = self.read_at == self.listed.ended_at
+        return self.read_at + METRICS_COME_WITHIN if ended else self.read_at
+
+    @property
+    def is_rollup(self) -> bool:
+        """Whether it is a tuning job, which is summed after its training jobs."""
+        return self.listed.ref.kind is JobKind.TUNING
+
+    def describe(self, _: JobRef) -> dict[str, Any]:
+        """The recorded answer."""
+        return dict(self.load().describe)
+
+    def tags(self, _: JobRef) -> dict[str, str]:
+        """The recorded tags."""
+        return dict(self.load().tags)
+
+    def children(self, _: JobRef) -> Iterator[JobRef]:
+        """None: the history has them."""
+        return iter(())
+
+    def read(self, job: Job, _: datetime) -> Measurements:
+        """The recorded series."""
+        return measured(self.load(), job, packaged.types())
+
+    def market(self, job: Job, now: datetime) -> Market:
+        """The recorded price list before the packaged prices."""
+        return market_of(self.load(), job, now)
+
+    def regions(self, _: str, __: str, names: Sequence[str]) -> Mapping[str, str]:
+        """The recorded regions."""
+        known = self.load().describe.get(buckets.KEY, {})
+        return {name: known[name] for name in names if name in known}
+
+    def dependencies(
+        self, history: History, policy: Policy, *, history_lasts: bool = True
+    ) -> AuditDependencies:
+        """What its audit reads from, writes to and is judged by."""
+        as_read = self.load().as_read
+        return AuditDependencies(
+            jobs=self,
+            metrics=self,
+            history=history,
+            buckets=self,
+            markets=self,
+            policy=policy,
+            ruleset=catalogue.ruleset(),
+            fingerprint_key=fingerprint_key,
+            history_lasts=history_lasts,
+            metrics_may_come=as_read is not None,
+            notes=as_read.notes if as_read else (),
+        )
+
+
+def recorded_jobs(path: Path) -> list[RecordedJob]:
+    """The jobs of one file, of a set the tuning job's own last. Raises BadRecording."""
+    try:
+        return [
+            RecordedJob.of(recorded, partial(_recording, path, number))
+            for number, recorded in enumerate(_recordings(path))
+        ]
+    except Malformed as error:
+        raise BadRecording(f"{path}: {error}") from error
+
+
+def _recording(path: Path, number: int) -> Recording:
+    """Raises JobNotFound for a file that changed or vanished meanwhile."""
+    try:
+        return _recordings(path)[number]
+    except (BadRecording, IndexError) as error:
+        raise JobNotFound(f"{path}: changed while it was read") from error
+
+
+def recordings_below(folder: Path, refused: Callable[[BadRecording], None]) -> list[RecordedJob]:
+    """The jobs of all recordings below a folder; a run that is in two files is read from one.
+
+    A file that no history can keep is given to `refused` and left out. Raises BadUsage where there
+    is no JSON file.
+    """
+    paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
+    if not paths:
+        raise BadUsage(f"--recordings {folder} has no .json file")
+    jobs: dict[JobKey, RecordedJob] = {}
+    for path in paths:
+        try:
+            jobs = {job.key: job for job in named_jobs(path)} | jobs
+        except BadRecording as error:
+            refused(error)
+    return [*jobs.values()]
+
+
+def named_jobs(path: Path) -> list[RecordedJob]:
+    """The same, for a history that lasts: raises BadRecording also where the ARN is no job's."""
+    jobs = recorded_jobs(path)
+    for job in jobs:
+        ref = job.listed.ref
+        if ref.arn != ref.name and JobRef.from_arn(ref.arn) is None:
+            raise BadRecording(f"{path}: its ARN is no job's: {ref.arn}")
+    return jobs
+
+
+def recordings_in(read: Recording | RecordedSet) -> tuple[Recording, ...]:
+    """All recordings of a file, of a set the tuning job's own last."""
+    if isinstance(read, Recording):
+        return (read,)
+    return (*read.children, *filter(None, (read.tuning,)))
+
+
+def _recordings(path: Path) -> tuple[Recording, ...]:
+    """Parsed once for some jobs after the other, unless the file changes."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise BadRecording(f"{path}: cannot be read ({error.strerror})") from error
+    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=_FILES_AT_HAND)
+def _parsed(path: Path, _modified_ns: int, _size: int) -> tuple[Recording, ...]:
+    return recordings_in(recording.read(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A job, its measurements, and the market to bill it with, all as of `now`."""
+
+    job: Job
+    usage: Measurements
+    market: Market
+    now: datetime
+
+
+def run_of(recorded: Recording) -> Run:
+    """The run in a recording. Raises Malformed.
+
+    As of the moment and at the prices with which a live job was read; of a recording without them
+    as of the job's end, at packaged prices.
+    """
+    job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
+    now = _read_at(job, recorded)
+    job = so_far(job, now)
+    market = market_of(recorded, job, now)
+    return Run(job, measured(recorded, job, market.types), market, now)
+
+
+def market_of(recorded: Recording, job: Job, now: datetime) -> Market:
+    """Types, and the recorded price list before the packaged prices."""
+    read = recorded.as_read
+    return sources.offline_markets().market(job, now, read.prices if read else None)
+
+
+def measured(recorded: Recording, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
+    """The measurements of the recorded series."""
+    read = recorded.as_read
+    absent, notes = (read.absent, read.metric_notes) if read else (ABSENT, ())
+    return measure(job, recorded.series, types, absent=absent, notes=notes)
+
+
+def _listed(job: Job) -> Listed:
+    created_at = job.created_at or job.started_at or NO_CREATION_TIME
+    place = job.account or NOT_NAMED, job.region or NOT_NAMED
+    ref = JobRef(job.kind, job.name, job.arn or job.name, *place)
+    modified_at = job.last_modified_at or job.ended_at or created_at
+    return Listed(ref, job.status, created_at, job.ended_at, modified_at)
+
+
+def _read_at(job: Job, recorded: Recording) -> datetime:
+    """When a live job was read; of any other recording the job's end, and of a job that has not
+    ended the latest time that the recording shows.
+    """
+    if recorded.as_read is not None:
+        return recorded.as_read.as_of
+    if job.finished and job.ended_at:
+        return job.ended_at
+    latest = filter(None, (latest_time(recorded.describe), *map(_last_point, recorded.series)))
+    return job.ended_at or max(latest, default=datetime.now(UTC))
+
+
+def _last_point(series: RawSeries) -> datetime | None:
+    known = [number for number, value in enumerate(series.values) if value is not None]
+    return series.start + timedelta(seconds=known[-1] * series.period_s) if known else None

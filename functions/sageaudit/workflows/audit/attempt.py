@@ -1,0 +1,188 @@
+"""One attempt to audit a run: who asks, with what, what it may wait for, and how it ends.
+
+Each reason to wait has a counter of its own, which travels with the message: a Describe answer that
+is behind never uses up the time that late metrics have.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head, JobKey, Recorded
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
+from sageaudit.rules.card import Ruleset
+
+_LONGEST_S = 900
+"""The longest delay that SQS gives a message."""
+
+
+class Caller(enum.Enum):
+    """Who has a run audited. What the sweep sends comes as a delivery, like SageMaker's events."""
+
+    DELIVERY = enum.auto()
+    """A message of the queue: it can be sent again later."""
+    REDELIVERY = enum.auto()
+    """The same message once more: an earlier delivery may have recorded the audit, and no more."""
+    PERSON = enum.auto()
+    """A command: it takes the data that there is now, and never waits."""
+
+
+class Wait(enum.StrEnum):
+    """Why an audit waits."""
+
+    NOT_FOUND = "not_found"
+    """Describe does not find the run yet, or its answer cannot be read."""
+    DESCRIBE_BEHIND = "describe_behind"
+    """Describe says that the job still runs."""
+    LATE_METRICS = "late_metrics"
+    CHILDREN = "children"
+    """Training jobs of a tuning job are not audited yet."""
+    TAGS = "tags"
+    """ListTags was throttled or did not answer."""
+
+
+DELAYS_S: Mapping[Wait, tuple[int, ...]] = {
+    # Eventual consistency takes seconds; after six minutes the job is gone.
+    Wait.NOT_FOUND: (60, 300),
+    Wait.DESCRIBE_BEHIND: (60, 120, 240, 480, *[_LONGEST_S] * 8),
+    Wait.LATE_METRICS: (_LONGEST_S,),
+    Wait.CHILDREN: (_LONGEST_S,) * 3,
+    # Tags decide family and owner: an hour of throttling is waited out.
+    Wait.TAGS: (60, 120, 240, 480, *[_LONGEST_S] * 5),
+}
+"""The delay of each wait of a reason in seconds; after the last one the audit does without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The audit must wait: deliver the same event again after `delay_s` seconds."""
+
+    delay_s: int
+    wait: Wait
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDependencies:
+    """What an audit reads from, writes to and is judged by."""
+
+    jobs: Jobs
+    metrics: Metrics
+    history: History
+    markets: Markets
+    buckets: Buckets
+    policy: Policy
+    ruleset: Ruleset
+    fingerprint_key: Callable[[], bytes | None]
+    history_lasts: bool = True
+    """False for one that is thrown away: it lacks a family's runs, and no audit is made again."""
+    metrics_may_come: bool = True
+    """False for a recording, which gets no more of them."""
+    notes: tuple[str, ...] = ()
+    """What could not be read when the job was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to audit the run of `ended`, as of `now`.
+
+    `waited`: how often this event has waited, by reason. `again`: the audit is recorded although
+    nothing about the run changed. `known`: the newest audit of the run; None with `again`.
+    """
+
+    ended: JobEnded
+    deps: AuditDependencies
+    now: datetime
+    caller: Caller
+    waited: Mapping[Wait, int]
+    again: bool
+    known: Head | None
+
+    @classmethod
+    def of(
+        cls,
+        ended: JobEnded,
+        deps: AuditDependencies,
+        now: datetime,
+        caller: Caller,
+        waited: Mapping[Wait, int],
+        *,
+        again: bool,
+    ) -> Self:
+        """The attempt, with the newest audit of the run from the history."""
+        known = None
+        if ended.created_at is not None and not again:
+            known = deps.history.head(JobKey(ended.ref.arn, ended.created_at))
+        return cls(ended, deps, now, caller, waited, again, known)
+
+    @property
+    def reaudits(self) -> bool:
+        """Whether the run's audit is due to be made once more."""
+        return self.known is not None and self.known.is_due(self.now)
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether an earlier delivery may have recorded the audit, and done nothing after that."""
+        return self.caller is Caller.REDELIVERY
+
+    def later(self, wait: Wait, reason: str) -> Later | None:
+        """The next wait for this reason; None when all are used up, or it cannot wait.
+
+        What a reaudit misses is due once more, so that it waits for nothing.
+        """
+        if self.caller is Caller.PERSON or self.reaudits:
+            return None
+        left = DELAYS_S[wait][self.waited.get(wait, 0) :]
+        return Later(left[0], wait, reason) if left else None
+
+    def repeats(self, modified_at: datetime | None) -> bool:
+        """Whether this state of the run is in the history already, and not due.
+
+        A person who asks for a job has its audit made anew before it is due, unless it is final.
+        """
+        known = self.known
+        if known is None or known.last_modified_at != modified_at or self.reaudits:
+            return False
+        asked_for = self.ended.replayed or self.caller is Caller.PERSON
+        return known.settled or (known.due_at is not None and not asked_for)
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The audit is in the history: recorded now, or by an earlier delivery.
+
+    `audit` is None where the stored one was only closed. `notes`: those of the audit that say what
+    could not be read or kept.
+    """
+
+    recorded: Recorded
+    key: JobKey
+    document: AuditDocument
+    audit: Audit | None
+    notes: tuple[str, ...] = ()
+    reaudited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """This state of the run is in the history already: nothing but Describe and `head` was read."""
+
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """An event that a person sent again names no run that ended: nothing is recorded of it."""
+
+    reason: str
+
+
+Outcome = Audited | Later | Repeated | Dropped

@@ -1,0 +1,38 @@
+"""Which tests `make near` runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.near import near
+
+PACKAGE = Path("functions/sageaudit")
+
+
+@pytest.mark.parametrize(
+    ("file", "test"),
+    [
+        (PACKAGE / "domain/bill/bill.py", "tests/domain/bill/test_bill.py"),
+        (PACKAGE / "cli/commands/scan.py", "tests/cli/test_scan.py"),
+        (PACKAGE / "rules/utilisation/gpu_idle.py", "tests/rules/utilisation/test_gpu_idle.py"),
+        (Path("tests/tools/test_near.py"), "tests/tools/test_near.py"),
+    ],
+)
+def test_the_test_of_the_same_name_comes_first(file: Path, test: str) -> None:
+    """Of a command all that begin with its name; a test is near itself."""
+    assert Path(test) in near(file)[:6]
+
+
+def test_the_tests_that_import_a_file_follow() -> None:
+    """Though they stand elsewhere."""
+    assert Path("tests/workflows/audit/test_audit_finished_job.py") in near(
+        PACKAGE / "workflows/audit/run.py"
+    )
+
+
+def test_they_are_a_minutes_worth() -> None:
+    """What nearly everything imports is covered by its own tests, or by the first ring at most."""
+    assert 0 < len(near(PACKAGE / "errors.py")) <= 200
+    assert len(near(PACKAGE / "domain/bill/run_time.py")) <= 30

@@ -1,0 +1,94 @@
+"""Which tests cover a file: `make near FILE=functions/sageaudit/rules/judge.py` runs them.
+
+Those are the tests of the same name in the mirror of the package, the tests that import the file,
+and, where these are few, the tests that import what imports it. A file of tests is run itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+_MOST = 24
+"""Test files, of the importers of importers too: about a minute's worth."""
+
+
+def near(path: Path) -> list[Path]:
+    """The test files to run for a file, the nearest first."""
+    if path.parts[0] == "tests" and path.name.startswith("test_"):
+        return [path]
+    users = _users()
+    found, ring, known = dict.fromkeys(_mirror(path)), {path}, {path}
+    while ring:
+        ring = {user for file in ring for user in users[file]} - known
+        known |= ring
+        tests = sorted(file for file in ring if file.name.startswith("test_"))
+        if found and len(found) + len(tests) > _MOST:
+            break
+        found |= dict.fromkeys(tests)
+        ring -= {*tests}
+    return [*found]
+
+
+def _mirror(path: Path) -> list[Path]:
+    """The tests of the same name where the package's mirror has them; of a command, all its own."""
+    package = path.parts[:2] == ("functions", "sageaudit")
+    inside = Path(*path.parts[2:]) if package else path
+    if inside.parts[:2] == ("cli", "commands"):
+        tests = sorted((ROOT / "tests/cli").glob(f"test_{path.stem}*.py"))
+    else:
+        tests = [ROOT / "tests" / inside.parent / f"test_{path.name}"]
+    return [test.relative_to(ROOT) for test in tests if test.exists()]
+
+
+@cache
+def _users() -> dict[Path, set[Path]]:
+    """For each file of ours, those that import it."""
+    files = [
+        path.relative_to(ROOT)
+        for folder in ("functions", "tests", "infra", "local", "tools", "docs")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    names = {_name(path): path for path in files}
+    users: dict[Path, set[Path]] = defaultdict(set)
+    for path in files:
+        for name in _imports(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if name in names:
+                users[names[name]].add(path)
+    return users
+
+
+def _name(path: Path) -> str:
+    parts = path.parts[1:] if path.parts[0] == "functions" else path.parts
+    return ".".join(parts).removesuffix(".py")
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def main() -> int:
+    """Runs the tests near the file that is named."""
+    path = Path(sys.argv[1]).resolve().relative_to(ROOT)
+    tests = near(path)
+    if not tests:
+        print(f"no test imports {path}: make test runs all of them")
+        return 1
+    print(f"{len(tests)} test files: {', '.join(map(str, tests))}", flush=True)
+    command = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "auto", *map(str, tests)]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
