@@ -21,7 +21,7 @@ from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, s
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo import installation, send_ledger, sweep_notes, tell_ledger
+from sageaudit.adapters.history.dynamo import alert_ledger, installation, send_ledger, sweep_notes
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
@@ -214,7 +214,7 @@ class SageAuditStack(cdk.Stack):
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
-        notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(alert_ledger.PERMISSIONS, table)
         notify.may(installation.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,

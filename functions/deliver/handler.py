@@ -23,10 +23,15 @@ from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.batch import (
+    Batch,
+    ComesBack,
+    Handler,
+    QueueRetries,
+    entry_point,
+)
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
 from sageaudit.output.text.envelope import Notice, read_body
 from sageaudit.ports import Queue
