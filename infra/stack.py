@@ -20,8 +20,8 @@ from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
-from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import alert_ledger, installation, send_ledger, sweep_notes
+from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -46,6 +47,7 @@ from sageaudit.adapters.lambda_runtime.batch import (
 from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage, read_letter, version_of
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
@@ -70,50 +72,51 @@ class Notifier:
 
     def change(self, change: Change) -> None:
         """An item as it was inserted. Raises RejectedEvent or AwsError."""
-        if not change.is_new:
-            return
-        try:
-            key, version = version_of(change.pk, change.sk)
-            if change.sk.startswith(NOTICE_PREFIX):
-                self.queue(key, version, change.text("channel"), change.text("body"))
-                return
+        if change.is_new:
             at = change.written_at(self.clock())
-            self.decide(NewAudit(change.pk, key, version, at, change.document()))
-        except Malformed as error:
-            raise RejectedEvent("malformed_audit", str(error)) from error
+            self.take(change.pk, change.sk, at, lambda *_: change.document(), change.notice)
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
         try:
             pk, sk, at = read_letter(message.body, sent_at=self.clock())
+        except Malformed as error:
+            raise RejectedEvent("malformed_audit", str(error)) from error
+        read = partial(stored_audit, self.deps.history)
+        self.take(pk, sk, at, read, lambda: self.deps.ledger.notice(pk, sk))
+
+    def take(
+        self,
+        pk: str,
+        sk: str,
+        at: datetime,
+        document: Callable[[JobKey, int], AuditDocument | None],
+        notice: Callable[[], tuple[str, str] | None],
+    ) -> None:
+        """One audit or notice by its keys; the last two read it where it is. None: not there."""
+        try:
             key, version = version_of(pk, sk)
-            if sk.startswith(NOTICE_PREFIX):
-                notice = self.deps.ledger.notice(pk, sk)
-                if notice is None:
-                    raise RejectedEvent("no_notice", "the table has no such notice")
-                self.queue(key, version, *notice)
-                return
-            document = stored_audit(self.deps.history, key, version)
-            if document is None:
-                raise RejectedEvent("no_audit", "the table has no such audit")
-            self.decide(NewAudit(pk, key, version, at, document))
+            self.report.about(job=key.arn, version=version)
+            found = notice() if sk.startswith(NOTICE_PREFIX) else document(key, version)
+            if found is None:
+                raise RejectedEvent("not_found", "the table has no such audit or notice")
+            if isinstance(found, tuple):
+                self.queue(*found)
+            else:
+                self.decide(NewAudit(pk, key, version, at, found))
         except Malformed as error:
             raise RejectedEvent("malformed_audit", str(error)) from error
 
     def decide(self, audit: NewAudit) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
-        named = {"job": audit.key.arn, "version": audit.version}
-        self.report.about(**named)
         outcome = notify(audit, self.deps, now=self.clock())
         if isinstance(outcome, Quiet):
-            self.report.info("quiet", **named, reason=outcome.reason)
+            self.report.info("quiet", reason=outcome.reason)
         else:
-            self.report.info("notified", **named, kind=outcome.kind)
+            self.report.info("notified", kind=outcome.kind)
 
-    def queue(self, key: JobKey, version: int, channel: str, body: str) -> None:
+    def queue(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
-        named = {"job": key.arn, "version": version, "channel": channel}
-        self.report.about(**named)
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
         if channel not in self.queues:
@@ -121,7 +124,7 @@ class Notifier:
             raise RejectedEvent("no_channel", off)
         self.queues[channel].send(body)
         self.report.count("NoticesQueued", channel=channel)
-        self.report.info("queued", **named)
+        self.report.info("queued", channel=channel)
 
 
 def build(

@@ -25,7 +25,8 @@ class AlertFigures:
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
     `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
-    `idle` is None where the message does not speak of idle hours.
+    `idle` is None where the message does not speak of idle hours. `accepted_usd` are the dollars
+    that a policy or tag accepts: no message shows them.
     """
 
     severity: Severity
@@ -33,6 +34,7 @@ class AlertFigures:
     lost_usd: Decimal | None
     perhaps_usd: Decimal = Decimal(0)
     idle: IdleHours | None = None
+    accepted_usd: Decimal = Decimal(0)
 
     @property
     def usd(self) -> Decimal | None:

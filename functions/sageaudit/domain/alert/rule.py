@@ -76,17 +76,12 @@ def decide(
     figures: AlertFigures,
     last: Alert | None,
     today: Sequence[Alert],
-    *,
-    accepted_usd: Decimal,
     policy: Policy,
     family_usd: Callable[[], Decimal],
 ) -> Notify | Quiet:
-    """What to do about an audit. `last`: of the run; `today`: of its family.
-
-    `accepted_usd`: dollars that a policy or tag accepts since the last alert.
-    """
+    """What to do about an audit. `last`: of the run; `today`: of its family."""
     if last is not None:
-        return _correction(figures, last, accepted_usd, policy)
+        return _correction(figures, last, policy)
     today = [alert for alert in today if alert.figures.stands]
     for reason in REASONS:
         if notify := reason(figures, today, policy, family_usd):
@@ -189,9 +184,7 @@ def _ten_times_idle(idle: IdleHours, before: IdleHours, policy: Policy) -> bool:
     return idle.hours >= TIMES * (before.hours if same else _idle_floor(idle, policy))
 
 
-def _correction(
-    figures: AlertFigures, last: Alert, accepted_usd: Decimal, policy: Policy
-) -> Notify | Quiet:
+def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | Quiet:
     before = last.figures
     first_dollars = figures.of_money and not before.of_money
     too_few = first_dollars and figures.at_stake_usd < policy.floor_usd and not _unknown(figures)
@@ -199,8 +192,9 @@ def _correction(
         reason = f"version {last.version} was notified, and what changed since does not matter"
         return Quiet(reason)
     fell_usd = (before.usd or Decimal(0)) - (figures.usd or Decimal(0))
+    accepted_since_usd = figures.accepted_usd - before.accepted_usd
     known = before.usd is not None and figures.usd is not None
-    if known and Decimal(0) < fell_usd <= accepted_usd + CHANGED_USD:
+    if known and Decimal(0) < fell_usd <= accepted_since_usd + CHANGED_USD:
         return Quiet("the last figure stands; a policy or tag accepts it now")
     return Notify(idle=not (before.of_money or figures.of_money), corrects=last)
 

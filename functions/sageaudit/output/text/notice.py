@@ -32,11 +32,12 @@ def figures_of(document: AuditDocument) -> AlertFigures:
         avoidable_usd=_cents(document["avoidable_usd"]),
         lost_usd=_cents(lost_usd),
         perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+        accepted_usd=_accepted_usd(document),
         idle=_idle(document),
     )
 
 
-def accepted_usd(document: AuditDocument) -> Decimal:
+def _accepted_usd(document: AuditDocument) -> Decimal:
     """What its exempt findings would save: true, and accepted by a policy or a tag."""
     accepted = (
         finding["saving_alone_usd"] or Decimal(0)

@@ -126,6 +126,7 @@ def _alert_item(alert: Alert) -> Item:
         "at": moment_text(alert.at),
         "severity": figures.severity.value,
         "perhaps_usd": figures.perhaps_usd,
+        "accepted_usd": figures.accepted_usd,
         **of_idle,
         **{name: value for name, value in known.items() if value is not None},
     }
@@ -148,6 +149,7 @@ def _read_alert(item: Item) -> Alert:
             usd["lost_usd"],
             Decimal(item["perhaps_usd"]),
             idle,
+            Decimal(item["accepted_usd"]),
         ),
         read_moment(item["at"]),
     )
