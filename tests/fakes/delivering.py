@@ -216,9 +216,7 @@ def stream_record(
     }
 
 
-def notice_record(
-    pk: str, sk: str, channel: str, body: str, *, number: int = 1
-) -> dict[str, Any]:
+def notice_record(pk: str, sk: str, channel: str, body: str, *, number: int = 1) -> dict[str, Any]:
     """The INSERT of a notice as Lambda hands it over."""
     image = {"pk": pk, "sk": sk, "channel": channel, "body": body}
     return {

@@ -147,4 +147,3 @@ class Stream:
         for (pk, sk), (channel, body) in notices[self.seen :]:
             self.records.append(notice_record(pk, sk, channel, body))
         self.seen = len(notices)
-
