@@ -15,7 +15,7 @@ from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.doctor.checkup import Check, State, failed, ok
-from sageaudit.cli.support.redrive.redrive_queues import DEAD_LETTERS
+from sageaudit.cli.support.redrive.moving import DEAD_LETTERS
 from sageaudit.errors import AwsError
 from sageaudit.output.text.words import counted
 
