@@ -56,7 +56,7 @@ class Stream:
     service: str = "stream-tests"
     records: list[dict[str, Any]] = field(default_factory=list)
     """Those that are not done."""
-    decisions: RecordingQueue = field(default_factory=lambda: Unsure())
+    decisions: RecordingQueue = field(default_factory=Unsure)
     undecided: RecordingQueue = field(default_factory=RecordingQueue)
     channels: tuple[str, ...] = ("sns", "slack")
     """Those that are on."""

@@ -384,7 +384,8 @@ def test_the_ledgers_never_differ() -> None:
             table = new_table(client)
             dynamo = DynamoAlertLedger(client, table), DynamoSendLedger(client, table)
             memory = MemoryAlertLedger(), MemorySendLedger()
-            for operation in asked:
-                assert answer(*dynamo, *operation) == answer(*memory, *operation)
+            for what, name, second in asked:
+                expected = answer(*memory, what, name, second)
+                assert answer(*dynamo, what, name, second) == expected
 
         holds()
