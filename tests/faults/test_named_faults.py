@@ -85,7 +85,7 @@ def audited(one: World, job: RecordedJob) -> AuditDocument:
 
 def told_once(one: World) -> None:
     """Each channel has one message, and nothing waits or lies anywhere."""
-    assert [len(one.told(channel)) for channel in ("slack", "sns")] == [1, 1]
+    assert [len(one.shown(channel)) for channel in ("slack", "sns")] == [1, 1]
     assert not one.letters()
     assert not one.waiting()
 
@@ -189,7 +189,7 @@ def test_fault_05_forged_events(one: World) -> None:
     assert one.head(JOB) is None
     assert one.count("RejectedEvents") == len(forged)
     assert not [call for call in one.network.seen if "Describe" in call.name]
-    assert (one.told("slack"), one.told("sns")) == ([], [])
+    assert (one.shown("slack"), one.shown("sns")) == ([], [])
     fine(one)
 
 
@@ -230,7 +230,7 @@ def test_fault_07_the_job_is_gone(one: World) -> None:
         assert head is not None
         assert head.unauditable
     assert one.count("JobsUnauditable") == 2
-    assert not one.told("slack")
+    assert not one.shown("slack")
     assert not one.letters()
     fine(one)
 
@@ -430,7 +430,7 @@ def test_fault_18_slack_asks_to_wait(one: World, seconds: int) -> None:
     waited = one.slack.seen_at[0] - START - timedelta(minutes=5)
     assert waited >= timedelta(seconds=seconds)
     told_once(one)
-    assert not any(REPEAT in line for line in one.told("slack"))
+    assert not any(REPEAT in line for line in one.shown("slack"))
     fine(one)
 
 
@@ -448,12 +448,12 @@ def test_fault_19_slack_refuses_for_good(one: World, says: Says) -> None:
     [letter] = one.letters()
     assert letter.queue == "NoticesNoticesDeadLetters"
     assert letter.reason
-    assert len(one.told("sns")) == 1
+    assert len(one.shown("sns")) == 1
     one.slack.always = OK
     one.redrive()
     one.quiet()
     told_once(one)
-    assert not any(REPEAT in line for line in one.told("slack"))
+    assert not any(REPEAT in line for line in one.shown("slack"))
     fine(one)
 
 
@@ -462,7 +462,7 @@ def test_fault_20_slack_posts_and_does_not_answer(one: World) -> None:
     one.slack.script = [Says(hangs=True)]
     one.aws.ends(JOB)
     one.quiet()
-    first, second = one.told("slack")
+    first, second = one.shown("slack")
     assert (REPEAT in first, REPEAT in second) == (False, True)
     assert not one.letters()
     audited(one, JOB)
@@ -524,7 +524,7 @@ def test_fault_22_lambda_ends_an_invocation(one: World) -> None:
     one.aws.ends(JOB)
     one.quiet()
     audited(one, JOB)
-    assert [len({line.replace(REPEAT, "").strip() for line in one.told(channel)})
+    assert [len({line.replace(REPEAT, "").strip() for line in one.shown(channel)})
             for channel in ("slack", "sns")] == [1, 1]  # fmt: skip
     assert not one.letters()
     assert not one.waiting()
@@ -534,8 +534,8 @@ def test_fault_22_lambda_ends_an_invocation(one: World) -> None:
 def _calls() -> list[Call]:
     return [
         Call("audit", "dynamodb.GetItem JOB HEAD", 1),
-        Call("notify", "dynamodb.GetItem TOLD", 1),
-        Call("deliver", "dynamodb.PutItem NOTICE NOTICE", 1),
+        Call("notify", "dynamodb.GetItem FAMILYDAY", 1),
+        Call("deliver", "dynamodb.PutItem DELIVERY DELIVERY", 1),
     ]
 
 
@@ -588,7 +588,7 @@ def test_fault_24_many_jobs_end_together() -> None:
             one.aws.ends(job)
         one.quiet()
         assert one.count("JobsAudited") == len(many) + 1
-        assert [len(one.told(channel)) for channel in ("slack", "sns")] == [1, 1]
+        assert [len(one.shown(channel)) for channel in ("slack", "sns")] == [1, 1]
         assert not one.letters()
         fine(one)
 
@@ -602,7 +602,7 @@ def test_fault_24_the_first_install_posts_nothing_of_what_was_before() -> None:
         one.sweep()
         one.quiet()
         assert [one.head(job) is not None for job in jobs] == [True] * 5
-        assert (one.told("slack"), one.told("sns")) == ([], [])
+        assert (one.shown("slack"), one.shown("sns")) == ([], [])
         asked = one.aws.sagemaker.lists_requested
         gaps = [(b - a).total_seconds() for a, b in pairwise(asked)]
         assert min(gaps, default=1) >= 1

@@ -32,7 +32,7 @@ LISTS = {
 }
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
-    "Notify": {"GetItem", "PutItem", "Query"},
+    "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
     "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
 }

@@ -183,13 +183,15 @@ def test_queues_feed_their_functions_one_by_one_with_bounded_concurrency(
     assert {mapping["BatchSize"] for mapping in queues.values()} == {1}
 
 
-def test_the_stream_tells_of_new_audits_only_for_twelve_hours(template: dict[str, Any]) -> None:
+def test_the_stream_has_new_audits_and_notices_only_for_twelve_hours(
+    template: dict[str, Any],
+) -> None:
     """However often that fails; by default one poison record would stop its shard for a day."""
     mapping = one(template, "AWS::Lambda::EventSourceMapping", "NotifySource")
     [entry] = mapping["FilterCriteria"]["Filters"]
     assert json.loads(entry["Pattern"]) == {
         "eventName": ["INSERT"],
-        "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "AUDIT#"}]}}},
+        "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "AUDIT#"}, {"prefix": "NOTICE#"}]}}},
     }
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["MaximumRetryAttempts"] == -1
