@@ -17,10 +17,10 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from botocore.parsers import ResponseParserError
 
-from sageaudit.adapters.history.dynamo.leases import NO_LEASE
+from sageaudit.adapters.history.dynamo.send_ledger import NO_LEASE
 from sageaudit.errors import AccessDenied, ChannelUnavailable, MaybeSent, Throttled, Unavailable
 from tests.fakes.delivering import PK, Clock, Killed
-from tests.fakes.memory_ledger import MemoryLedger
+from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.notices_queues import Delivery, hours, numbered_body
 from tests.fakes.services import (
     WEBHOOK,
@@ -45,7 +45,7 @@ ROWS = {
     row["id"]: row
     for row in map(
         json.loads,
-        Path(__file__).with_name("delivery_scenarios.jsonl").read_text("utf-8").splitlines(),
+        Path(__file__).with_name("deliveries.jsonl").read_text("utf-8").splitlines(),
     )
 }
 DAY_S = 86_400.0
@@ -71,7 +71,7 @@ WORDS = {
 """The rows suggest words for the reasons; these are ours."""
 
 ELSEWHERE = {
-    "D74": "the SDK repeats the write: `test_a_throttled_mark_is_written_in_the_same_call`",
+    "D74": "the SDK repeats the write: tests/integration/test_deliver.py",
     "D89": "a command: tests/cli/test_redrive.py",
 }
 DIFFERS = {
@@ -95,7 +95,7 @@ POSTS = {"D46": 120, "D65": 100, "D78": 6, "D97": 1}
 """Our bound of posts, and of copies, where the row's cannot hold."""
 
 
-class FaultyLedger(MemoryLedger):
+class FaultyLedger(MemorySendLedger):
     """`faults`: by method, what is raised before each call; `lost`: after it had its effect."""
 
     def __init__(self) -> None:
