@@ -12,7 +12,7 @@ from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
-from infra.names import FINGERPRINT_KEY
+from infra.names import FINGERPRINT_KEY, queue_output
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
 from infra.sources import HAND_ON, feed_from_queue, feed_from_stream
 from infra.sweep import SweepSchedule
@@ -99,9 +99,7 @@ class SageAuditStack(cdk.Stack):
             "SweepRoleArn": workers["sweep"].role_arn,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
-                f"NoticesQueueUrl{channel.name.capitalize()}": (
-                    self.notices.queues[channel.name].queue_url
-                )
+                queue_output(channel.name): self.notices.queues[channel.name].queue_url
                 for channel in channels
             },
         }.items():
