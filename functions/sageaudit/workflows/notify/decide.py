@@ -24,7 +24,7 @@ from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, total
 from sageaudit.domain.audit.well_formed import fault_in, reading
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled
+from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.output.text.notice import figures_of, why_never
 from sageaudit.ports import AlertLedger, History
@@ -98,7 +98,7 @@ def _try(
     with _reading_stored("head of the run"):
         head = deps.history.head(audit.key)
     if head is None:
-        raise Malformed("head of the run", "is not in the history")
+        raise Unavailable("The history answered without the head of a run that it has.")
     family = f"{head.account}/{head.region}/{head.family}"
     past = deps.ledger.past(audit.pk, family, _day_of(audit.at))
     if reason := _why_not_now(audit, head, past.last, deps, now):
