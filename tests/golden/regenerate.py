@@ -21,7 +21,7 @@ from tests.fakes import documents
 from tests.labelled import confusion, expert_jobs
 
 HERE = Path(__file__).parent
-_TOLD = {
+_NOTIFIED = {
     "two-findings": documents.document,
     "failed-hostile": documents.lost_document,
     "perhaps-lost": documents.perhaps_lost_document,
@@ -30,7 +30,7 @@ _TOLD = {
     "estimated": documents.estimated_document,
 }
 _SHOWN = {
-    **_TOLD,
+    **_NOTIFIED,
     "idle-capacity": documents.idle_document,
     "unauditable": documents.unauditable_document,
     "not-judged": documents.not_judged_document,
@@ -85,7 +85,7 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
 def goldens() -> dict[str, Callable[[], str]]:
     """Each golden file's path below this folder and how its text is made."""
     files: dict[str, Callable[[], str]] = {}
-    for name, make in _TOLD.items():
+    for name, make in _NOTIFIED.items():
         files[f"slack/{name}.json"] = lambda make=make: _slack(make())  # type: ignore[misc]
         files[f"sns/{name}.txt"] = lambda make=make: _sns(make())  # type: ignore[misc]
     for name, (whole, notify) in _decisions().items():
@@ -109,12 +109,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: Notify = FIRST) -> str:
-    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, occasion=notify)
+    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, notify=notify)
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: Notify = FIRST) -> str:
-    notice = plain.message(document, occasion=notify)
+    notice = plain.message(document, notify=notify)
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

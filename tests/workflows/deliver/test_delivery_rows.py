@@ -447,7 +447,7 @@ UNKNOWN_OF_60 = (
 
 
 def worlds() -> Mapping[str, Sequence[World]]:
-    """By what they come to: `sent` or reasons; posts; what is seen; counts; what a redrive posts."""
+    """By what they come to: `sent` or reasons; posts; what is seen; counts; the redrive."""
     return {
         "sent; 1 posted, 1 seen; NoticesSent 1": [
             World(),
