@@ -20,11 +20,11 @@ What cannot be read, and what fails for days, goes to the queue of undecided aud
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 
@@ -47,7 +47,6 @@ from sageaudit.adapters.lambda_runtime.batch import (
 from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage, read_letter, version_of
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.rule import Quiet
-from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
@@ -57,6 +56,7 @@ from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, noti
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
+T = TypeVar("T")
 _QUEUE = "aws:sqs"
 """The event source of the queue of decisions."""
 
@@ -72,40 +72,32 @@ class Notifier:
 
     def change(self, change: Change) -> None:
         """An item as it was inserted. Raises RejectedEvent or AwsError."""
-        if change.is_new:
-            at = change.written_at(self.clock())
-            self.take(change.pk, change.sk, at, lambda *_: change.document(), change.notice)
+        if not change.is_new:
+            return
+        with _malformed_is_rejected():
+            key, version = self._about(change.pk, change.sk)
+            if change.sk.startswith(NOTICE_PREFIX):
+                self.queue(change.text("channel"), change.text("body"))
+            else:
+                at = change.written_at(self.clock())
+                self.decide(NewAudit(change.pk, key, version, at, change.document()))
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
-        try:
+        with _malformed_is_rejected():
             pk, sk, at = read_letter(message.body, sent_at=self.clock())
-        except Malformed as error:
-            raise RejectedEvent("malformed_audit", str(error)) from error
-        read = partial(stored_audit, self.deps.history)
-        self.take(pk, sk, at, read, lambda: self.deps.ledger.notice(pk, sk))
-
-    def take(
-        self,
-        pk: str,
-        sk: str,
-        at: datetime,
-        document: Callable[[JobKey, int], AuditDocument | None],
-        notice: Callable[[], tuple[str, str] | None],
-    ) -> None:
-        """One audit or notice by its keys; the last two read it where it is. None: not there."""
-        try:
-            key, version = version_of(pk, sk)
-            self.report.about(job=key.arn, version=version)
-            found = notice() if sk.startswith(NOTICE_PREFIX) else document(key, version)
-            if found is None:
-                raise RejectedEvent("not_found", "the table has no such audit or notice")
-            if isinstance(found, tuple):
-                self.queue(*found)
+            key, version = self._about(pk, sk)
+            if sk.startswith(NOTICE_PREFIX):
+                self.queue(*_there(self.deps.ledger.notice(pk, sk)))
             else:
-                self.decide(NewAudit(pk, key, version, at, found))
-        except Malformed as error:
-            raise RejectedEvent("malformed_audit", str(error)) from error
+                document = _there(stored_audit(self.deps.history, key, version))
+                self.decide(NewAudit(pk, key, version, at, document))
+
+    def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
+        """Whose audit or notice it is. Raises Malformed."""
+        key, version = version_of(pk, sk)
+        self.report.about(job=key.arn, version=version)
+        return key, version
 
     def decide(self, audit: NewAudit) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
@@ -125,6 +117,20 @@ class Notifier:
         self.queues[channel].send(body)
         self.report.count("NoticesQueued", channel=channel)
         self.report.info("queued", channel=channel)
+
+
+@contextmanager
+def _malformed_is_rejected() -> Iterator[None]:
+    try:
+        yield
+    except Malformed as error:
+        raise RejectedEvent("malformed_audit", str(error)) from error
+
+
+def _there(found: T | None) -> T:
+    if found is None:
+        raise RejectedEvent("not_found", "the table has no such audit or notice")
+    return found
 
 
 def build(
@@ -168,24 +174,21 @@ def wired(
 ) -> Handler:
     """The Lambda function with these dependencies; `begin` as in Batch."""
     notifier = Notifier(deps, queues, report, clock)
-    changes = Batch(
-        Change,
-        notifier.change,
-        failed="NotDecided",
-        stop_before_ms=_STOP_BEFORE_MS,
-        retries=StreamRetries(decisions, undecided),
-        report=report,
-        begin=begin,
-    )
-    messages = Batch(
-        SqsMessage,
-        notifier.message,
-        failed="NotDecided",
-        stop_before_ms=_STOP_BEFORE_MS,
-        retries=QueueRetries([decisions], undecided, clock),
-        report=report,
-        begin=begin,
-    )
+
+    def a_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
+        return Batch(
+            record,
+            work,
+            failed="NotDecided",
+            stop_before_ms=_STOP_BEFORE_MS,
+            retries=retries,
+            report=report,
+            begin=begin,
+        )
+
+    changes = a_batch(Change, notifier.change, StreamRetries(decisions, undecided))
+    retries = QueueRetries([decisions], undecided, clock)
+    messages = a_batch(SqsMessage, notifier.message, retries)
 
     def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
         from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])

@@ -39,7 +39,6 @@ def test_run_version_and_document_are_read() -> None:
     assert change.document()["job"]["name"] == "train-bert-0412"
     notice = Change(notice_record(f"ALERT#{PK}", "NOTICE#00012#slack", "slack", "{}"))
     assert version_of(notice.pk, notice.sk) == (key, 12)
-    assert notice.notice() == ("slack", "{}")
     assert notice.is_new
 
 

@@ -149,10 +149,6 @@ class Change:
             raise Malformed("document", "is not an object")
         return document
 
-    def notice(self) -> tuple[str, str]:
-        """The channel and the body of a notice."""
-        return self.text("channel"), self.text("body")
-
     def written_at(self, now: datetime) -> datetime:
         """When the item was written, equal for every delivery; `now` where that is absent."""
         return _moment(self._written_s, now)
