@@ -160,7 +160,7 @@ class FamilyHistory:
 
 
 @dataclass
-class Told:
+class Message:
     """One message: its first line, without the channel that it came by."""
 
     first_line: str
@@ -179,7 +179,7 @@ class FamilyStory:
         self.slack = RecordingQueue()
         self.sns = RecordingQueue()
         self.installed_at: datetime | None = None
-        self.messages: list[Told] = []
+        self.messages: list[Message] = []
         self.handed: set[tuple[str, str]] = set()
 
     def _newest(self, run: str) -> int:
@@ -221,7 +221,7 @@ class FamilyStory:
                 self.queues[channel].send(body)
                 self.handed.add(place)
                 if channel == "sns":
-                    self.messages.append(_told(body, now))
+                    self.messages.append(_message(body, now))
 
     @property
     def queues(self) -> dict[str, Any]:
@@ -243,10 +243,10 @@ class FamilyStory:
         return {json.loads(body)["notice_id"] for body, _ in (*self.sns.sent, *self.slack.sent)}
 
 
-def _told(body: str, at: datetime) -> Told:
+def _message(body: str, at: datetime) -> Message:
     payload = json.loads(body)["payload"]
     text = payload["message"]
-    return Told(text.split("\n", 1)[0], text, payload["subject"], at)
+    return Message(text.split("\n", 1)[0], text, payload["subject"], at)
 
 
 def clock(text: str, day: datetime = MORNING) -> datetime:

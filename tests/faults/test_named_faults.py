@@ -1,7 +1,8 @@
 """The faults that every such service meets, each by its name; more of each is in the matrix.
 
 Of the 25, these are played elsewhere: 8, 13 and 18 to 21 are cells of the matrix and rows of
-tests/workflows/deliver; 15 and 17 are properties of tests/output/text; 16 of tests of privacy.
+tests/workflows/deliver; 15 and 17 are properties of tests/output/text; 16 of tests of privacy;
+bad policies of 25 are in tests/adapters/files/test_policy_file.py.
 """
 
 from __future__ import annotations
@@ -11,17 +12,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local.recorded import RecordedJob
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadPolicy
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.stories import HOUR
@@ -418,25 +416,6 @@ def test_fault_24_the_first_install_posts_nothing_of_what_was_before() -> None:
         gaps = [(b - a).total_seconds() for a, b in pairwise(asked)]
         assert min(gaps, default=1) >= 1
         fine(one)
-
-
-POLICIES = [
-    '[rules]\noff = ["gpu-unused"]\n',
-    "[rules.gpu-underused]\nmean_below = -1\n",
-    "floor_usd = -5\n",
-    "mode = \n",
-    '[[exempt]]\nrule = "spot-not-used"\nuntil = 2027-02-31\n',
-    '[[exempt]]\nrule = "spot-not-used"\n',
-]
-
-
-@pytest.mark.parametrize("text", POLICIES)
-def test_fault_25_a_bad_policy_is_refused_before_it_is_deployed(tmp_path: Path, text: str) -> None:
-    """In one sentence; the policy that is deployed stays as it is."""
-    file = tmp_path / "policy.toml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(BadPolicy):
-        load(file)
 
 
 def test_fault_25_a_tag_with_a_bad_date_mutes_nothing(one: World) -> None:

@@ -213,9 +213,9 @@ def test_whatever_happens_both_channels_end_with_the_newest_figures(
     stream.settle()
     shown = stream.versions("sns")
     assert shown == stream.versions("slack")
-    told = sorted(shown)
-    assert [shown[version] for version in told] == [version != told[0] for version in told]
-    assert (figures[told[-1] - 1] if told else "0") == figures[-1]
+    sent = sorted(shown)
+    assert [shown[version] for version in sent] == [version != sent[0] for version in sent]
+    assert (figures[sent[-1] - 1] if sent else "0") == figures[-1]
 
 
 @settings(max_examples=60, deadline=None)

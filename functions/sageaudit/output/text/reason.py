@@ -55,9 +55,9 @@ def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
     if notify.after is None:
         return None
     earlier = f"The message of {notify.after.at.astimezone(UTC):%H:%M} UTC"
-    said = f"{earlier} about the job family {document['job']['family']} said"
+    first = f"{earlier} about the job family {document['job']['family']} said"
     label = f"{capitalised(_nth(notify.nth))} message {_day(notify)}"
-    return label, f"{said} {_summary(notify.after.figures)}; {notify.why}."
+    return label, f"{first} {_summary(notify.after.figures)}; {notify.why}."
 
 
 def _what_is_corrected(document: AuditDocument, last: Alert, notify: Notify) -> str:

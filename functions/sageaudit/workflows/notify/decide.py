@@ -4,7 +4,8 @@ audit -> its figures -> what was sent before -> worth a message? -> one transact
 
 The transaction has the alert and a notice for each channel. It holds only where nothing that was
 read has changed, and no newer version of the audit is there; else the audit is decided afresh.
-`outbox` puts the notices on their queues. docs/decisions/0024-transactional-outbox.md says why.
+The table's stream has each notice afterwards, from where it goes to its channel's queue:
+docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Lease:
 
 
 NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
-"""For a row that cannot be read: whatever it said, the notice may have been posted."""
+"""For a row that cannot be read: whatever stood in it, the notice may have been posted."""
 
 
 def claim_of(lease: Lease | None, now_s: int) -> Claim:
