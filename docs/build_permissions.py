@@ -63,8 +63,6 @@ reconcile`:
 {redrive}
 ```
 
-The stream is read only for letters of Lambda itself, which name places in it ([docs](redrive.md)).
-
 ## A role for many accounts
 
 `sageaudit scan --organization --role NAME` must run in the organization's management account or

@@ -8,8 +8,7 @@ from sageaudit.cli.support.check.findings import FindingRow
 from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import Kind, Listing
 from sageaudit.cli.support.prices.type_rates import TypeRate
-from sageaudit.cli.support.redrive import dead_letters
-from sageaudit.cli.support.redrive.redriving import Fate
+from sageaudit.cli.support.redrive.letters import Fate, LetterKind
 from sageaudit.domain.audit.document import (
     FindingDocument,
     NotApplicableDocument,
@@ -68,39 +67,21 @@ def redrive(_: Definitions) -> Schema:
         message_id=_TEXT,
         job=_TEXT_OR_NULL,
         version={"type": ["integer", "null"]},
-        notice_id=_TEXT_OR_NULL,
         channel=_TEXT_OR_NULL,
         reason=_TEXT,
         why=_TEXT,
-        refusal=_TEXT_OR_NULL,
         first_sent_at=moment,
         deleted_at=moment,
-        received=_COUNT,
         fate={"enum": [fate.value for fate in Fate]},
         note=_TEXT_OR_NULL,
     )
-    reason = _keys(
-        reason=_TEXT,
-        letters=_COUNT,
-        oldest_first_sent_at=moment,
-        newest_first_sent_at=moment,
-        first_deleted_at=moment,
-        whys=_list(_keys(why=_TEXT, letters=_COUNT)),
-    )
     return _document(
-        kind={"enum": [kind.value for kind in dead_letters.Kind]},
-        queue=_TEXT,
-        region=_TEXT,
+        kind={"enum": [kind.value for kind in LetterKind]},
         dry_run=_FLAG,
-        deleting=_FLAG,
-        kept_in=_TEXT_OR_NULL,
-        interrupted=_FLAG,
         error=_TEXT_OR_NULL,
         more=_FLAG,
         other_reasons=_COUNT,
         counts=_keys(**{fate.value: _COUNT for fate in Fate}),
-        reasons=_list(reason),
-        posts_at_most={"type": "object", "additionalProperties": _COUNT},
         letters=_list(letter),
     )
 

@@ -31,7 +31,7 @@ from infra.deploy_flags import (
     secret_of,
     with_secrets,
 )
-from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK
+from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK, queue_output
 from infra.subscribers import Address, Subscriber
 from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.channels.catalogue import CHANNELS
@@ -80,15 +80,19 @@ def deploy(
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
     store = session.client("secretsmanager")
     keep_fingerprint_key(store)
-    switches = {channel: switch(store, channel, flags) for channel in with_secrets(channels)}
     formation, sns = session.client("cloudformation"), session.client("sns")
+    deployed = _outputs(formation, STACK) or {}
+    switches = {
+        channel: switch(store, channel, flags, deployed=queue_output(channel.name) in deployed)
+        for channel in with_secrets(channels)
+    }
     bootstrapped = _outputs(formation, "CDKToolkit") is not None
     if not bootstrapped:
         flags.confirm(
             "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
             "Do it now?"
         )
-    wanted = _ask_who_is_told(flags, sns, _outputs(formation, STACK) or {})
+    wanted = _ask_who_is_told(flags, sns, deployed)
     environment = _environment(session)
     # As a flag: credentials in the environment would come before AWS_PROFILE.
     of_profile = [] if profile is None else ["--profile", profile]
@@ -159,18 +163,24 @@ def keep_fingerprint_key(store: Any) -> None:
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
 
 
-def switch(store: Any, channel: type[NoticeChannel], flags: Flags) -> bool:
-    """Whether the channel is on; stores its secret when one is given. Raises ClickException."""
+def switch(
+    store: Any, channel: type[NoticeChannel], flags: Flags, *, deployed: bool = False
+) -> bool:
+    """Whether the channel is on; stores its secret when one is given. Raises ClickException.
+
+    Where nobody can be asked, a channel without a flag stays as it is deployed, and a new one off.
+    """
     wanted, answer = secret_of(channel), flags.channels.get(channel.name, ChannelFlags())
     if answer.secret is not None:
         _put(store, wanted.stored_as, answer.secret, f"{wanted.service} {wanted.kind} of sageaudit")
         return answer.on is not False
-    if answer.on and not _has(store, wanted.stored_as):
+    on = deployed if answer.on is None and not flags.terminal else answer.on
+    if on and not _has(store, wanted.stored_as):
         raise click.ClickException(
             f"no {wanted.service} {wanted.kind} is stored in this account and region: "
             f"add --{channel.name}-secret-file FILE"
         )
-    return ask_for_secret(store, wanted) if answer.on is None else answer.on
+    return ask_for_secret(store, wanted) if on is None else on
 
 
 def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
@@ -281,7 +291,7 @@ def main(
     try:
         profile = _profile(profile, terminal=flags.terminal)
         session, region = _session(profile, region, terminal=flags.terminal)
-        missing = [*([] if region else ["--region"]), *flags.missing(CHANNELS)]
+        missing = [*([] if region else ["--region"]), *flags.missing()]
         if missing and not flags.terminal:
             raise click.UsageError(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)

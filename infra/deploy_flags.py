@@ -1,7 +1,8 @@
 """The answers to the questions of `make deploy`: from flags, else from the keyboard.
 
 Every question has a flag, so that a pipeline can deploy. Without a terminal nothing is asked: the
-command then stops before it did anything, and names the flags that are missing.
+command then stops before it did anything, and names the flags that are missing. A channel without a
+flag stays as it is deployed, so that a new one is off and stops no pipeline.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ class ChannelFlags:
     secret: str | None = None
     on: bool | None = None
 
-    @property
-    def answered(self) -> bool:
-        """Whether nothing is left to ask."""
-        return self.secret is not None or self.on is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Flags:
@@ -43,13 +39,10 @@ class Flags:
     alarms_to: tuple[Address, ...] | None = None
     notices_to: tuple[Address, ...] | None = None
 
-    def missing(self, channels: Sequence[type[NoticeChannel]]) -> Iterator[str]:
-        """The flags without which something would be asked."""
+    def missing(self) -> Iterator[str]:
+        """The flags without which something would be asked; a channel needs none."""
         if not self.yes:
             yield "--yes"
-        for channel in with_secrets(channels):
-            if not self.channels.get(channel.name, ChannelFlags()).answered:
-                yield f"--{channel.name} on|off"
         if self.alarms_to is None:
             yield "--alarms-to ADDRESS|nobody"
         if self.notices_to is None:

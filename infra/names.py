@@ -7,3 +7,8 @@ FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 """Outputs of the stack."""
+
+
+def queue_output(channel: str) -> str:
+    """The output with the URL of a channel's queue; only a channel that is on has one."""
+    return f"NoticesQueueUrl{channel.capitalize()}"

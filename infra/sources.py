@@ -9,7 +9,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from infra.functions import Worker
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, SORT_KEY
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX, SORT_KEY
 
 POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 POLL_STREAM = (
@@ -20,9 +20,11 @@ POLL_STREAM = (
 )
 HAND_ON = ("sqs:SendMessage",)
 
-ONLY_NEW_AUDITS = {
+NEW_AUDITS_AND_NOTICES = {
     "eventName": ["INSERT"],
-    "dynamodb": {"NewImage": {SORT_KEY: {"S": [{"prefix": AUDIT_PREFIX}]}}},
+    "dynamodb": {
+        "NewImage": {SORT_KEY: {"S": [{"prefix": AUDIT_PREFIX}, {"prefix": NOTICE_PREFIX}]}}
+    },
 }
 
 Mapping = lambda_.CfnEventSourceMapping
@@ -45,7 +47,7 @@ def feed_from_queue(
 
 
 def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) -> None:
-    """INSERTs of audits only: changes of heads, findings and details cause no message.
+    """INSERTs of audits and notices only: heads, findings, details and expiry cause no message.
 
     The function answers with the first record that failed; the records before it are done.
     """
@@ -69,6 +71,6 @@ def feed_from_stream(worker: Worker, stream_arn: str, *, given_up: sqs.Queue) ->
             on_failure=Mapping.OnFailureProperty(destination=given_up.queue_arn)
         ),
         filter_criteria=Mapping.FilterCriteriaProperty(
-            filters=[Mapping.FilterProperty(pattern=json.dumps(ONLY_NEW_AUDITS))]
+            filters=[Mapping.FilterProperty(pattern=json.dumps(NEW_AUDITS_AND_NOTICES))]
         ),
     )

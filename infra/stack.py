@@ -12,7 +12,7 @@ from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
-from infra.names import FINGERPRINT_KEY
+from infra.names import FINGERPRINT_KEY, queue_output
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
 from infra.sources import HAND_ON, feed_from_queue, feed_from_stream
 from infra.sweep import SweepSchedule
@@ -20,8 +20,8 @@ from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
+from sageaudit.adapters.history.dynamo import alert_ledger, installation, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo import installation, send_ledger, sweep_notes, tell_ledger
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
@@ -99,9 +99,7 @@ class SageAuditStack(cdk.Stack):
             "SweepRoleArn": workers["sweep"].role_arn,
             **{
                 # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
-                f"NoticesQueueUrl{channel.name.capitalize()}": (
-                    self.notices.queues[channel.name].queue_url
-                )
+                queue_output(channel.name): self.notices.queues[channel.name].queue_url
                 for channel in channels
             },
         }.items():
@@ -214,7 +212,7 @@ class SageAuditStack(cdk.Stack):
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
-        notify.may(tell_ledger.PERMISSIONS, table)
+        notify.may(alert_ledger.PERMISSIONS, table)
         notify.may(installation.PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,

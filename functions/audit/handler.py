@@ -33,10 +33,9 @@ from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import FIRST_SENT, SqsMessage
+from sageaudit.adapters.lambda_runtime.batch import Batch, Handler, QueueRetries, entry_point
+from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList

@@ -11,6 +11,7 @@ with its reason: malformed, its channel broken or switched off, or its outcome u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,10 +24,15 @@ from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.batch import (
+    Batch,
+    ComesBack,
+    Handler,
+    QueueRetries,
+    entry_point,
+)
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
 from sageaudit.output.text.envelope import Notice, read_body
 from sageaudit.ports import Queue
@@ -45,92 +51,80 @@ _STOP_BEFORE_MS = 50_000
 """Below this remaining time, no further record is started: a delivery may take this long."""
 
 
-def deliver_message(
-    message: SqsMessage,
-    deps: DeliverDependencies,
-    retries: QueueRetries,
-    queue_names: Mapping[str, str],
-    report: Report,
-) -> None:
-    """Delivers one notice, or moves it to the dead letters.
+@dataclass(frozen=True, slots=True)
+class Deliverer:
+    """What is done with one message. `queue_names` are by channel."""
 
-    Raises ComesBack when it has to wait, RejectedEvent when it is none, or AwsError.
-    """
-    notice = _read(message, queue_names)
-    try:
-        _deliver(message, notice, deps, retries, report)
-    except (AwsError, ComesBack):
-        if retries.gives_up(message):
-            report.count("NotifyFailed", channel=notice.channel)
-        raise
+    deps: DeliverDependencies
+    retries: QueueRetries
+    queue_names: Mapping[str, str]
+    report: Report
 
+    def message(self, message: SqsMessage) -> None:
+        """Delivers one notice, or moves it to the dead letters.
 
-def _read(message: SqsMessage, queue_names: Mapping[str, str]) -> Notice:
-    """The notice; `queue_names` are by channel."""
-    try:
-        notice = read_body(message.body, CHECKS)
-    except Malformed as error:
-        raise RejectedEvent("malformed_notice", str(error)) from error
-    if queue_names.get(notice.channel) != message.queue_name:
-        why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
-        raise RejectedEvent("malformed_notice", why)
-    return notice
+        Raises ComesBack when it has to wait, RejectedEvent when it is none, or AwsError.
+        """
+        notice = self._read(message)
+        try:
+            self._deliver(message, notice)
+        except (AwsError, ComesBack):
+            if self.retries.gives_up(message):
+                self.report.count("NotifyFailed", channel=notice.channel)
+            raise
 
+    def _read(self, message: SqsMessage) -> Notice:
+        try:
+            notice = read_body(message.body, CHECKS)
+        except Malformed as error:
+            raise RejectedEvent("malformed_notice", str(error)) from error
+        if self.queue_names.get(notice.channel) != message.queue_name:
+            why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
+            raise RejectedEvent("malformed_notice", why)
+        return notice
 
-def _deliver(
-    message: SqsMessage,
-    notice: Notice,
-    deps: DeliverDependencies,
-    retries: QueueRetries,
-    report: Report,
-) -> None:
-    named = {"notice": notice.notice_id, "channel": notice.channel}
-    report.about(**named)
-    match deliver(notice, deps, received=message.received):
-        case Posted(repeat, unmarked):
-            report.count("NoticesSent", channel=notice.channel)
-            report.info("posted", **named, repeat=repeat)
-            if unmarked is not None:
-                report.warning("posted, not marked", **named, reason=str(unmarked))
-        case AlreadySent():
-            report.count("DuplicateNotices", channel=notice.channel)
-        case GivenUp() as given_up:
-            metric = "NotifyUnknown" if given_up.unknown else "NotifyFailed"
-            report.count(metric, channel=notice.channel)
-            report.error("notice given up", **named, error=given_up.code, reason=given_up.why)
-            _set_aside(message, notice, given_up, deps, retries, report)
-        case TryLater(wait_s, refusal):
-            why = "it has to wait for its channel, or for another try"
-            if refusal is not None:
-                why = str(refusal)
-                report.count("DeliveryFailed", channel=notice.channel)
-                report.warning("not posted", **named, error=type(refusal).__name__, reason=why)
-            raise ComesBack(why, wait_s)
+    def _deliver(self, message: SqsMessage, notice: Notice) -> None:
+        channel, report = notice.channel, self.report
+        report.about(notice=notice.notice_id, channel=channel)
+        match deliver(notice, self.deps, received=message.received):
+            case Posted(repeat, unmarked):
+                report.count("NoticesSent", channel=channel)
+                report.info("posted", repeat=repeat)
+                if unmarked is not None:
+                    report.warning("posted, not marked", reason=str(unmarked))
+            case AlreadySent():
+                report.count("DuplicateNotices", channel=channel)
+            case GivenUp() as given_up:
+                report.count(
+                    "NotifyUnknown" if given_up.unknown else "NotifyFailed", channel=channel
+                )
+                report.error("notice given up", error=given_up.code, reason=given_up.why)
+                self._set_aside(message, notice, given_up)
+            case TryLater(wait_s, refusal):
+                why = "it has to wait for its channel, or for another try"
+                if refusal is not None:
+                    why = str(refusal)
+                    report.count("DeliveryFailed", channel=channel)
+                    report.warning("not posted", error=type(refusal).__name__, reason=why)
+                raise ComesBack(why, wait_s)
 
+    def _set_aside(self, message: SqsMessage, notice: Notice, given_up: GivenUp) -> None:
+        """First the dead letter, then the mark: a process that dies between them loses nothing.
 
-def _set_aside(
-    message: SqsMessage,
-    notice: Notice,
-    given_up: GivenUp,
-    deps: DeliverDependencies,
-    retries: QueueRetries,
-    report: Report,
-) -> None:
-    """First the dead letter, then the mark: a process that dies between them loses nothing.
-
-    Raises AwsError where there is no dead letter. A notice that was certainly not posted is marked
-    so all the same; one that may have been keeps its claim, so that it is not posted again.
-    """
-    try:
-        retries.reject(message, given_up.code, given_up.why)
-    except AwsError:
-        if not given_up.maybe_posted:
-            record_given_up(notice, given_up, deps)
-        raise
-    try:
-        record_given_up(notice, given_up, deps)
-    except AwsError as error:  # its lease ends: when it is sent again, it is marked as a repeat
-        report.warning("not marked", notice=notice.notice_id, reason=str(error))
+        Raises AwsError where there is no dead letter. A notice that was certainly not posted is
+        marked so all the same; one that may have been keeps its claim, so that it is not posted
+        again.
+        """
+        try:
+            self.retries.reject(message, given_up.code, given_up.why)
+        except AwsError:
+            if not given_up.maybe_posted:
+                record_given_up(notice, given_up, self.deps)
+            raise
+        try:
+            record_given_up(notice, given_up, self.deps)
+        except AwsError as error:  # its lease ends: when it is sent again, it is marked as a repeat
+            self.report.warning("not marked", reason=str(error))
 
 
 def build(
@@ -168,7 +162,7 @@ def wired(
     names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(
         SqsMessage,
-        lambda message: deliver_message(message, deps, retries, names, report),
+        Deliverer(deps, retries, names, report).message,
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=retries,

@@ -1,25 +1,30 @@
-"""DynamoDB stream batch of the history -> notices on the queues of the channels.
+"""DynamoDB stream batch of the history -> alerts in the table, and notices on their queues.
 
-Each record of the stream is one new version of one audit, as it was inserted:
+Each record of the stream is an insert: of a version of an audit, which is decided about, or of a
+notice that was written with such a decision, which goes to the queue of its channel.
 
     {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "100", "NewImage": {
         "pk": {"S": "JOB#<arn>#<created ms>"}, "sk": {"S": "AUDIT#00001"},
         "document": {"S": "{...}"}}}}
+    {"eventName": "INSERT", "dynamodb": {"SequenceNumber": "101", "NewImage": {
+        "pk": {"S": "ALERT#JOB#<arn>#<created ms>"}, "sk": {"S": "NOTICE#00001#slack"},
+        "channel": {"S": "slack"}, "body": {"S": "{...}"}}}}
 
 A record that fails does not hold its shard: its keys go to the queue of decisions, which this
-function also reads. Each of its messages is one audit to decide about:
+function also reads:
 
     {"pk": "JOB#<arn>#<created ms>", "sk": "AUDIT#00001", "written_at": 1779282000}
 
-A document that cannot be read, and an audit that cannot be decided about for days, goes to the
-queue of undecided audits with its reason.
+What cannot be read, and what fails for days, goes to the queue of undecided audits with its reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 
@@ -28,83 +33,104 @@ from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.installation import DynamoInstallation
-from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
-from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, entry_point
-from sageaudit.adapters.lambda_runtime.decision import read_decision
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
-from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import (
+from sageaudit.adapters.history.dynamo.table import NOTICE_PREFIX
+from sageaudit.adapters.lambda_runtime.batch import (
+    Batch,
+    Handler,
     QueueRetries,
     StreamRetries,
-    longer_each_time_s,
+    entry_point,
 )
-from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage, read_letter, version_of
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.decide import (
-    Later,
-    NewAudit,
-    NotifyDependencies,
-    Queued,
-    notify,
-    stored_audit,
-)
+from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify, stored_audit
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
+T = TypeVar("T")
 _QUEUE = "aws:sqs"
 """The event source of the queue of decisions."""
 
 
-def decide_change(
-    change: Change, deps: NotifyDependencies, report: Report, *, now: datetime
-) -> None:
-    """Decides whether one new audit is notified; ignores every other change."""
-    if not change.is_new_audit():
-        return
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """What is done with the records. `queues` are by channel, of those that are on."""
+
+    deps: NotifyDependencies
+    queues: Mapping[str, Queue]
+    report: Report
+    clock: Callable[[], datetime]
+
+    def change(self, change: Change) -> None:
+        """An item as it was inserted. Raises RejectedEvent or AwsError."""
+        if not change.is_new:
+            return
+        with _malformed_is_rejected():
+            key, version = self._about(change.pk, change.sk)
+            if change.sk.startswith(NOTICE_PREFIX):
+                self.queue(change.text("channel"), change.text("body"))
+            else:
+                at = change.written_at(self.clock())
+                self.decide(NewAudit(change.pk, key, version, at, change.document()))
+
+    def message(self, message: SqsMessage) -> None:
+        """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
+        with _malformed_is_rejected():
+            pk, sk, at = read_letter(message.body, sent_at=self.clock())
+            key, version = self._about(pk, sk)
+            if sk.startswith(NOTICE_PREFIX):
+                self.queue(*_there(self.deps.ledger.notice(pk, sk)))
+            else:
+                document = _there(stored_audit(self.deps.history, key, version))
+                self.decide(NewAudit(pk, key, version, at, document))
+
+    def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
+        """Whose audit or notice it is. Raises Malformed."""
+        key, version = version_of(pk, sk)
+        self.report.about(job=key.arn, version=version)
+        return key, version
+
+    def decide(self, audit: NewAudit) -> None:
+        """Decides whether a new audit is notified. Raises Malformed or AwsError."""
+        outcome = notify(audit, self.deps, now=self.clock())
+        if isinstance(outcome, Quiet):
+            self.report.info("quiet", reason=outcome.reason)
+        else:
+            self.report.info("notified", kind=outcome.kind)
+
+    def queue(self, channel: str, body: str) -> None:
+        """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
+        if not channel or not body:
+            raise RejectedEvent("malformed_notice", "it has no channel, or no body")
+        if channel not in self.queues:
+            off = f"the channel {channel} is switched off; switch it on with `make deploy`"
+            raise RejectedEvent("no_channel", off)
+        self.queues[channel].send(body)
+        self.report.count("NoticesQueued", channel=channel)
+        self.report.info("queued", channel=channel)
+
+
+@contextmanager
+def _malformed_is_rejected() -> Iterator[None]:
     try:
-        pk, key, version = change.run()
-        audit = NewAudit(pk, key, version, change.written_at(now), change.document())
-        decide(audit, deps, report, now=now)
+        yield
     except Malformed as error:
         raise RejectedEvent("malformed_audit", str(error)) from error
 
 
-def decide_message(
-    message: SqsMessage, deps: NotifyDependencies, report: Report, *, now: datetime
-) -> None:
-    """Decides about an audit that could not be decided about when it was written."""
-    try:
-        asked = read_decision(message.body, sent_at=now)
-        document = stored_audit(deps.history, asked.key, asked.version)
-        if document is None:
-            raise RejectedEvent("no_audit", "the table has no such audit")
-        audit = NewAudit(asked.pk, asked.key, asked.version, asked.at, document)
-        decide(audit, deps, report, now=now)
-    except ComesBack as waits:
-        # SQS gives a message up after 120 receives, whoever it waits for.
-        raise ComesBack(str(waits), max(waits.wait_s, longer_each_time_s(message))) from None
-    except Malformed as error:
-        raise RejectedEvent("malformed_audit", str(error)) from error
-
-
-def decide(audit: NewAudit, deps: NotifyDependencies, report: Report, *, now: datetime) -> None:
-    """Decides whether one new audit is notified. Raises Malformed, AwsError or ComesBack."""
-    named = {"job": audit.key.arn, "version": audit.version}
-    report.about(**named)
-    outcome = notify(audit, deps, now=now)
-    if isinstance(outcome, Queued):
-        for channel in outcome.channels:
-            report.count("NoticesQueued", channel=channel)
-        report.info("queued", **named, channels=outcome.channels)
-    elif isinstance(outcome, Later):
-        raise ComesBack(outcome.reason, outcome.wait_s)
-    else:
-        report.info("quiet", **named, reason=outcome.reason)
+def _there(found: T | None) -> T:
+    if found is None:
+        raise RejectedEvent("not_found", "the table has no such audit or notice")
+    return found
 
 
 def build(
@@ -120,14 +146,14 @@ def build(
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
-        ledger=DynamoTellLedger(dynamodb, settings.table_name),
-        queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
+        ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         policy=policy or stored_policy.load(),
         writers=writers(settings.notices_queue_urls),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
     )
     return wired(
         deps,
+        queues={name: SqsQueue(sqs, url) for name, url in settings.notices_queue_urls.items()},
         decisions=SqsQueue(sqs, settings.decisions_queue_url),
         undecided=SqsQueue(sqs, settings.undecided_queue_url),
         clock=clock,
@@ -139,6 +165,7 @@ def build(
 def wired(
     deps: NotifyDependencies,
     *,
+    queues: Mapping[str, Queue],
     decisions: SqsQueue,
     undecided: Queue,
     clock: Callable[[], datetime],
@@ -146,24 +173,22 @@ def wired(
     begin: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
     """The Lambda function with these dependencies; `begin` as in Batch."""
-    changes = Batch(
-        Change,
-        lambda change: decide_change(change, deps, report, now=clock()),
-        failed="NotDecided",
-        stop_before_ms=_STOP_BEFORE_MS,
-        retries=StreamRetries(decisions, undecided),
-        report=report,
-        begin=begin,
-    )
-    messages = Batch(
-        SqsMessage,
-        lambda message: decide_message(message, deps, report, now=clock()),
-        failed="NotDecided",
-        stop_before_ms=_STOP_BEFORE_MS,
-        retries=QueueRetries([decisions], undecided, clock),
-        report=report,
-        begin=begin,
-    )
+    notifier = Notifier(deps, queues, report, clock)
+
+    def a_batch(record: Any, work: Callable[[Any], None], retries: Any) -> Handler:
+        return Batch(
+            record,
+            work,
+            failed="NotDecided",
+            stop_before_ms=_STOP_BEFORE_MS,
+            retries=retries,
+            report=report,
+            begin=begin,
+        )
+
+    changes = a_batch(Change, notifier.change, StreamRetries(decisions, undecided))
+    retries = QueueRetries([decisions], undecided, clock)
+    messages = a_batch(SqsMessage, notifier.message, retries)
 
     def of_its_source(event: dict[str, Any], context: Any) -> dict[str, Any]:
         from_queue = any(record.get("eventSource") == _QUEUE for record in event["Records"])

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
-from sageaudit.domain.alert.family_day import FamilyDay
-from sageaudit.domain.alert.run_told import RunTold
+from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -227,25 +226,23 @@ class History(Protocol):
         """
 
 
-class TellLedger(Protocol):
-    """What was told of families and runs: kept so that a second delivery decides the same."""
+class AlertLedger(Protocol):
+    """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def family_day(self, family: str, day: date) -> FamilyDay:
-        """What the family was told on a day; of revision 0 before the first."""
-
-    def run_told(self, run: str) -> RunTold:
-        """What was told of a run, by its partition key; of revision 0 before the first."""
+    def past(self, run: str, family: str, day: date) -> PastAlerts:
+        """The last alert of a run, by its partition key, and those of its family on a day."""
 
     def write(
-        self, family: str, day: date, changed: FamilyDay, told: tuple[str, RunTold] | None = None
+        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Replaces the day of the revision before, and what was told of a run with it.
+        """Writes a new alert, and by channel the bodies of its notices, for their queues.
 
-        False, and nothing is written, when either was written since.
+        False, and nothing is written, where `before` is not what is there any more, or where the
+        run has a newer version than that of the new alert.
         """
 
-    def write_run(self, run: str, told: RunTold) -> bool:
-        """Replaces what was told of a run, of the revision before; False when it was written."""
+    def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
+        """The channel and the body of a notice by its keys; None where there is none."""
 
 
 class SendLedger(Protocol):

@@ -16,10 +16,9 @@ from typing import Any, cast
 from audit.handler import audit_message
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.lambda_runtime.batch import Batch
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.batch import Batch, QueueRetries
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind

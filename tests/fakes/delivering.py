@@ -216,6 +216,21 @@ def stream_record(
     }
 
 
+def notice_record(pk: str, sk: str, channel: str, body: str, *, number: int = 1) -> dict[str, Any]:
+    """The INSERT of a notice as Lambda hands it over."""
+    image = {"pk": pk, "sk": sk, "channel": channel, "body": body}
+    return {
+        "eventID": f"e{number}",
+        "eventName": "INSERT",
+        "eventSource": "aws:dynamodb",
+        "dynamodb": {
+            "ApproximateCreationDateTime": NOON.timestamp(),
+            "NewImage": {name: {"S": text} for name, text in image.items()},
+            "SequenceNumber": str(number),
+        },
+    }
+
+
 def counted(printed: str) -> dict[tuple[str, str | None], int]:
     """The counts among the lines of standard output, by name and channel."""
     lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"_aws"')]

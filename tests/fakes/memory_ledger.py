@@ -1,51 +1,69 @@
-"""Ledger in memory: the twin of both ledgers of DynamoDB, for the tests; nothing here expires."""
+"""Ledgers in memory: the twins of those of DynamoDB, for the tests; nothing here expires."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.leases import MOST_TRIES, Lease, State, claim_of, claimed
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.send_ledger import (
+    MOST_TRIES,
+    Lease,
+    NoticeState,
+    claim_of,
+    claimed,
+)
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.domain.alert.family_day import FamilyDay
-from sageaudit.domain.alert.run_told import RunTold
+from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
 
 
-class MemoryLedger:
-    """Which notices were sent, for as long as the process lives."""
+class MemoryAlertLedger:
+    """Which alerts were sent. `newest`: the newest version of a run's audit, by partition key."""
 
-    def __init__(self) -> None:
-        self._days: dict[tuple[str, date], FamilyDay] = {}
-        self._runs: dict[str, RunTold] = {}
-        self._leases: dict[str, Lease] = {}
-        self._circuits: dict[str, Circuit] = {}
+    def __init__(self, newest: Callable[[str], int] = lambda _: 0) -> None:
+        self._newest = newest
+        self._runs: dict[str, PastAlerts] = {}
+        self._days: dict[tuple[str, date], PastAlerts] = {}
+        self.notices: dict[tuple[str, str], tuple[str, str]] = {}
+        """Channel and body by their keys, in the order in which they were written."""
 
-    def family_day(self, family: str, day: date) -> FamilyDay:
-        """What the family was told on a day."""
-        return self._days.get((family, day), FamilyDay())
-
-    def run_told(self, run: str) -> RunTold:
-        """What was told of a run."""
-        return self._runs.get(run, RunTold())
+    def past(self, run: str, family: str, day: date) -> PastAlerts:
+        """The last alert of a run, and those of its family on a day."""
+        empty = PastAlerts(run, family, day)
+        of_day = self._days.get((family, day), empty)
+        last = self._runs.get(run, empty).last
+        return replace(empty, last=last, today=of_day.today, revision=of_day.revision)
 
     def write(
-        self, family: str, day: date, changed: FamilyDay, told: tuple[str, RunTold] | None = None
+        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Both or neither, if nobody has written either since."""
-        if self.family_day(family, day).revision != changed.revision - 1:
+        """All or nothing, if nobody has written since."""
+        assert after.last is not None
+        version = after.last.version
+        if self.past(before.run, before.family, before.day) != before:
             return False
-        if told is not None and not self.write_run(*told):
+        if self._newest(after.run) > version:
             return False
-        self._days[family, day] = changed
+        self._runs[after.run] = self._days[after.family, after.day] = after
+        for channel, body in bodies.items():
+            place = keys.alert_pk(after.run), keys.notice_sk(version, channel)
+            self.notices[place] = (channel, body)
         return True
 
-    def write_run(self, run: str, told: RunTold) -> bool:
-        """If nobody has written it since."""
-        if self.run_told(run).revision != told.revision - 1:
-            return False
-        self._runs[run] = told
-        return True
+    def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
+        """The channel and the body of a notice."""
+        return self.notices.get((pk, sk))
+
+
+class MemorySendLedger:
+    """Which notices were posted, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._leases: dict[str, Lease] = {}
+        self._circuits: dict[str, Circuit] = {}
 
     def state(self, notice_id: str) -> str | None:
         """What became of a notice; None where no delivery has claimed it."""
@@ -61,17 +79,17 @@ class MemoryLedger:
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """It was posted: never again."""
-        self._leases[notice_id] = Lease(State.SENT, self._tries(notice_id), 0)
+        self._leases[notice_id] = Lease(NoticeState.SENT, self._tries(notice_id), 0)
 
     def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
         """The first try posted nothing. No change of what was sent, or claimed again since."""
         if not self._is_sent(notice_id) and self._tries(notice_id) < MOST_TRIES:
-            self._leases[notice_id] = Lease(State.FAILED, 1, 0)
+            self._leases[notice_id] = Lease(NoticeState.FAILED, 1, 0)
 
     def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
         """A try may have posted it. What was sent stays sent."""
         if not self._is_sent(notice_id):
-            self._leases[notice_id] = Lease(State.UNKNOWN, self._tries(notice_id), 0)
+            self._leases[notice_id] = Lease(NoticeState.UNKNOWN, self._tries(notice_id), 0)
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last."""
@@ -90,4 +108,4 @@ class MemoryLedger:
 
     def _is_sent(self, notice_id: str) -> bool:
         lease = self._leases.get(notice_id)
-        return lease is not None and lease.state is State.SENT
+        return lease is not None and lease.state is NoticeState.SENT

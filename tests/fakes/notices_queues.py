@@ -21,7 +21,7 @@ from sageaudit.errors import Unavailable
 from sageaudit.ports import Channel, SendLedger
 from sageaudit.workflows.deliver.run import DeliverDependencies
 from tests.fakes.delivering import PAYLOADS, PK, Clock, Killed, batch, failures, notice_body
-from tests.fakes.memory_ledger import MemoryLedger
+from tests.fakes.memory_ledger import MemorySendLedger
 
 VISIBILITY_S = 720
 """What a message waits after a function that ended without an answer."""
@@ -109,7 +109,7 @@ class Delivery:
     """A deployed deliver over fakes, hour by hour."""
 
     channels: Mapping[str, Any]
-    ledger: Any = field(default_factory=MemoryLedger)
+    ledger: Any = field(default_factory=MemorySendLedger)
     clock: Clock = field(default_factory=Clock)
     dead: DeadLetters = field(default_factory=DeadLetters)
     counts: dict[tuple[str, str | None], int] = field(default_factory=dict)

@@ -17,15 +17,15 @@ from sageaudit.adapters.channels.catalogue import CHANNELS, writers
 from sageaudit.adapters.files import anonymous_recording, recording_file
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
+from sageaudit.domain.alert.rule import FIRST
 from sageaudit.domain.audit.record import JobKey, RunQuery
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.envelope import Notice, to_body
-from sageaudit.output.text.occasion import FIRST
 from sageaudit.settings import AuditSettings
 from tests.fakes.dependencies import SaidJobs, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer

@@ -149,7 +149,7 @@ EXCEPTIONS: tuple[Named, ...] = (
         Expected(_UNSEEN | _LATER),
     ),
     Named(
-        "a message whose answer was lost is sent twice: its copy is known again, and not told",
+        "a message whose answer was lost is sent twice: its copy is known again, and not posted",
         lambda story, call, fault: use_of(call) is Use.SENDS and fault is Fault.UNANSWERED,
         Expected(_UNSEEN | _LATER),
     ),
@@ -193,9 +193,10 @@ EXCEPTIONS: tuple[Named, ...] = (
         Expected(_UNSEEN | _LATER, marked=True),
     ),
     Named(
-        "GetItem without an item is an answer: this audit does not exist (any more)",
+        "GetItem without an item is an answer: this audit or notice does not exist (any more)",
         lambda story, call, fault: (
-            call.name == "dynamodb.GetItem JOB AUDIT" and fault in {Fault.EMPTY, Fault.GARBLED}
+            call.name in {"dynamodb.GetItem JOB AUDIT", "dynamodb.GetItem ALERT NOTICE"}
+            and fault in {Fault.EMPTY, Fault.GARBLED}
         ),
         Expected(_UNSEEN | _LATER | _DEAD),
     ),

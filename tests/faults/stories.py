@@ -104,7 +104,8 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
-TOLD = Call("notify", "dynamodb.GetItem TOLD", 1)
+DECIDES = Call("notify", "dynamodb.GetItem FAMILYDAY", 1)
+QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
 
 
 @cache
@@ -113,13 +114,14 @@ def stories() -> tuple[Story, ...]:
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
     return (
-        Story("told", (failed,), _ends),
+        Story("notified", (failed,), _ends),
         Story("late metrics", (recorded("profiled-053-g4dn-xlarge"),), _late, most_of_a_call=1),
         Story("processing", (recorded("processing-067-failed"),), _ends),
         Story("transform", (recorded("transform-164-completed"),), _ends),
         Story("roll-up", (*children, tuning), _roll_up_first),
         Story("waiting", (failed,), _ends, broken=((DESCRIBE, Fault.THROTTLED_LONG, HOUR),)),
-        Story("set aside", (failed,), _ends, broken=((TOLD, Fault.THROTTLED_LONG, HOUR),)),
+        Story("set aside", (failed,), _ends, broken=((DECIDES, Fault.THROTTLED_LONG, HOUR),)),
+        Story("queued late", (failed,), _ends, broken=((QUEUES, Fault.THROTTLED_LONG, HOUR),)),
         Story("slow channel", (failed,), _ends, slack=(SLOWLY,)),
         Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
@@ -129,7 +131,7 @@ def stories() -> tuple[Story, ...]:
 
 
 @contextmanager
-def told(
+def played(
     story: Story,
     breaks: Callable[[World], None] = lambda _: None,
     *,

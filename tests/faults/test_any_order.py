@@ -34,11 +34,11 @@ CALLS = (
     "audit/sagemaker.DescribeTrainingJob",
     "audit/dynamodb.GetItem JOB HEAD",
     "audit/dynamodb.TransactWriteItems JOB+RUNS+SUM",
-    "notify/dynamodb.GetItem TOLD",
+    "notify/dynamodb.GetItem FAMILYDAY",
     "notify/sqs.SendMessage NoticesQueueSlack",
     "notify/sqs.SendMessage NoticesDecisions",
-    "deliver/dynamodb.PutItem NOTICE NOTICE",
-    "deliver/dynamodb.UpdateItem NOTICE NOTICE",
+    "deliver/dynamodb.PutItem DELIVERY DELIVERY",
+    "deliver/dynamodb.UpdateItem DELIVERY DELIVERY",
     "deliver/sns.Publish",
     "sweep/sagemaker.ListTrainingJobs",
 )
@@ -163,7 +163,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert not self.one.count("Defects")
         assert all(letter.reason and letter.why for letter in self.one.letters())
         for channel in ("slack", "sns"):
-            plain = [line for line in self.one.told(channel) if REPEAT not in line]
+            plain = [line for line in self.one.shown(channel) if REPEAT not in line]
             assert len(plain) == len(set(plain))
 
     def teardown(self) -> None:
@@ -192,7 +192,7 @@ class AnyOrder(RuleBasedStateMachine):
             assert (head.settled, head.version) == (True, 1)
             assert audit["lost_usd"] == LOST_USD
         for channel in ("slack", "sns"):
-            told = {line.replace(REPEAT, "").rpartition(" ")[2] for line in one.told(channel)}
+            told = {line.replace(REPEAT, "").rpartition(" ")[2] for line in one.shown(channel)}
             assert told == {job.name for job in self.jobs}
 
 

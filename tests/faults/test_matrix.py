@@ -16,19 +16,22 @@ from tests.faults.verdict import Case, judge
 PARTS = 48
 Record = Callable[[str, object], None]
 SAMPLE = (
-    "told/audit/sagemaker.DescribeTrainingJob#1/throttled-for-ever",
-    "told/audit/dynamodb.TransactWriteItems JOB+RUNS+SUM#1/timeout-after-effect",
-    "told/audit/cloudwatch.GetMetricData#1/denied",
-    "told/notify/sqs.SendMessage NoticesQueueSns#1/hangs-for-ever",
-    "told/notify/dynamodb.GetItem TOLD#1/500-for-ever",
-    "told/deliver/dynamodb.PutItem NOTICE NOTICE#1/timeout-after-effect",
-    "told/deliver/sns.Publish#1/timeout-after-effect",
+    "notified/audit/sagemaker.DescribeTrainingJob#1/throttled-for-ever",
+    "notified/audit/dynamodb.TransactWriteItems JOB+RUNS+SUM#1/timeout-after-effect",
+    "notified/audit/cloudwatch.GetMetricData#1/denied",
+    "notified/notify/sqs.SendMessage NoticesQueueSns#1/hangs-for-ever",
+    "notified/notify/dynamodb.GetItem FAMILYDAY#1/500-for-ever",
+    "notified/notify/dynamodb.TransactWriteItems ALERT+FAMILYDAY+JOB#1/timeout-after-effect",
+    "queued late/notify/dynamodb.GetItem ALERT NOTICE#1/denied",
+    "notified/killed after TransactWriteItems#2/1",
+    "notified/deliver/dynamodb.PutItem DELIVERY DELIVERY#1/timeout-after-effect",
+    "notified/deliver/sns.Publish#1/timeout-after-effect",
     "slack/hangs, posted/hours",
     "slack/404 no_service/hours",
     "slack/200 as a page/once",
     "sns/KMSDisabled/hours",
-    "told/killed after POST#1/1",
-    "told/killed after TransactWriteItems#1/1",
+    "notified/killed after POST#1/1",
+    "notified/killed after TransactWriteItems#1/1",
 )
 """Of each kind one or two, for every run of the tests."""
 

@@ -11,7 +11,7 @@ from local.functions import Step
 from sageaudit.domain.audit.document import AuditDocument
 from tests.faults.calls import Call
 from tests.faults.expected import End, Expected
-from tests.faults.stories import Story, told, without_faults
+from tests.faults.stories import Story, played, without_faults
 from tests.faults.world import REPEAT, Letter, World
 
 CHANNELS = ("slack", "sns")
@@ -29,7 +29,7 @@ class Fair:
     """How a story ends when nothing, or nothing else, goes wrong."""
 
     audits: Mapping[str, AuditDocument]
-    told: Mapping[str, tuple[str, ...]]
+    shown: Mapping[str, tuple[str, ...]]
     counts: Mapping[str, int]
     invocations: int
     letters: int
@@ -43,7 +43,7 @@ class Fair:
 def fair(story: Story) -> Fair:
     """The end of a story, and what happened in it."""
     names: list[str] = []
-    with told(story, on_step=names.append) as one:
+    with played(story, on_step=names.append) as one:
         calls, steps = tuple(dict.fromkeys(one.network.seen)), tuple(names)
         one.settle()
         return _fair(one, story, calls, steps)
@@ -53,7 +53,7 @@ def _fair(one: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, .
     audits = {job.name: found for job in story.jobs if (found := one.audit(job)) is not None}
     return Fair(
         audits,
-        {channel: tuple(one.told(channel)) for channel in CHANNELS},
+        {channel: tuple(one.shown(channel)) for channel in CHANNELS},
         {name: one.count(name) for name in (*COUNTED, *NEVER)},
         one.invocations,
         len(_different(one.letters())),
@@ -91,13 +91,13 @@ def judge(case: Case) -> Verdict:
     """Runs a case."""
     for story in (case.story, without_faults(case.story)):
         fair(story)  # before, as only one local AWS can be there at a time
-    with told(case.story, case.breaks, on_step=case.on_step) as one:
+    with played(case.story, case.breaks, on_step=case.on_step) as one:
         if not case.met(one):
             return Verdict(case, (), met=False)
         wrong: list[str] = []
         ended = _end(one, case, wrong)
         one.settle()
-        if one.letters() and fair(case.story).told != fair(without_faults(case.story)).told:
+        if one.letters() and fair(case.story).shown != fair(without_faults(case.story)).shown:
             one.redrive()  # the story's own faults end in a dead letter
             one.quiet()
         wrong += _not_right(one, case, ended)
@@ -188,10 +188,10 @@ def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
 def _messages(one: World, story: Story, most: int) -> Iterator[str]:
     """Told, in at most so many copies of which all but the first say that they may be repeats."""
     for channel in CHANNELS:
-        lines = one.told(channel)
+        lines = one.shown(channel)
         plain = [line.replace(REPEAT, "").strip() for line in lines]
         should = [
-            line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).told[channel]
+            line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).shown[channel]
         ]
         if sorted(set(plain)) != sorted(set(should)):
             yield f"{channel} was told {lines}, not {should}"

@@ -29,7 +29,7 @@ from sageaudit.adapters.aws import dead_letters
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
-from sageaudit.cli.support.redrive.dead_letters import Kind
+from sageaudit.cli.support.redrive.letters import LetterKind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
@@ -162,7 +162,7 @@ class World:
         """The same by `sageaudit redrive`, which leaves what would be refused again."""
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
         with mock.patch.object(dead_letters, "LONG_POLL_S", 0):  # the local clock stands still
-            for kind in Kind:
+            for kind in LetterKind:
                 done = CliRunner().invoke(redrive, [kind.value, *stack], standalone_mode=False)
                 assert done.return_value == 0, (done.output, done.exception)
         self.aws.clock.forward(1)  # moto shows a released message only after its moment
@@ -190,7 +190,7 @@ class World:
         """What the history says of a job."""
         return self.aws.history().head(job.key)
 
-    def told(self, channel: str) -> list[str]:
+    def shown(self, channel: str) -> list[str]:
         """The first lines that people saw, in their order."""
         if channel == "slack":
             return [post["blocks"][0]["text"]["text"] for post in self.slack.seen]

@@ -20,7 +20,6 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
@@ -29,7 +28,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.ports import Queue
-from sageaudit.workflows.notify.decide import NotifyDependencies
 from sageaudit.workflows.sweep import run as sweeping
 from tests.fakes.audit_world import World
 from tests.fakes.delivering import (
@@ -38,13 +36,14 @@ from tests.fakes.delivering import (
     RecordingQueue,
     deliverer,
     notice_body,
+    notice_record,
     sqs_record,
     stream_record,
 )
 from tests.fakes.documents import document, job
+from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemoryLedger
-from tests.fakes.telling import run_document
+from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 
 HEALS_AFTER = 3
@@ -244,38 +243,36 @@ def documents() -> tuple[Any, ...]:
 
 
 def notify_one(dice: Random) -> list[str]:
-    """A stream record, its document or a decision is mutated; its neighbour must be told."""
+    """A record of the stream, its document or a letter is mutated; its neighbour is notified."""
     queue, decisions, undecided = RecordingQueue(), RecordingQueue(), RecordingQueue()
-    kept, ledger = report(), MemoryLedger()
+    kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
-        NotifyDependencies(
-            history=SqliteHistory(),
-            ledger=ledger,
-            queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
-            policy=Policy(floor_usd=1),  # type: ignore[arg-type]
-            writers=writers(["sns", "slack"]),
-        ),
+        story.dependencies(),
+        queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
         decisions=cast("SqsQueue", decisions),
         undecided=cast("Queue", undecided),
         clock=Clock(),
         report=kept,
     )
-    healthy = stream_record(
-        document(job=job(name="train-0001", family="family-0001")),
-        number=2,
-        pk="JOB#arn:aws:sagemaker:us-east-1:111122223333:training-job/train-0001#1779271080000",
-    )
-    way = dice.randrange(3)
-    wrong: list[str] = []
+    whole, next_one = dice.choice(documents()), document(job=job(name="train-0001", family="f-1"))
+    records = [
+        stream_record(one, number=number, pk=story.audit(one, NOON).pk)
+        for number, one in enumerate((whole, next_one), start=1)
+    ]
+    keys = records[0]["dynamodb"]["Keys"]["pk"]["S"]
+    way = dice.randrange(4)
     if way == 2:
-        letter = {"pk": "JOB#" + healthy["dynamodb"]["Keys"]["pk"]["S"][4:], "sk": "AUDIT#00001"}
+        letter = {"pk": keys, "sk": dice.choice(("AUDIT#00001", "NOTICE#00001#sns"))}
         spoiled = sqs_record(mutated_text(json.dumps(letter), dice))
         answer = handle({"Records": [spoiled]}, None)
-        if not undecided.sent and not answer["batchItemFailures"]:
-            wrong.append("a decision is lost")
+        lost = not undecided.sent and not answer["batchItemFailures"] and not kept.counted
+        wrong = ["a decision is lost"] if lost and not story.ledger.notices else []
     else:
-        spoiled = stream_record(dice.choice(documents()))
-        if way:
+        spoiled = records[0]
+        if way == 3:
+            body = notice_body("sns")
+            spoiled = notice_record(f"ALERT#{keys}", "NOTICE#00001#sns", "sns", body)
+        if way == 1:
             image = spoiled["dynamodb"]["NewImage"]
             image["document"]["S"] = mutated_text(image["document"]["S"], dice)
         else:
@@ -283,9 +280,9 @@ def notify_one(dice: Random) -> list[str]:
             spoiled = made if isinstance(made, dict) else {}
             if spoiled.get("eventSource") == "aws:sqs":
                 return []
-        answer = handle({"Records": [spoiled, healthy]}, None)
-        if not any("train-0001" in body for body, _ in queue.sent):
-            wrong.append("its neighbour is not told")
+        answer = handle({"Records": [spoiled, records[1]]}, None)
+        notified = any("train-0001" in body for _, body in story.ledger.notices.values())
+        wrong = [] if notified else ["its neighbour is not notified"]
     # A writer that fails is a defect on purpose, over a corrupt document too: it is set aside.
     if way == 2 or len(kept.defects) > len(decisions.sent):
         wrong += [f"defect: {one}" for one in kept.defects]
@@ -299,7 +296,7 @@ def notify_one(dice: Random) -> list[str]:
 def deliver_one(dice: Random) -> list[str]:
     """A notice or its message is mutated; its neighbour must be posted."""
     slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), RecordingQueue(), report()
-    handle = deliverer(MemoryLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
+    handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead)
     handle._report = kept  # type: ignore[attr-defined]
     name = dice.choice(("slack", "sns"))
     spoiled = sqs_record(mutated_text(notice_body(name), dice))

@@ -11,18 +11,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sageaudit.domain.alert.news import IdleHours, News, Said
-from sageaudit.domain.alert.rule import Tell, Why
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.occasion import FIRST, Occasion
 from tests.fakes import documents
 from tests.labelled import confusion, expert_jobs
 
 HERE = Path(__file__).parent
-_TOLD = {
+_NOTIFIED = {
     "two-findings": documents.document,
     "failed-hostile": documents.lost_document,
     "perhaps-lost": documents.perhaps_lost_document,
@@ -31,7 +30,7 @@ _TOLD = {
     "estimated": documents.estimated_document,
 }
 _SHOWN = {
-    **_TOLD,
+    **_NOTIFIED,
     "idle-capacity": documents.idle_document,
     "unauditable": documents.unauditable_document,
     "not-judged": documents.not_judged_document,
@@ -41,49 +40,57 @@ _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
 
 
-def _occasions() -> dict[str, tuple[AuditDocument, Occasion]]:
+def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     """Messages that are not the first of their family's day, or not about money."""
-    low = News(Severity.LOW, Decimal(6), Decimal(0))
-    high = News(Severity.HIGH, Decimal(412), Decimal(0))
-    hours = News(Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None))
-    after, told, idle_told = (Said(1, news, _NINE) for news in (low, high, hours))
+    low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
+    high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
+    hours = AlertFigures(
+        Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
+    )
+    after, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
+    ten_times = "this run is 10 times as much or more"
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
-    provisional = documents.document()
+    provisional, before = documents.document(), documents.document()
     due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
     provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]
-    changes = ("the run's cost is $4.55, was $440.00", "gpu-idle ($410.00) is no longer found")
+    before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
+    gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
+    before["findings"] = [gpu_idle, *before["findings"]]
     return {
         "second-more-severe": (
             documents.lost_document(),
-            Occasion(Tell(nth=2, why=Why.WORSE, after=after)),
+            Notify(nth=2, why="this run is more severe", after=after),
         ),
         "third-of-a-past-day": (
             documents.document(),
-            Occasion(Tell(nth=3, why=Why.TEN_TIMES, after=after), day=_NINE.date()),
+            Notify(nth=3, why=ten_times, after=after, day=_NINE.date()),
         ),
-        "correction": (documents.document(), Occasion(Tell(corrects=told), changes=changes)),
+        "correction": (documents.document(), Notify(corrects=last, before=before)),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            Occasion(Tell(corrects=told)),
+            Notify(corrects=last),
         ),
-        "correction-idle": (unpriced, Occasion(Tell(idle=True, corrects=idle_told))),
+        "correction-idle": (unpriced, Notify(idle=True, corrects=of_idle)),
         "provisional": (provisional, FIRST),
-        "idle": (plain_idle, Occasion(Tell(idle=True))),
-        "idle-unpriced": (unpriced, Occasion(Tell(idle=True))),
-        "second-idle": (plain_idle, Occasion(Tell(idle=True, nth=2, why=Why.IDLE, after=after))),
+        "idle": (plain_idle, Notify(idle=True)),
+        "idle-unpriced": (unpriced, Notify(idle=True)),
+        "second-idle": (
+            plain_idle,
+            Notify(idle=True, nth=2, why="it was not about idle hours", after=after),
+        ),
     }
 
 
 def goldens() -> dict[str, Callable[[], str]]:
     """Each golden file's path below this folder and how its text is made."""
     files: dict[str, Callable[[], str]] = {}
-    for name, make in _TOLD.items():
+    for name, make in _NOTIFIED.items():
         files[f"slack/{name}.json"] = lambda make=make: _slack(make())  # type: ignore[misc]
         files[f"sns/{name}.txt"] = lambda make=make: _sns(make())  # type: ignore[misc]
-    for name, (whole, occasion) in _occasions().items():
-        files[f"slack/{name}.json"] = lambda whole=whole, on=occasion: _slack(whole, on)  # type: ignore[misc]
-        files[f"sns/{name}.txt"] = lambda whole=whole, on=occasion: _sns(whole, on)  # type: ignore[misc]
+    for name, (whole, notify) in _decisions().items():
+        files[f"slack/{name}.json"] = lambda whole=whole, on=notify: _slack(whole, on)  # type: ignore[misc]
+        files[f"sns/{name}.txt"] = lambda whole=whole, on=notify: _sns(whole, on)  # type: ignore[misc]
     for name, make in _SHOWN.items():
         for width in _WIDTHS:
             files[f"terminal/{name}-{width}.txt"] = (
@@ -101,13 +108,13 @@ def on_terminal(document: AuditDocument, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _slack(document: AuditDocument, occasion: Occasion = FIRST) -> str:
-    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, occasion=occasion)
+def _slack(document: AuditDocument, notify: Notify = FIRST) -> str:
+    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, notify=notify)
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sns(document: AuditDocument, occasion: Occasion = FIRST) -> str:
-    notice = plain.message(document, occasion=occasion)
+def _sns(document: AuditDocument, notify: Notify = FIRST) -> str:
+    notice = plain.message(document, notify=notify)
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from infra.queues import MAX_RECEIVES, VISIBILITY_FACTOR
 from infra.stack import AUDIT_TIMEOUT
 from sageaudit.adapters.aws.time_limit import RESERVE_S
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries
+from sageaudit.adapters.lambda_runtime.batch import QueueRetries
+from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from tests.fakes.delivering import Clock, RecordingQueue, sqs_record
 

@@ -33,6 +33,8 @@ STACK = """{"Resources": {
     "NoticesTopicArn": {"Value": {"Ref": "Notices"}}}}"""
 """What the rest of the deployment reads of the stack."""
 
+OUTPUTS = '"Outputs": {'
+WITH_SLACK = f'{OUTPUTS} "NoticesQueueUrlSlack": {{"Value": "url"}},'
 NO_FLAGS = Flags()
 
 
@@ -282,7 +284,7 @@ def test_flags_answer_every_question(runs: Runs) -> None:
         alarms_to=(Address("email", "ops@example.com"),),
         notices_to=(),
     )
-    assert not list(everything.missing([SnsChannel, SlackChannel]))
+    assert not list(everything.missing())
     result = dialogue(runs, "", everything)
     assert result.exit_code == 0, result.output
     assert stored(SLACK_WEBHOOK) == WEBHOOK
@@ -302,6 +304,19 @@ def test_slack_cannot_be_on_without_a_webhook(runs: Runs) -> None:
     assert result.exit_code == 1
     assert "--slack-secret-file FILE" in result.output
     assert not runs.calls
+
+
+def test_without_a_flag_a_script_leaves_a_channel_as_it_is_deployed(runs: Runs) -> None:
+    """One that was added since its flags were written is off, and stops no pipeline."""
+    script = Flags(terminal=False, yes=True, alarms_to=(), notices_to=())
+    for deployed in (False, True):
+        if deployed:
+            dialogue(runs, f"y\n{WEBHOOK}\n")
+            boto3.client("cloudformation").update_stack(
+                StackName="SageAudit", TemplateBody=STACK.replace(OUTPUTS, WITH_SLACK)
+            )
+        assert dialogue(runs, "", script).exit_code == 0
+        assert runs.calls[-1][0][-1] == f"slack={'on' if deployed else 'off'}"
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -326,7 +341,7 @@ def test_without_a_terminal_the_missing_flags_are_named(monkeypatch: pytest.Monk
     assert result.exit_code == 2
     assert (
         "nothing can be asked, because the input is no terminal: "
-        "add --region, --yes, --slack on|off, --alarms-to ADDRESS|nobody\n"
+        "add --region, --yes, --alarms-to ADDRESS|nobody\n"
     ) in result.output
     assert names() == set()
 

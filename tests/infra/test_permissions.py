@@ -10,6 +10,8 @@ import pytest
 
 from infra import sources
 from sageaudit import adapters
+from sageaudit.adapters.channels.catalogue import CHANNELS
+from sageaudit.adapters.channels.channel import StoredSecret
 from tests.infra.conftest import OTHER_ROLE
 from tests.infra.reading import of_type, one, statements
 
@@ -21,7 +23,8 @@ JOBS = {
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 TABLE = "${HistoryTable.Arn}"
-NOTICES = {"${NoticesQueueSns.Arn}", "${NoticesQueueSlack.Arn}"}
+NOTICES = {f"${{NoticesQueue{channel.name.capitalize()}.Arn}}" for channel in CHANNELS}
+SECRETS = [one.address for one in CHANNELS if isinstance(one.address, StoredSecret)]
 BY_FAMILY = f"{TABLE}/index/by-family"
 INDEX_OF = {"Audit": f"{TABLE}/index/by-family", "SweepRole": f"{TABLE}/index/due"}
 LISTS = {
@@ -32,7 +35,7 @@ LISTS = {
 }
 ON_THE_TABLE = {
     "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
-    "Notify": {"GetItem", "PutItem", "Query"},
+    "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
     "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
 }
@@ -157,7 +160,7 @@ def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
         "dynamodb": {TABLE},
         "sns": {"${NoticesTopic}"},
         "sqs": {*NOTICES, "${NoticesNoticesDeadLetters.Arn}"},
-        "secretsmanager": {f"{SECRET}sageaudit/slack-webhook-??????"},
+        "secretsmanager": {f"{SECRET}{address.stored_as}-??????" for address in SECRETS},
         "logs": {"${DeliverLog.Arn}"},
     }
 

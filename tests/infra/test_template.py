@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.history.dynamo import table
+from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
 from tests.infra.conftest import OTHER_ACCOUNT
@@ -16,8 +18,7 @@ from tests.infra.reading import of_type, one, text
 WORK_QUEUES = {
     "TriggerFinishedJobs": "Audit",
     "NoticesDecisions": "Notify",
-    "NoticesQueueSns": "Deliver",
-    "NoticesQueueSlack": "Deliver",
+    **{f"NoticesQueue{channel.name.capitalize()}": "Deliver" for channel in CHANNELS},
 }
 DEAD_LETTERS = ("TriggerFinishedJobsDeadLetters", "NoticesNoticesDeadLetters")
 
@@ -112,7 +113,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 8
+    assert len(queues) == 6 + len(CHANNELS)
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
@@ -162,7 +163,9 @@ def test_topics_take_tls_only_and_notices_are_encrypted(template: dict[str, Any]
 def test_every_function_may_answer_for_a_part_of_its_batch(template: dict[str, Any]) -> None:
     """Lambda takes an answer that names failures for a success unless the mapping says so."""
     mappings = of_type(template, "AWS::Lambda::EventSourceMapping").values()
-    assert [m["FunctionResponseTypes"] for m in mappings] == [["ReportBatchItemFailures"]] * 5
+    assert [m["FunctionResponseTypes"] for m in mappings] == [["ReportBatchItemFailures"]] * (
+        3 + len(CHANNELS)
+    )
 
 
 def test_queues_feed_their_functions_one_by_one_with_bounded_concurrency(
@@ -177,19 +180,20 @@ def test_queues_feed_their_functions_one_by_one_with_bounded_concurrency(
     assert {name: m["ScalingConfig"]["MaximumConcurrency"] for name, m in queues.items()} == {
         "${TriggerFinishedJobs.Arn}": 5,
         "${NoticesDecisions.Arn}": 2,
-        "${NoticesQueueSns.Arn}": 2,
-        "${NoticesQueueSlack.Arn}": 2,
+        **{f"${{NoticesQueue{channel.name.capitalize()}.Arn}}": 2 for channel in CHANNELS},
     }
     assert {mapping["BatchSize"] for mapping in queues.values()} == {1}
 
 
-def test_the_stream_tells_of_new_audits_only_for_twelve_hours(template: dict[str, Any]) -> None:
+def test_the_stream_has_new_audits_and_notices_only_for_twelve_hours(
+    template: dict[str, Any],
+) -> None:
     """However often that fails; by default one poison record would stop its shard for a day."""
     mapping = one(template, "AWS::Lambda::EventSourceMapping", "NotifySource")
     [entry] = mapping["FilterCriteria"]["Filters"]
     assert json.loads(entry["Pattern"]) == {
         "eventName": ["INSERT"],
-        "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "AUDIT#"}]}}},
+        "dynamodb": {"NewImage": {"sk": {"S": [{"prefix": "AUDIT#"}, {"prefix": "NOTICE#"}]}}},
     }
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["MaximumRetryAttempts"] == -1
@@ -218,7 +222,7 @@ def test_functions_share_one_asset_and_one_runtime(template: dict[str, Any]) -> 
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
     """Names only: no secret's value is in an environment."""
     powertools = {"SERVICE_NAME", "METRICS_NAMESPACE", "LOG_LEVEL"}
-    channels = {"CHANNELS", "NOTICES_QUEUE_URL_SNS", "NOTICES_QUEUE_URL_SLACK"}
+    channels = {"CHANNELS", *(notices_queue_variable(channel.name) for channel in CHANNELS)}
     common = {f"POWERTOOLS_{name}" for name in powertools} | {"TABLE_NAME"}
     assert _environment(template, "Audit") == common | {
         "FINISHED_QUEUE_URL",
@@ -234,8 +238,7 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
     assert _environment(template, "Deliver") == common | {
         "NOTICES_DLQ_URL",
         *channels,
-        "TOPIC_ARN",
-        "SLACK_SECRET_ID",
+        *(channel.address.variable for channel in CHANNELS),
     }
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
 
@@ -246,7 +249,8 @@ def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) ->
     assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
     assert "slack" not in json.dumps(notify).lower()
     deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
-    assert deliver["Environment"]["Variables"]["CHANNELS"] == "sns,slack"
+    names = [channel.name for channel in CHANNELS]
+    assert deliver["Environment"]["Variables"]["CHANNELS"].split(",") == names
     assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
     assert "slack-webhook" not in json.dumps(quiet_template)
     read = {

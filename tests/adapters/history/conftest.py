@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.ports import History, SendLedger, TellLedger
+from sageaudit.ports import AlertLedger, History, SendLedger
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.memory_ledger import MemoryLedger
+from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +33,18 @@ def history(request: pytest.FixtureRequest) -> History:
 
 
 @pytest.fixture(params=["dynamo", "memory"])
-def told(request: pytest.FixtureRequest) -> TellLedger:
-    """An empty ledger of what was told."""
+def alerts(request: pytest.FixtureRequest) -> AlertLedger:
+    """An empty ledger of alerts."""
     if request.param == "memory":
-        return MemoryLedger()
+        return MemoryAlertLedger()
     client = request.getfixturevalue("client")
-    return DynamoTellLedger(client, new_table(client))
+    return DynamoAlertLedger(client, new_table(client))
 
 
 @pytest.fixture(params=["dynamo", "memory"])
 def sends(request: pytest.FixtureRequest) -> SendLedger:
     """An empty ledger of what was sent."""
     if request.param == "memory":
-        return MemoryLedger()
+        return MemorySendLedger()
     client = request.getfixturevalue("client")
     return DynamoSendLedger(client, new_table(client))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -76,3 +77,22 @@ def kill(**_: Any) -> None:
 def time_out() -> None:
     """Loses the answer."""
     raise ReadTimeoutError(endpoint_url="https://dynamodb")
+
+
+@contextmanager
+def called_actions(client: Any) -> Iterator[set[str]]:
+    """The IAM actions of the calls in this block; of a transaction, those of its parts."""
+    called: set[str] = set()
+
+    def note(model: Any, params: dict[str, Any], **_: Any) -> None:
+        if model.name != "TransactWriteItems":
+            called.add(f"dynamodb:{model.name}")
+            return
+        actions = json.loads(params["body"])["TransactItems"]
+        called.update(f"dynamodb:{kind}Item" for action in actions for kind in action)
+
+    client.meta.events.register_first("before-call.dynamodb", note)
+    try:
+        yield called
+    finally:
+        client.meta.events.unregister("before-call.dynamodb", note)

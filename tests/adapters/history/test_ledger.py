@@ -1,117 +1,171 @@
-"""What the ledgers promise: a family's day is written by one at a time, a notice sent once."""
+"""What the ledgers promise: an alert is written with its notices, a notice is sent once."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sageaudit.domain.alert.family_day import DayClaim, FamilyDay
-from sageaudit.domain.alert.news import IdleHours, News, Said
-from sageaudit.domain.alert.rule import Tell, Why
-from sageaudit.domain.alert.run_told import RunClaim, RunTold
+from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.ports import Circuit, SendLedger, TellLedger
+from sageaudit.errors import Malformed
+from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from tests.adapters.history.entries import NOON
+from tests.adapters.history.faults import called_actions, everything, meanwhile, refusal
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 
 DAY = date(2026, 11, 20)
 NOTICE = "JOB#arn#1|1|slack"
 LATER = NOON + timedelta(seconds=61)
 MUCH_LATER = LATER + timedelta(seconds=61)
-
-
-NEWS = News(
+FIGURES = AlertFigures(
     Severity.HIGH,
     Decimal("2.04"),
     None,
     Decimal("0.50"),
     IdleHours("gpu_hours", Decimal("40.25"), None),
+    Decimal(7),
 )
-UNKNOWN = News(Severity.LOW, None, None)
-SAID = Said(1, NEWS, NOON)
-FIRST = RunTold().told(SAID)
-TELL = Tell(nth=2, why=Why.TEN_TIMES, after=Said(3, UNKNOWN, None))
-CORRECTS = Tell(idle=True, corrects=SAID)
+UNKNOWN = AlertFigures(Severity.LOW, None, None)
+BODIES = {"sns": "{}", "slack": "a body \u2028"}
 
 
-def claim(version: int = 1, news: News = NEWS, *, corrects: bool = False) -> DayClaim:
-    """For a minute."""
-    return DayClaim(version, news, LATER, corrects)
+def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
+    """One of noon."""
+    return Alert(version, figures, NOON)
 
 
-def test_a_familys_day_comes_back_as_it_was_written(told: TellLedger) -> None:
-    """Claims and figures, the unknown ones too; other days and families are their own."""
-    assert told.family_day("resnet", DAY) == FamilyDay()
-    claimed = FamilyDay().claimed("a", claim(), NOON)
-    assert told.write("resnet", DAY, claimed)
-    assert told.family_day("resnet", DAY) == claimed
-    both = claimed.told("a", SAID, NOON, corrects=False).claimed(
-        "b", claim(2, UNKNOWN, corrects=True), NOON
-    )
-    both = replace(both, revision=claimed.revision + 1)
-    assert told.write("resnet", DAY, both)
-    assert told.family_day("resnet", DAY) == both
-    assert told.family_day("bert", DAY) == FamilyDay()
-    assert told.family_day("resnet", DAY + timedelta(days=1)) == FamilyDay()
+def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
+    """Reads what is there, and writes an alert; None where it was not written."""
+    past = ledger.past(run, family, DAY)
+    after = past.with_alert(one)
+    return after if ledger.write(past, after, BODIES, NOON) else None
 
 
-def test_a_day_that_was_written_since_is_not_overwritten(told: TellLedger) -> None:
-    """Of two that read the same day, the first one writes it; nothing of the second is kept."""
-    first, second = (FamilyDay().claimed(run, claim(), NOON) for run in ("a", "b"))
-    assert told.write("resnet", DAY, first)
-    assert not told.write("resnet", DAY, second, ("b", FIRST))
-    assert told.family_day("resnet", DAY) == first
-    assert told.run_told("b") == RunTold()
-    assert told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False), ("a", FIRST))
-    assert not told.write("resnet", DAY, first.told("a", SAID, NOON, corrects=False))
+def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
+    """Unknown figures too; other runs, families and days are their own."""
+    assert alerts.past("a", "f", DAY) == PastAlerts("a", "f", DAY)
+    first = written(alerts, "a", alert())
+    assert alerts.past("a", "f", DAY) == first
+    second = written(alerts, "b", alert(3, UNKNOWN))
+    assert second is not None
+    assert second.today == {"a": alert(), "b": alert(3, UNKNOWN)}
+    assert alerts.past("b", "f", DAY) == second
+    assert alerts.past("a", "f", DAY) == replace(second, run="a", last=alert())
+    assert alerts.past("c", "f", DAY + timedelta(days=1)).today == {}
+    assert alerts.past("c", "g", DAY) == PastAlerts("c", "g", DAY)
 
 
-def test_any_text_can_be_a_family_or_a_run(told: TellLedger) -> None:
+def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
+    """By the keys that the stream says; where there is none, None."""
+    written(alerts, "JOB#arn#1", alert(12))
+    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#slack") == ("slack", "a body \u2028")
+    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#sns") == ("sns", "{}")
+    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00001#sns") is None
+
+
+def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
+    """Of two that read the same, one writes: by the family's day, or by the run; all or nothing."""
+    before = {run: alerts.past(run, "f", DAY) for run in ("a", "b")}
+    elsewhere = alerts.past("a", "g", DAY)
+    first = before["a"].with_alert(alert())
+    assert alerts.write(before["a"], first, BODIES, NOON)
+    for past in (before["a"], before["b"], elsewhere):
+        assert not alerts.write(past, past.with_alert(alert(2)), {"late": "{}"}, NOON)
+    assert alerts.past("a", "f", DAY) == first
+    assert alerts.past("b", "f", DAY).last is None
+    assert alerts.notice("ALERT#a", "NOTICE#00002#late") is None
+
+
+def test_a_correction_of_another_day_is_not_of_this_day(alerts: AlertLedger) -> None:
+    """Of the same day it takes the place of what it corrects."""
+    written(alerts, "a", alert())
+    assert written(alerts, "a", alert(2, UNKNOWN)) is not None
+    assert alerts.past("a", "f", DAY).today == {"a": alert(2, UNKNOWN)}
+    tomorrow = alerts.past("a", "f", DAY + timedelta(days=1))
+    assert alerts.write(tomorrow, tomorrow.with_alert(alert(3)), BODIES, NOON)
+    again = alerts.past("a", "f", DAY + timedelta(days=1))
+    assert (again.last, again.today, again.revision) == (alert(3), {}, 1)
+
+
+def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     """Long and hostile names are kept apart."""
-    for family in ("😀" * 1_000 + "a", "😀" * 1_000 + "b", ""):
-        day = FamilyDay().claimed(family, claim(), NOON)
-        assert told.write(family, DAY, day, (f"{family} run", FIRST))
-        assert told.family_day(family, DAY) == day
-    assert told.run_told("😀" * 1_000 + "a run") == FIRST
-    assert told.run_told("😀" * 1_000 + "c run") == RunTold()
+    long = "😀" * 1_000
+    for name in (f"{long}a", f"{long}b", ""):
+        assert written(alerts, f"{name} run", alert(), name) is not None
+    assert alerts.past(f"{long}a run", f"{long}b", DAY).last == alert()
+    assert alerts.past(f"{long}c run", f"{long}c", DAY) == PastAlerts(
+        f"{long}c run", f"{long}c", DAY
+    )
 
 
-@pytest.mark.parametrize("tell", [Tell(), TELL, CORRECTS])
-def test_what_is_told_of_a_run_comes_back_as_it_was_written(told: TellLedger, tell: Tell) -> None:
-    """What its message says, so that it can be written again; and what was told before."""
-    day = FamilyDay().claimed("a", claim(), NOON)
-    claimed = RunTold().claimed(RunClaim(1, NEWS, tell, NOON, LATER))
-    assert told.write("resnet", DAY, day, ("a", claimed))
-    assert told.run_told("a") == claimed
-    assert told.write_run("a", claimed.began())
-    second = claimed.began().claimed(RunClaim(2, UNKNOWN, CORRECTS, LATER, MUCH_LATER))
-    assert told.write_run("a", second)
-    assert told.run_told("a") == second
-    assert second.said == SAID
-    done = second.told(Said(2, UNKNOWN, LATER))
-    assert told.write_run("a", done)
-    assert told.run_told("a") == done
+def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any) -> None:
+    """The third condition of the transaction: else a newer one could be decided without it."""
+    table = new_table(client)
+    ledger = DynamoAlertLedger(client, table)
+    head = {"pk": {"S": "JOB#arn#1"}, "sk": {"S": "HEAD"}, "version": {"N": "2"}}
+    client.put_item(TableName=table, Item=head)
+    assert written(ledger, "JOB#arn#1", alert(1)) is None
+    assert everything(client, table) == [head]
+    assert written(ledger, "JOB#arn#1", alert(2)) is not None
 
 
-def test_a_run_whose_claim_was_given_back_is_read(told: TellLedger) -> None:
-    """Nothing was told of it, and its row stays."""
-    claimed = RunTold().claimed(RunClaim(1, NEWS, TELL, NOON, LATER))
-    assert told.write_run("a", claimed)
-    assert told.write_run("a", claimed.released())
-    assert told.run_told("a") == RunTold(2)
+@pytest.mark.parametrize(
+    ("sk", "damage"),
+    [("LAST", {"severity": {"S": "loud"}}), ("2026-11-20", {"alerts": {"S": "x"}})],
+)
+def test_an_item_that_cannot_be_read_is_named(client: Any, sk: str, damage: Any) -> None:
+    """So that somebody can delete it."""
+    table = new_table(client)
+    ledger = DynamoAlertLedger(client, table)
+    written(ledger, "a", alert())
+    [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
+    client.put_item(TableName=table, Item=item | damage)
+    with pytest.raises(Malformed, match=rf"'{sk}' cannot be read .*; delete it"):
+        ledger.past("a", "f", DAY)
 
 
-def test_a_run_that_was_written_since_is_not_overwritten(told: TellLedger) -> None:
-    """Alone or with its family's day, which then stays as well."""
-    day = FamilyDay().claimed("a", claim(), NOON)
-    assert told.write("resnet", DAY, day, ("a", FIRST))
-    assert not told.write_run("a", FIRST)
-    later = day.told("a", SAID, NOON, corrects=False)
-    assert not told.write("resnet", DAY, later, ("a", RunTold(5, SAID)))
-    assert (told.run_told("a"), told.family_day("resnet", DAY)) == (FIRST, day)
+def test_ledger_items_expire(client: Any) -> None:
+    """45 days after they were written, long after any redelivery; a run's last alert stays."""
+    table = new_table(client)
+    sends = DynamoSendLedger(client, table)
+    written(DynamoAlertLedger(client, table), "a", alert())
+    sends.claim_send("n", NOON, 60)
+    sends.claim_send("sent", NOON, 60)
+    sends.mark_sent("sent", NOON)
+    sends.mark_failed("failed", NOON, "no_service")
+    sends.change_circuit("slack", Circuit(), Circuit(1), NOON)
+    items = everything(client, table)
+    expiring = [one["expires_at"]["N"] for one in items if "expires_at" in one]
+    days = [(int(at) - NOON.timestamp()) / 86_400 for at in expiring]
+    assert sorted(days) == [44.5, 45, 45, 45, 45, 45, 45]
+    assert [one["sk"]["S"] for one in items if "expires_at" not in one] == ["LAST"]
+
+
+def test_the_table_is_called_for_what_is_declared(client: Any) -> None:
+    """PERMISSIONS are the actions that the adapters call: none is missing, none is spare."""
+    table = new_table(client)
+    with called_actions(client) as called:
+        written(DynamoAlertLedger(client, table), "a", alert())
+        assert called == set(alert_ledger.PERMISSIONS)
+        called.clear()
+        sends = DynamoSendLedger(client, table)
+        sends.claim_send("n", NOON, 60)
+        sends.mark_sent("n", NOON)
+        sends.circuit("slack")
+        assert called == set(send_ledger.PERMISSIONS)
 
 
 def test_a_notice_is_claimed_first_once(sends: SendLedger) -> None:
@@ -209,3 +263,129 @@ def test_how_a_channel_answers_is_known_to_all(sends: SendLedger) -> None:
     assert sends.change_circuit("slack", closed, fresh, NOON)
     assert sends.change_circuit("slack", fresh, failing, NOON)
     assert sends.circuit("sns") == fresh
+
+
+def test_a_lease_that_two_take_at_once_has_one_holder(client: Any) -> None:
+    """Between reading an expired lease and taking it, another delivery took it."""
+    ledger = DynamoSendLedger(client, new_table(client))
+    ledger.claim_send("n", NOON, 60)
+    claims: list[Claim] = []
+
+    def overtake(**_: Any) -> None:
+        if not claims:
+            claims.append(Claim.BUSY)
+            claims[0] = ledger.claim_send("n", LATER, 60)
+
+    with meanwhile(client, "after-call PutItem", overtake):
+        claims.append(ledger.claim_send("n", LATER, 60))
+    assert claims == [Claim.REPEAT, Claim.BUSY]
+
+
+def test_a_lease_released_between_write_and_answer_is_busy(client: Any) -> None:
+    """Without the item that stands nothing is assumed: come back later."""
+    table = new_table(client)
+    refused = refusal("ConditionalCheckFailedException")
+    with meanwhile(client, "before-call PutItem", refused):
+        assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
+
+
+class Twice:
+    """A client whose SDK makes each write again, since the answer of the first was lost."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def put_item(self, **params: Any) -> Any:
+        with contextlib.suppress(ClientError):
+            self._client.put_item(**params)
+        return self._client.put_item(**params)
+
+
+def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any) -> None:
+    """The second write is refused by what the first wrote: it knows its own mark."""
+    ledger = DynamoSendLedger(Twice(client), new_table(client))
+    assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
+    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
+    assert ledger.claim_send("n", LATER, 60) is Claim.REPEAT
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"state": {"S": "TELEPATHY"}},
+        {"state": {"NULL": True}},
+        {"tries": {"S": "many"}},
+        {"lease_until": {"L": []}},
+    ],
+)
+def test_a_damaged_row_is_a_repeat(client: Any, damage: dict[str, Any]) -> None:
+    """Whatever it said, the notice may have been posted; the next claim mends the row."""
+    table = new_table(client)
+    ledger = DynamoSendLedger(client, table)
+    ledger.claim_send("n", NOON, 60)
+    [item] = everything(client, table)
+    client.put_item(TableName=table, Item=item | damage)
+    assert ledger.claim_send("n", NOON, 60) is Claim.REPEAT
+    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
+    ledger.mark_sent("n", NOON)
+    assert ledger.claim_send("n", NOON, 60) is Claim.DONE
+
+
+def test_a_damaged_circuit_stops_no_notice(client: Any) -> None:
+    """It reads as one of a channel that answers."""
+    table = new_table(client)
+    ledger = DynamoSendLedger(client, table)
+    ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
+    [item] = everything(client, table)
+    bad = {"failures": {"S": "x"}, "closed_until": {"NULL": True}}
+    client.put_item(TableName=table, Item=item | bad)
+    assert ledger.circuit("slack") == Circuit()
+
+
+operations = st.tuples(
+    st.sampled_from(["claim", "claim", "sent", "failed", "unknown", "circuit", "past", "write"]),
+    st.sampled_from(["n1", "n2"]),
+    st.integers(0, 300),
+)
+
+
+def answer(
+    alerts: AlertLedger, sends: SendLedger, what: str, name: str, second: int
+) -> object | None:
+    """One operation on the ledgers at a second after noon."""
+    now: datetime = NOON + timedelta(seconds=second)
+    if what == "claim":
+        return sends.claim_send(name, now, 60)
+    if what == "past":
+        return alerts.past(name, "f", DAY)
+    if what == "write":
+        past = alerts.past(name, "f", DAY) if second % 4 else PastAlerts(name, "f", DAY)
+        after = past.with_alert(Alert(second % 3 + 1, UNKNOWN, now))
+        return alerts.write(past, after, BODIES, now)
+    if what == "circuit":
+        before, changed = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
+        return sends.change_circuit(name, before, changed, now), sends.circuit(name)
+    if what == "sent":
+        sends.mark_sent(name, now)
+    elif what == "failed":
+        sends.mark_failed(name, now, "reason")
+    else:
+        sends.mark_unknown(name, now, "reason")
+    return None
+
+
+def test_the_ledgers_never_differ() -> None:
+    """The same operations get the same answers from DynamoDB and from memory."""
+    with dynamodb() as client:
+
+        @settings(max_examples=25, deadline=None)
+        @given(st.lists(operations, max_size=12))
+        def holds(asked: list[tuple[str, str, int]]) -> None:
+            table = new_table(client)
+            dynamo = DynamoAlertLedger(client, table), DynamoSendLedger(client, table)
+            memory = MemoryAlertLedger(), MemorySendLedger()
+            for what, name, second in asked:
+                expected = answer(*memory, what, name, second)
+                assert answer(*dynamo, what, name, second) == expected
+
+        holds()

@@ -12,19 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.adapters.history.dynamo.tell_ledger import DynamoTellLedger
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.alert.family_day import FamilyDay
-from sageaudit.domain.alert.news import News, Said
-from sageaudit.domain.alert.run_told import RunTold
 from sageaudit.domain.audit.record import Entry, Head, Position, RunQuery, Verdict
 from sageaudit.domain.audit.sums import Scope, Sums, grouped
-from sageaudit.domain.bill.finding import Severity
-from sageaudit.ports import Circuit, History, SendLedger, TellLedger
+from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, NOON, REGION, entry, finding, key, unsettled
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.memory_ledger import MemoryLedger
 
 NAMES = ("a", "b", "c")
 RULES = ("r1", "r2")
@@ -146,69 +139,5 @@ def test_the_histories_never_differ() -> None:
             for one in given_entries:
                 assert dynamo.record(one) == sqlite.record(one)
             assert everything(dynamo) == everything(sqlite)
-
-        holds()
-
-
-asked_of_a_ledger = st.tuples(
-    st.sampled_from(
-        [
-            "claim",
-            "claim",
-            "sent",
-            "failed",
-            "unknown",
-            "circuit",
-            "family",
-            "remember",
-            "run",
-            "begin",
-        ]
-    ),
-    st.sampled_from(["n1", "n2"]),
-    st.integers(0, 300),
-)
-
-
-def answer(told: TellLedger, sends: SendLedger, what: str, notice: str, second: int) -> object:
-    """One operation on the ledgers at a second after noon."""
-    now = NOON + timedelta(seconds=second)
-    if what == "claim":
-        return sends.claim_send(notice, now, 60)
-    if what == "family":
-        return told.family_day("family", NOON.date())
-    if what == "run":
-        return told.run_told(notice)
-    if what == "begin":
-        return told.write_run(notice, replace(told.run_told(notice), revision=second % 4))
-    if what == "remember":
-        said = Said(second % 3, News(Severity.LOW, Decimal(second), None), now)
-        seen = told.family_day("family", NOON.date()) if second % 2 else FamilyDay()
-        run = told.run_told(notice) if second % 3 else RunTold()
-        day = seen.told(notice, said, now, corrects=False)
-        return told.write("family", NOON.date(), day, (notice, run.told(said)))
-    if what == "sent":
-        sends.mark_sent(notice, now)
-    elif what == "failed":
-        sends.mark_failed(notice, now, "reason")
-    elif what == "unknown":
-        sends.mark_unknown(notice, now, "reason")
-    else:
-        before, after = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
-        return sends.change_circuit(notice, before, after, now), sends.circuit(notice)
-    return None
-
-
-def test_the_ledgers_never_differ() -> None:
-    """The same operations get the same answers from DynamoDB and from memory."""
-    with dynamodb() as client:
-
-        @settings(max_examples=25, deadline=None)
-        @given(st.lists(asked_of_a_ledger, max_size=12))
-        def holds(operations: list[tuple[str, str, int]]) -> None:
-            table, memory = new_table(client), MemoryLedger()
-            told, sends = DynamoTellLedger(client, table), DynamoSendLedger(client, table)
-            for operation in operations:
-                assert answer(told, sends, *operation) == answer(memory, memory, *operation)
 
         holds()

@@ -9,11 +9,17 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.lambda_runtime.batch import Batch, ComesBack, Handler, Record, entry_point
-from sageaudit.adapters.lambda_runtime.message import SqsMessage
+from sageaudit.adapters.lambda_runtime.batch import (
+    Batch,
+    ComesBack,
+    Handler,
+    QueueRetries,
+    Record,
+    StreamRetries,
+    entry_point,
+)
+from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.adapters.lambda_runtime.retries import QueueRetries, StreamRetries
-from sageaudit.adapters.lambda_runtime.stream import Change
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
 from tests.fakes.delivering import (
     NOON,

@@ -1,4 +1,4 @@
-"""Log lines: which invocation and which job or notice they are about."""
+"""Log lines and counts: which invocation and which job or notice they are about."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, Report
+from tests.fakes.delivering import counted
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1")
 
@@ -78,3 +79,26 @@ def test_a_count_leads_to_its_invocation(capsys: pytest.CaptureFixture[str]) -> 
     assert line[REQUEST_ID] == "request-1"
     [directive] = line["_aws"]["CloudWatchMetrics"]
     assert directive["Dimensions"] == [["service"]]
+
+
+def test_counts_are_one_line_a_channel_with_the_sums(capsys: pytest.CaptureFixture[str]) -> None:
+    """Namespace and service on each; a flush without counts prints nothing, and repeats nothing."""
+    report, other = Report({"POWERTOOLS_SERVICE_NAME": "deliver"}), a_report()
+    for channel in ("sns", "slack", "slack"):
+        report.count("NoticesSent", channel=channel)
+    report.count("RejectedEvents")
+    other.flush()
+    assert capsys.readouterr().out == ""
+    report.flush()
+    printed = capsys.readouterr().out
+    assert counted(printed) == {
+        ("NoticesSent", "sns"): 1,
+        ("NoticesSent", "slack"): 2,
+        ("RejectedEvents", None): 1,
+    }
+    for line in map(json.loads, printed.splitlines()):
+        directive = line["_aws"]["CloudWatchMetrics"][0]
+        assert (directive["Namespace"], line["service"]) == ("sageaudit", "deliver")
+        assert set(directive["Dimensions"][0]) <= {"service", "channel"}
+    report.flush()
+    assert capsys.readouterr().out == ""

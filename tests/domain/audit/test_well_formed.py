@@ -12,7 +12,7 @@ import pytest
 from sageaudit.domain.audit.well_formed import fault_in, reading
 from sageaudit.errors import Malformed
 from tests.fakes.documents import document
-from tests.fakes.telling import run_document
+from tests.fakes.family import run_document
 
 
 def test_an_audit_has_no_fault() -> None:

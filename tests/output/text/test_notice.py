@@ -1,3 +1,5 @@
+"""What of an audit a message may be about, and its figures."""
+
 from __future__ import annotations
 
 from decimal import Decimal
@@ -5,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from sageaudit.domain.alert.news import IdleHours, News
+from sageaudit.domain.alert.alert import AlertFigures, IdleHours
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Mode
-from sageaudit.output.text.notice import accepted_usd, counted_findings, news_of, why_never, worst
+from sageaudit.output.text.notice import counted_findings, figures_of, why_never, worst
 from tests.fakes.documents import (
     TUNING_ARN,
     document,
@@ -37,33 +39,35 @@ EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
         (trial(1, "5.10", "1.70"), "tell", "child of a tuning job"),
     ],
 )
-def test_what_is_never_told_is_named(audit: AuditDocument, mode: Mode, reason: str | None) -> None:
+def test_what_never_has_a_message_is_named(
+    audit: AuditDocument, mode: Mode, reason: str | None
+) -> None:
     """Whatever its figures."""
     assert why_never(audit, mode) == reason
 
 
-def test_news_are_the_figures_as_they_are_shown() -> None:
+def test_figures_are_as_they_are_shown() -> None:
     """To the cent; the idle hours only where the message has a sentence about them."""
-    assert news_of(document()) == News(Severity.HIGH, Decimal("2.04"), Decimal("0.00"))
-    perhaps = news_of(perhaps_lost_document())
+    assert figures_of(document()) == AlertFigures(Severity.HIGH, Decimal("2.04"), Decimal("0.00"))
+    perhaps = figures_of(perhaps_lost_document())
     assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
-    idle = news_of(idle_document())
+    idle = figures_of(idle_document())
     assert idle.idle == IdleHours("gpu_hours", Decimal("1024.418"), Decimal("8105.20"))
     assert (idle.of_money, idle.usd) == (False, 0)
 
 
 def test_unknown_dollars_are_not_none() -> None:
     """One that is known is the figure; without both there is none."""
-    assert news_of(not_judged_document()).usd == 0
+    assert figures_of(not_judged_document()).usd == 0
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
-    assert news_of(neither).usd is None
-    assert news_of(neither).stands
+    assert figures_of(neither).usd is None
+    assert figures_of(neither).stands
 
 
 def test_idle_hours_in_the_sums_are_not_counted_again() -> None:
-    """Their value is what no finding counts; a value that is all counted is no news."""
+    """Their value is what no finding counts; a value that is all counted is no reason."""
     figure = {**(idle_document()["idle_capacity"] or {}), "counted_usd": Decimal(8000)}
-    idle = news_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure})).idle
+    idle = figures_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure})).idle
     assert idle is not None
     assert idle.usd == Decimal("105.20")
 
@@ -72,7 +76,8 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
     """Possible savings are in no figure."""
     exempt = finding(exempt=EXEMPT, saving_usd=Decimal(0), saving_alone_usd=Decimal("1.50"))
     trial_of_spot = {**exempt, "bucket": "possible"}
-    assert accepted_usd(document(findings=[exempt, trial_of_spot, finding()])) == Decimal("1.50")
+    accepted = figures_of(document(findings=[exempt, trial_of_spot, finding()])).accepted_usd
+    assert accepted == Decimal("1.50")
 
 
 @pytest.mark.parametrize(
@@ -90,18 +95,18 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
     ],
 )
 def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:
-    """Guard-rails, trials, notes, exempted and covered findings alone are no news."""
+    """Guard-rails, trials, notes, exempted and covered findings alone count for nothing."""
     assert counted_findings(document(findings=[finding(**overrides)])) == ()
 
 
-def test_children_of_other_parents_are_told() -> None:
+def test_children_of_other_parents_have_messages() -> None:
     """Only a tuning job speaks for its training jobs."""
     automl = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", "automl-job"))
     assert why_never(document(job=automl), "tell") is None
     assert why_never(document(job=job(kind="processing", parent=TUNING_ARN)), "tell") is None
 
 
-def test_rollup_is_told() -> None:
+def test_a_rollup_has_a_message() -> None:
     """A tuning job speaks for its trials: its own findings are their sums."""
     audit = rollup_document()
     assert why_never(audit, "tell") is None

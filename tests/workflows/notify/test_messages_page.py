@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.workflows.notify.decide import Queued, Quiet
-from tests.fakes.telling import MORNING, FamilyStory, run_document
+from tests.fakes.family import MORNING, FamilyStory, run_document
 
 PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
 _ROW = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -72,13 +72,13 @@ def plain(amount: str) -> str:
 
 
 @pytest.mark.parametrize(("before", "then", "message"), ROWS)
-def test_a_row_of_the_page_is_what_is_told(before: str, then: str, message: str) -> None:
+def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str) -> None:
     """The first line, or the reason why there is none."""
     rows = Rows()
     at = MORNING
     for cell in () if before == "nothing" else before.split("; "):
         day = timedelta(days=1) if cell.startswith("yesterday") else timedelta(0)
-        assert isinstance(rows.audited(cell, at - day), Queued)
+        assert isinstance(rows.audited(cell, at - day), Notify)
         at += timedelta(minutes=10)
     rows.story.messages.clear()
     outcome = rows.audited(then, at)
@@ -86,15 +86,15 @@ def test_a_row_of_the_page_is_what_is_told(before: str, then: str, message: str)
         assert isinstance(outcome, Quiet)
         assert message.removeprefix("none: ") in outcome.reason
         return
-    assert isinstance(outcome, Queued)
-    [told] = rows.story.messages
+    assert isinstance(outcome, Notify)
+    [sent] = rows.story.messages
     if message == "first":
-        assert "Correction" not in told.first_line
-        assert "message" not in told.first_line
+        assert "Correction" not in sent.first_line
+        assert "message" not in sent.first_line
     elif message.startswith("Correction"):
-        assert told.first_line.startswith(f"{message} - ")
+        assert sent.first_line.startswith(f"{message} - ")
     else:
-        assert told.first_line.endswith(f" ({message})")
+        assert sent.first_line.endswith(f" ({message})")
 
 
 def test_the_page_has_rows_of_each_kind() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.adapters.lambda_runtime.retries import LONGEST_WAIT_S
+from sageaudit.adapters.lambda_runtime.batch import LONGEST_WAIT_S
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed

@@ -1,4 +1,4 @@
-"""A queue of dead letters, as a person reads it: received, held, shown again or deleted.
+"""A queue of dead letters, as a person reads it: received, shown again or deleted.
 
 A received message is hidden from others for a time. It keeps its MessageId, and each receive gives
 it a new receipt handle: only the newest one deletes it for sure.
@@ -6,8 +6,8 @@ it a new receipt handle: only the newest one deletes it for sure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sageaudit.adapters.aws.sqs import BATCH, queue_errors
@@ -24,22 +24,13 @@ LONG_POLL_S = 3
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One message. `attributes` are those that its sender gave, `system` those of SQS.
-
-    `as_sent` has the sender's attributes as SQS answers them, with types and bytes.
-    """
+    """One message. `attributes` are those that its sender gave, `system` those of SQS."""
 
     message_id: str
     receipt_handle: str
     body: str
     attributes: Mapping[str, str]
     system: Mapping[str, str]
-    as_sent: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def size_bytes(self) -> int:
-        """Of the body."""
-        return len(self.body.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +43,7 @@ class Depth:
 
 
 class DeadLetterQueue:
-    """`client` is boto3's SQS client of the queue's region."""
+    """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
 
     def __init__(self, client: Any, url: str) -> None:
         self._client = client
@@ -64,24 +55,17 @@ class DeadLetterQueue:
         return self.url.rpartition("/")[2]
 
     def depth(self) -> Depth:
-        """Raises AwsError."""
+        """By SQS's own, approximate, counts."""
+        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
             found = self._client.get_queue_attributes(
-                QueueUrl=self.url,
-                AttributeNames=[
-                    "ApproximateNumberOfMessages",
-                    "ApproximateNumberOfMessagesNotVisible",
-                    "MessageRetentionPeriod",
-                ],
+                QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
-        return Depth(
-            int(found.get("ApproximateNumberOfMessages", 0)),
-            int(found.get("ApproximateNumberOfMessagesNotVisible", 0)),
-            int(found["MessageRetentionPeriod"]),
-        )
+        visible, hidden = (int(found.get(name, 0)) for name in names)
+        return Depth(visible, hidden, int(found["MessageRetentionPeriod"]))
 
     def receive(self, *, hidden_s: int) -> list[Received]:
-        """Up to ten messages, hidden from now on; none if SQS finds none. Raises AwsError."""
+        """Up to ten messages, hidden from now on; none if SQS finds none."""
         with queue_errors(self.name):
             answer = self._client.receive_message(
                 QueueUrl=self.url,
@@ -93,51 +77,33 @@ class DeadLetterQueue:
             )
         return [_received(message) for message in answer.get("Messages", [])]
 
-    def hide(self, handles: Sequence[str], seconds: int) -> set[int]:
-        """Hides messages from now on, or shows them again (0 s); the places of those refused.
-
-        Raises AwsError.
-        """
-        refused: set[int] = set()
-        for start, part in _parts(handles):
-            entries = [
-                {"Id": str(place), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
-                for place, handle in enumerate(part)
-            ]
+    def show_again(self, handles: Sequence[str]) -> None:
+        """Others can receive these messages from now on."""
+        for start in range(0, len(handles), BATCH):
+            entries = [{**one, "VisibilityTimeout": 0} for one in _entries(handles[start:])]
             with queue_errors(self.name):
-                answer = self._client.change_message_visibility_batch(
-                    QueueUrl=self.url, Entries=entries
-                )
-            refused |= {start + int(failed["Id"]) for failed in answer.get("Failed", [])}
-        return refused
+                self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 
     def delete(self, handles: Sequence[str]) -> set[int]:
-        """Deletes messages; the places of those refused. Raises AwsError."""
-        refused: set[int] = set()
-        for start, part in _parts(handles):
-            entries = [
-                {"Id": str(place), "ReceiptHandle": handle} for place, handle in enumerate(part)
-            ]
-            with queue_errors(self.name):
-                answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=entries)
-            refused |= {start + int(failed["Id"]) for failed in answer.get("Failed", [])}
-        return refused
+        """Deletes up to ten messages; the places of those that SQS did not delete."""
+        with queue_errors(self.name):
+            answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
+        return {int(failed["Id"]) for failed in answer.get("Failed", [])}
 
 
-def _parts(handles: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
-    for start in range(0, len(handles), BATCH):
-        yield start, handles[start : start + BATCH]
+def _entries(handles: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {"Id": str(place), "ReceiptHandle": handle} for place, handle in enumerate(handles[:BATCH])
+    ]
 
 
 def _received(message: Mapping[str, Any]) -> Received:
-    given = message.get("MessageAttributes", {})
     return Received(
         message["MessageId"],
         message["ReceiptHandle"],
         message["Body"],
-        {name: _text(value) for name, value in given.items()},
+        {name: _text(value) for name, value in message.get("MessageAttributes", {}).items()},
         message.get("Attributes", {}),
-        given,
     )
 
 

@@ -28,6 +28,6 @@ def stack_outputs(client: Any, name: str) -> dict[str, str]:
     if not stacks:
         raise ResourceNotFound(
             f"There is no stack {name} in {client.meta.region_name}: check --stack, --region and"
-            " --profile, or name the queues with --from and --to."
+            " --profile."
         )
     return {one["OutputKey"]: one["OutputValue"] for one in stacks[0].get("Outputs", [])}

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Self
 from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.channels.webhook import Transport
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text.envelope import Payload
-from sageaudit.output.text.occasion import FIRST, Occasion
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class NoticeChannel(ABC):
 
     @staticmethod
     @abstractmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
-        """The payload for an audit on an occasion, within every size limit of the channel."""
+    def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
+        """The payload for an audit, as it was decided, within every size limit of the channel."""
 
     @staticmethod
     @abstractmethod

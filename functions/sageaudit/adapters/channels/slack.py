@@ -9,11 +9,11 @@ from typing import Self
 from sageaudit.adapters.aws import secrets
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StoredSecret
 from sageaudit.adapters.channels.webhook import Secret, Transport, Webhook
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import slack
 from sageaudit.output.text.envelope import Payload
-from sageaudit.output.text.occasion import FIRST, Occasion
 
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
@@ -49,9 +49,9 @@ class SlackChannel(NoticeChannel):
         )
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
+    def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
         """Block Kit; mentions an owner whose id the policy lists."""
-        return slack.message(document, owner_ids=policy.mentions, occasion=occasion)
+        return slack.message(document, owner_ids=policy.mentions, notify=notify)
 
     @staticmethod
     def check(payload: Payload) -> None:

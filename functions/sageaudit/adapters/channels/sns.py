@@ -17,6 +17,7 @@ from botocore.exceptions import (
 
 from sageaudit.adapters.aws.clients import CONFIG, code_of, is_of_parser, translated, unanswered
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
@@ -30,7 +31,6 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text import plain
 from sageaudit.output.text.envelope import Payload
-from sageaudit.output.text.occasion import FIRST, Occasion
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -66,10 +66,10 @@ class SnsChannel(NoticeChannel):
         self._topic_arn = topic_arn
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy, occasion: Occasion = FIRST) -> Payload:
+    def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
         """Subject, text and attributes to filter by."""
         del policy  # e-mail mentions nobody
-        return dict(plain.message(document, occasion=occasion))
+        return dict(plain.message(document, notify=notify))
 
     @staticmethod
     def check(payload: Payload) -> None:

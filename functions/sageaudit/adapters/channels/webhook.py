@@ -128,22 +128,22 @@ class Webhook:
     def _judge(self, answer: Response) -> None:
         """Raises unless the payload was posted."""
         status, word = answer.status, _word(answer.body)
-        said = f"{self._name}: {status} {word}"
+        answered = f"{self._name}: {status} {word}"
         if self._accepted(status, word):
             return
         if status == _TOO_MANY or word == "rate_limited":
             raise RateLimited(_retry_after_s(answer.headers))
         if status >= _SERVER_ERROR or status in _IN_DOUBT:
             asked = "retry-after" in answer.headers
-            raise MaybeSent(said, _retry_after_s(answer.headers) if asked else 0)
+            raise MaybeSent(answered, _retry_after_s(answer.headers) if asked else 0)
         if status in _MOVED:
             why = f"{self._name}: {status}, a redirect, which is never followed"
             raise ChannelBroken(why, "redirected")
         if status in _NO_ACCESS:
-            raise ChannelBroken(f"{said}: the webhook is revoked or not permitted")
+            raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
         if status in _SUCCESS or status < _SUCCESS.start:
-            raise UnexpectedAnswer(f"{said}: it is not known whether the notice was posted")
-        raise ChannelBroken(f"{said}: the notice is refused", "refused")
+            raise UnexpectedAnswer(f"{answered}: it is not known whether the notice was posted")
+        raise ChannelBroken(f"{answered}: the notice is refused", "refused")
 
 
 def _word(body: bytes) -> str:
@@ -153,6 +153,6 @@ def _word(body: bytes) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> int:
-    said = headers.get("retry-after", "").strip()
-    seconds = int(said) if _SECONDS.fullmatch(said) else WAIT_S
+    asked = headers.get("retry-after", "").strip()
+    seconds = int(asked) if _SECONDS.fullmatch(asked) else WAIT_S
     return min(max(seconds, 1), LONGEST_WAIT_S)

@@ -1,14 +1,15 @@
-"""What a function reports about its records: JSON lines in its log, and counts."""
+"""What a function reports about its records: JSON lines in its log, and counts as EMF lines."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from sageaudit.adapters.lambda_runtime.counts import Counts
 from sageaudit.domain.privacy.redact import redact
 from sageaudit.output.text import untrusted
 
@@ -27,14 +28,16 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 
 class Report:
-    """Log and counts of one function. A text may quote user input: it is escaped to one line."""
+    """Log and counts of one function. A text may quote user input: it is escaped to one line.
+
+    Powertools' `Metrics` is shared by the process, has one set of dimensions and warns when empty.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._logger = Logger(
-            service=environ.get("POWERTOOLS_SERVICE_NAME", "sageaudit"),
-            logger_formatter=_Formatter(),
-        )
-        self._counts = Counts(environ)
+        self._service = environ.get("POWERTOOLS_SERVICE_NAME", "sageaudit")
+        self._namespace = environ.get("POWERTOOLS_METRICS_NAMESPACE", "sageaudit")
+        self._logger = Logger(service=self._service, logger_formatter=_Formatter())
+        self._counts: dict[str | None, Counter[str]] = {}
         self._invocation: dict[str, Any] = {}
         self._about: dict[str, Any] = {}
 
@@ -65,12 +68,21 @@ class Report:
         self._logger.error(message, exc_info=error, extra=self._extra(named), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
-        """Adds one, or a number."""
-        self._counts.add(name, channel=channel, number=number)
+        """Adds a number, also 0: the metric then has a value. `channel` is a dimension."""
+        self._counts.setdefault(channel, Counter())[name] += number
 
     def flush(self) -> None:
-        """Prints the counts; what follows is about another record."""
-        self._counts.flush(self._invocation)
+        """Prints the counts, one line per channel; what follows is about another record."""
+        for channel, names in self._counts.items():
+            metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
+            if channel is not None:
+                metrics.add_dimension("channel", channel)
+            for key, value in self._invocation.items():
+                metrics.add_metadata(key, value)
+            for name, count in names.items():
+                metrics.add_metric(name, MetricUnit.Count, count)
+            metrics.flush_metrics(raise_on_empty_metrics=True)
+        self._counts.clear()
         self._about = {}
 
     def _extra(self, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,80 +1,56 @@
-"""`sageaudit redrive`: shows the dead letters of a stack, and sends them again or deletes them."""
+"""`sageaudit redrive`: shows the dead letters of a stack, and sends them again."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
-from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.history.dynamo.stream_position import StreamPosition, decisions_at
+from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.doctor.permissions import STACK
-from sageaudit.cli.support.redrive import deleting, redrive_queues, view
-from sageaudit.cli.support.redrive.dead_letters import Kind, region_of, table_of
-from sageaudit.cli.support.redrive.deleting import KeptLetters
-from sageaudit.cli.support.redrive.redrive_queues import RedriveQueues
-from sageaudit.cli.support.redrive.redriving import (
-    HOLD_S,
-    BatchReader,
-    Fate,
-    Held,
-    Plan,
-    Rules,
-    move,
-    planned,
-)
-from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.cli.support.history.formats import moment
+from sageaudit.cli.support.redrive.letters import DeadLetter, Fate, LetterKind
+from sageaudit.cli.support.redrive.moving import HOLD_S, RedriveQueues, move, planned, queues_of
+from sageaudit.cli.support.redrive.moving import read as read_letters
 from sageaudit.cli.support.scan.view import may_ask
-from sageaudit.errors import AwsError, BadUsage, SageauditError
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.errors import AwsError, BadUsage
+from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 
-_LINE_EVERY_S = 10.0
+_WHYS = 3
+"""Different sentences shown for one reason."""
+_NAMES = {
+    LetterKind.FINISHED: "jobs that were not audited",
+    LetterKind.UNDECIDED: "audits without a decision whether to post",
+    LetterKind.NOTICES: "notices that were not posted",
+}
 _EPILOG = """\b
 Examples:
   sageaudit redrive notices --dry-run
   sageaudit redrive notices --reason channel_broken --limit 1
-  sageaudit redrive finished --stack SageAudit --region eu-west-1 --yes
-  sageaudit redrive undecided --from URL --to URL
-  sageaudit redrive finished --delete --dry-run"""
+  sageaudit redrive finished --stack SageAudit --region eu-west-1 --yes"""
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("kind", type=click.Choice([kind.value for kind in Kind]))
+@click.argument("kind", type=click.Choice([kind.value for kind in LetterKind]))
 @click.option("--dry-run", is_flag=True, help="Show what would be done; do nothing.")
-@click.option("--reason", metavar="WORD", help="Only letters with this reason.")
-@click.option("--limit", type=options.ROWS, help="Take at most so many, the oldest first.")
-@click.option("--all", "everything", is_flag=True, help="Move also what will be refused again.")
 @click.option(
-    "--delete",
-    is_flag=True,
-    help="Delete instead: what was refused for good, or with --reason all letters of that reason.",
+    "--reason", metavar="WORD", help="Only letters with this reason, also those refused for good."
 )
+@click.option("--limit", type=options.ROWS, help="Send at most so many, the oldest first.")
+@click.option("--yes", is_flag=True, help="Do not ask before letters are sent.")
 @click.option(
-    "--keep",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="New file for what is deleted; by default in the current folder.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask before letters are moved or deleted.")
-@click.option("--stack", metavar="NAME", help=f"Stack to find the queues by; default {STACK}.")
-@click.option("--from", "source", metavar="URL", help="Queue of dead letters, in place of --stack.")
-@click.option(
-    "--to",
-    "targets",
-    metavar="URL",
-    multiple=True,
-    help="Queue to send to, with --from; for notices CHANNEL=URL, once for each channel.",
+    "--stack", metavar="NAME", default=STACK, show_default=True, help="Stack to find the queues by."
 )
 @click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
 @options.PROFILE
@@ -85,197 +61,128 @@ def redrive(
     dry_run: bool,
     reason: str | None,
     limit: int | None,
-    everything: bool,
-    delete: bool,
-    keep: Path | None,
     yes: bool,
-    stack: str | None,
-    source: str | None,
-    targets: tuple[str, ...],
+    stack: str,
     region: str | None,
     profile: str | None,
     output: str,
     no_color: bool,
 ) -> int:
-    """Shows dead letters and why; sends them again, or deletes them.
+    """Shows dead letters and why; sends them again.
 
-    finished: jobs that were not audited. undecided: audits without a decision whether to post.
-    notices: messages that were not posted. Each letter is sent to its work queue as a new message,
-    then deleted.
+    finished: jobs that were not audited. undecided: audits without a decision whether to post, and
+    messages that did not reach their queue. notices: messages that were not posted. Each letter is
+    sent to its work queue as a new message, then deleted.
     """
     if reason == "":
         raise BadUsage("--reason is empty: name a reason, as --dry-run shows them")
-    kind_asked, rules, now = Kind(kind), Rules(reason, limit, everything), datetime.now(UTC)
-    if delete:
-        _check_delete(rules, targets, sure=yes or dry_run)
-    elif keep:
-        raise BadUsage("--keep names the file for what --delete deletes: give both, or neither")
-    queues = _queues(
-        open_session(profile, region), kind_asked, stack, source, targets, delete=delete
-    )
-    session = open_session(profile, queues.region)
-    kept = _kept(queues, keep, now, dry_run=dry_run) if delete else None
-    held = Held(queues.dead_letters, kind_asked, time.monotonic)
-    say(f"reading the dead letters in {queues.dead_letters.name} ({queues.region})")
-    error: SageauditError | None = None
-    with Interruption(say) as interruption:
-        try:
-            held.read(now, wished=lambda: interruption.wished)
-            plans = _planned(held, queues, session, rules, deleting_them=delete)
-            found = _found(held, queues, plans, dry_run=dry_run, deleting_them=delete)
-            if dry_run:
-                _release(held)
-            if output == "table":
-                view.show(found, now, console_for(no_color=no_color))
-            if not dry_run and not interruption.wished:
-                _ask(found, interruption, output, yes=yes)
-                error = _do(found.plans, held, queues, kept, interruption)
-        finally:
-            _release(held)
-    if kept is not None and kept.made:
-        found = replace(found, kept_in=str(kept.path))
-    return _end(replace(found, interrupted=interruption.wished), error, output)
-
-
-def _check_delete(rules: Rules, targets: tuple[str, ...], *, sure: bool) -> None:
-    """Raises BadUsage."""
-    if rules.everything and rules.reason is None:
-        raise BadUsage(
-            "--delete --all would also delete what can still succeed: leave out --all, or name a"
-            " --reason"
-        )
-    if targets:
-        raise BadUsage("--delete sends nothing: leave out --to")
-    if not sure and not may_ask():
-        raise BadUsage("cannot ask without a terminal: give --yes, or --dry-run to see first")
-
-
-def _kept(queues: RedriveQueues, keep: Path | None, now: datetime, *, dry_run: bool) -> KeptLetters:
-    dead_letters = queues.dead_letters
-    path = keep or deleting.default_file(dead_letters.name, now)
-    kept = KeptLetters(path, dead_letters.url)
-    if not dry_run:
-        kept.check_free()
-    return kept
-
-
-def _planned(
-    held: Held, queues: RedriveQueues, session: Any, rules: Rules, *, deleting_them: bool
-) -> list[Plan]:
-    letters, reader = held.letters.values(), _batch_reader(session, queues)
-    if deleting_them:
-        return deleting.doomed(letters, rules, reader)
-    return planned(letters, queues.work, rules, reader)
-
-
-def _do(
-    plans: Sequence[Plan],
-    held: Held,
-    queues: RedriveQueues,
-    kept: KeptLetters | None,
-    interruption: Interruption,
-) -> SageauditError | None:
-    if kept is None:
-        return move(plans, held, queues.work, _Watch(interruption, "moved"))
-    return deleting.delete(plans, held, kept, _Watch(interruption, "deleted"))
-
-
-def _found(
-    held: Held, queues: RedriveQueues, plans: Sequence[Plan], *, dry_run: bool, deleting_them: bool
-) -> view.Redriven:
-    chosen = {plan.letter.message.message_id for plan in plans}
-    letters = held.letters.values()
-    others = Counter(one.reason for one in letters if one.message.message_id not in chosen)
-    name = queues.dead_letters.name
-    return view.Redriven(
-        held.kind, name, queues.region, plans, others, dry_run, held.more, deleting_them
-    )
-
-
-def _release(held: Held) -> None:
-    """Lets others receive the letters that are still here, now or later."""
-    letters = len(held.letters)
+    session, asked, now = open_session(profile, region), LetterKind(kind), datetime.now(UTC)
+    queues = queues_of(session, stack, asked)
+    say(f"reading the dead letters in {queues.dead_letters.name} ({session.region_name})")
+    letters: list[DeadLetter] = []
+    error: AwsError | None = None
     try:
-        held.release()
-    except AwsError as error:
-        say(
-            f"{counted(letters, 'letter')} could not be shown to others again at once: they can be"
-            f" received again in {HOLD_S // 60} minutes ({error})"
-        )
-
-
-def _ask(found: view.Redriven, interruption: Interruption, output: str, *, yes: bool) -> None:
-    """Where somebody can answer. Raises Abort."""
-    going = sum(plan.fate in {Fate.MOVES, Fate.DELETES} for plan in found.plans)
-    if not going or yes or not may_ask():
-        return
-    warned = view.warning(found)
-    if output == "json" and warned is not None:
-        say(warned)
-    letters = counted(going, "letter")
-    question = f"Delete {letters} for ever?" if found.deleting else f"Send {letters} again?"
-    try:
-        with interruption.question():
-            click.confirm(question, abort=True, err=True)
-    except click.Abort:
-        say(f"nothing was {'deleted' if found.deleting else 'moved'}")
-        raise
-
-
-class _Watch:
-    """Says now and then how far it is, and whether to go on."""
-
-    def __init__(self, interruption: Interruption, done: str) -> None:
-        self._interruption = interruption
-        self._done = done
-        self._said = time.monotonic()
-
-    def stops(self, done: int, letters: int) -> bool:
-        """Whether somebody wished the end, asked before each batch."""
-        if time.monotonic() - self._said >= _LINE_EVERY_S:
-            self._said = time.monotonic()
-            say(f"{self._done} {done:,} of {counted(letters, 'letter')}")
-        return self._interruption.wished
-
-
-def _end(found: view.Redriven, error: SageauditError | None, output: str) -> int:
+        letters, more = read_letters(queues.dead_letters, asked, now)
+        chosen = planned(letters, queues, reason, limit)
+        if output == "table":
+            _show(chosen, asked, console_for(no_color=no_color))
+        if not dry_run:
+            _ask(chosen, yes=yes)
+            error = move(chosen, queues)
+    finally:
+        _show_again(letters, queues)
+    others = len(letters) - len(chosen)
     if output == "json":
-        echo_json(view.document(replace(found, error=None if error is None else str(error))))
-    for line in view.result_lines(found):
+        failed = None if error is None else str(error)
+        asked_for = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": more}
+        echo_json(asked_for | {"other_reasons": others} | _document(chosen))
+    for line in _result_lines(chosen, dry_run=dry_run):
         say(line)
+    if others:
+        say(f"{counted(others, 'letter')} of other reasons: left alone")
+    if more:
+        say("there are more letters: run the same command again")
     if error is not None:
         say(str(error))
         return int(exit_of(error))
-    if found.interrupted:
-        return int(Exit.INTERRUPTED)
-    failed = any(plan.fate is Fate.FAILED for plan in found.plans)
-    return int(Exit.FAILURE if failed else Exit.DONE)
+    failed_one = any(letter.fate is Fate.FAILED for letter in chosen)
+    return int(Exit.FAILURE if failed_one else Exit.DONE)
 
 
-def _queues(
-    session: Any,
-    kind: Kind,
-    stack: str | None,
-    source: str | None,
-    targets: tuple[str, ...],
-    *,
-    delete: bool,
-) -> RedriveQueues:
-    if bool(source) != bool(targets) and not delete:
-        raise BadUsage("--from and --to belong together: give both, or find the queues by --stack")
-    if source:
-        if stack:
-            raise BadUsage("give either --stack, or --from and --to")
-        return redrive_queues.of_urls(session, kind, source, targets)
-    return redrive_queues.of_stack(session, stack or STACK, kind)
+def _ask(letters: Sequence[DeadLetter], *, yes: bool) -> None:
+    """Where somebody can answer. Raises Abort."""
+    going = sum(letter.fate is Fate.MOVES for letter in letters)
+    if going and not yes and may_ask():
+        click.confirm(f"Send {counted(going, 'letter')} again?", abort=True, err=True)
 
 
-def _batch_reader(session: Any, queues: RedriveQueues) -> BatchReader:
-    def read(position: StreamPosition) -> list[str]:
-        if region_of(position) != queues.region:
-            raise ValueError("its stream is of another region")
-        if queues.table is not None and table_of(position) != queues.table:
-            raise ValueError("its stream is of another table")
-        return decisions_at(client(session, "dynamodbstreams", queues.region), position)
+def _show_again(letters: list[DeadLetter], queues: RedriveQueues) -> None:
+    """Lets others receive the letters that are still here."""
+    left = [one.message.receipt_handle for one in letters if one.fate is not Fate.MOVED]
+    try:
+        queues.dead_letters.show_again(left)
+    except AwsError as error:
+        say(f"others can receive these letters again in {HOLD_S // 60} minutes only ({error})")
 
-    return read
+
+def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> None:
+    """Prints the letters by reason, then each of them, the oldest first."""
+    console.print(Text(f"{counted(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
+    for reason, count in Counter(letter.reason for letter in letters).most_common():
+        console.print(Text(f"{count:,} {terminal(reason)}"))
+        whys = Counter(letter.why for letter in letters if letter.reason == reason)
+        for why, times in whys.most_common(_WHYS):
+            console.print(Text(f"  {times:,}: {terminal(why) or 'no sentence was given'}"))
+    if letters:
+        table = plain_table("First sent", "Letter", unbroken={"First sent"})
+        for letter in letters:
+            table.add_row(Text(moment(letter.first_sent_at)), Text(_line(letter)))
+        console.print(table)
+
+
+def _line(letter: DeadLetter) -> str:
+    """`moves slack: train-bert v2, channel_broken`, and why it does not move."""
+    channel = f"{letter.channel}: " if letter.channel else ""
+    name = (letter.job or "unreadable").rpartition("/")[2]
+    version = f" v{letter.version}" if letter.version else ""
+    note = f"; {letter.note}" if letter.note else ""
+    return terminal(f"{letter.fate} {channel}{name}{version}, {letter.reason}{note}")
+
+
+def _result_lines(letters: Sequence[DeadLetter], *, dry_run: bool) -> Iterator[str]:
+    """How it went, in sentences."""
+    fates = Counter(letter.fate for letter in letters)
+    if dry_run:
+        goes = counted(fates[Fate.MOVES], "letter")
+        yield f"--dry-run: {goes} would move, {fates[Fate.STAYS]:,} would stay"
+        return
+    words = [f"moved {counted(fates[Fate.MOVED], 'letter')}"]
+    words += [f"{fates[Fate.STAYS]:,} stay"] if fates[Fate.STAYS] else []
+    words += [f"{fates[Fate.FAILED]:,} failed"] if fates[Fate.FAILED] else []
+    yield ", ".join(words)
+    notes = (one.note for one in letters if one.fate in {Fate.FAILED, Fate.MOVED} and one.note)
+    for note, count in Counter(notes).most_common(_WHYS):
+        yield f"{count:,}: {note}"
+
+
+def _document(letters: Sequence[DeadLetter]) -> dict[str, Any]:
+    fates = Counter(letter.fate for letter in letters)
+    return {
+        "counts": {fate.value: fates[fate] for fate in Fate},
+        "letters": [_letter(letter) for letter in letters],
+    }
+
+
+def _letter(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "message_id": letter.message.message_id,
+        "job": letter.job,
+        "version": letter.version,
+        "channel": letter.channel or None,
+        "reason": letter.reason,
+        "why": letter.why,
+        "first_sent_at": moment_text(letter.first_sent_at),
+        "deleted_at": moment_text(letter.deleted_at),
+        "fate": letter.fate.value,
+        "note": letter.note or None,
+    }

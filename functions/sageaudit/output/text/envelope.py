@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
-from sageaudit.output.text.occasion import Occasion
 
 SCHEMA = 1
 REPEAT = "(possible repeat) "
@@ -18,8 +18,8 @@ REPEAT = "(possible repeat) "
 _LONGEST_ID = 2_000
 
 Payload = dict[str, Any]
-Writer = Callable[[AuditDocument, Policy, Occasion], Payload]
-"""What one channel posts for an audit on an occasion, within the channel's size limits."""
+Writer = Callable[[AuditDocument, Policy, Notify], Payload]
+"""What one channel posts for an audit, as it was decided, within the channel's size limits."""
 Check = Callable[[Payload], None]
 """Raises Malformed, naming the key, for a payload that its channel cannot post."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
@@ -27,7 +28,7 @@ from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import cents
 from sageaudit.output.text.money_notes import PROVISIONAL, money_notes
 from sageaudit.output.text.notice import counted_findings, for_chat, worst
-from sageaudit.output.text.occasion import FIRST, Occasion, first_words, lead, note, tail
+from sageaudit.output.text.reason import first_words, lead, note, tail
 from sageaudit.output.text.saving import dollars, effect, possible_dollars, upper_end
 from sageaudit.output.text.sparkline import plain_facts
 from sageaudit.output.text.words import (
@@ -86,15 +87,15 @@ class Message:
 
 
 def message_of(
-    document: AuditDocument, run_note: str | None = None, occasion: Occasion = FIRST
+    document: AuditDocument, run_note: str | None = None, notify: Notify = FIRST
 ) -> Message:
     """The message of an audit, about its largest finding.
 
     About its idle hours, or what it corrects, it can be without one; else ValueError.
     """
     findings = counted_findings(document)
-    idle, job = occasion.tell.idle, document["job"]
-    if not (findings or idle or occasion.tell.corrects):
+    idle, job = notify.idle, document["job"]
+    if not (findings or idle or notify.corrects):
         raise ValueError("an audit without a finding for chat has no message")
     shown = () if idle else findings
     top = shown[0] if shown else None
@@ -102,12 +103,12 @@ def message_of(
     idle_capacity = idle_sentence(document)
     return Message(
         severity=worst(findings),
-        lead=lead(worst(findings), occasion),
-        headline=first_words(document, occasion),
+        lead=lead(worst(findings), notify),
+        headline=first_words(document, notify),
         name=job["name"],
-        tail=tail(occasion),
-        short_tail=tail(occasion, short=True),
-        before=note(document, occasion),
+        tail=tail(notify),
+        short_tail=tail(notify, short=True),
+        before=note(document, notify),
         why=_why(top) if top else capitalised(idle_capacity or "") or None,
         saving=_saving(document, top) if top else None,
         fix=tuple((assignment(fix), before(fix)) for fix in top["fix"]) if top else (),

@@ -1,14 +1,14 @@
-"""What of an audit is news: its counted findings, its figures, and why it is never told; pure.
+"""What of an audit a message may be about: its counted findings and its figures; pure.
 
 Every audit is stored. A message is sent when someone can act on it and enough money is at stake. A
-job that could not be judged is no news by itself: nobody knows that money is at stake.
+job that could not be judged gets none by itself: nobody knows that money is at stake.
 """
 
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.alert.news import IdleHours, News
+from sageaudit.domain.alert.alert import AlertFigures, IdleHours
 from sageaudit.domain.audit.document import (
     AuditDocument,
     FindingDocument,
@@ -23,20 +23,21 @@ from sageaudit.output.text.idle_capacity import idle_worth_a_line
 _CENT = Decimal("0.01")
 
 
-def news_of(document: AuditDocument) -> News:
+def figures_of(document: AuditDocument) -> AlertFigures:
     """The figures that a message about this audit shows."""
     lost_usd = document["lost_usd"]
     perhaps_usd = (lost_up_to(document) or Decimal(0)) - (lost_usd or Decimal(0))
-    return News(
+    return AlertFigures(
         severity=worst(counted_findings(document)),
         avoidable_usd=_cents(document["avoidable_usd"]),
         lost_usd=_cents(lost_usd),
         perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
+        accepted_usd=_accepted_usd(document),
         idle=_idle(document),
     )
 
 
-def accepted_usd(document: AuditDocument) -> Decimal:
+def _accepted_usd(document: AuditDocument) -> Decimal:
     """What its exempt findings would save: true, and accepted by a policy or a tag."""
     accepted = (
         finding["saving_alone_usd"] or Decimal(0)
@@ -47,7 +48,7 @@ def accepted_usd(document: AuditDocument) -> Decimal:
 
 
 def why_never(document: AuditDocument, mode: Mode) -> str | None:
-    """Why nothing is told of this audit, whatever its figures; None where they decide."""
+    """Why no message is sent about this audit, whatever its figures; None where they decide."""
     if document["unauditable"] is not None:
         return "unauditable"
     if mode == "observe":
@@ -72,14 +73,14 @@ def _is_tuning_trial(job: JobDocument) -> bool:
 
 
 def for_chat(finding: FindingDocument) -> bool:
-    """True for a finding that stands and may be posted, and was not said of an earlier run."""
+    """True for a finding that stands and may be posted, and was not shown for an earlier run."""
     return finding["in_chat"] and stands(finding) and not finding.get("said_of")
 
 
 def _counts(finding: FindingDocument) -> bool:
     """True when the finding's dollars count. Unknown savings count too; a saving of 0 does not.
 
-    A run that may be lost is news, although what is certain of it is 0.
+    A run that may be lost counts, although what is certain of it is 0.
     """
     return (
         for_chat(finding)

@@ -6,13 +6,13 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument, lost_up_to
 from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
 from sageaudit.output.text.message import Message, message_of
 from sageaudit.output.text.notice import counted_findings, worst
-from sageaudit.output.text.occasion import FIRST, Occasion
 from sageaudit.output.text.untrusted import log, middle, plain
 
 SUBJECT = 99
@@ -40,14 +40,14 @@ class PlainMessage(TypedDict):
 
 
 def message(
-    document: AuditDocument, *, run_note: str | None = None, occasion: Occasion = FIRST
+    document: AuditDocument, *, run_note: str | None = None, notify: Notify = FIRST
 ) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    parts = message_of(document, run_note, occasion)
+    parts = message_of(document, run_note, notify)
     return {
         "subject": subject(parts),
         "message": _body(parts),
-        "attributes": attributes(document, occasion),
+        "attributes": attributes(document, notify),
     }
 
 
@@ -85,7 +85,7 @@ def subject(parts: Message) -> str:
     return f"{news}{name}{tail}"[:SUBJECT].rstrip()
 
 
-def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str, Attribute]:
+def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
     findings = counted_findings(document)
     job = document["job"]
@@ -96,7 +96,7 @@ def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str,
         "account": job["account"],
         "region": job["region"],
         "judged": document["judged"],
-        "message_kind": occasion.kind,
+        "message_kind": notify.kind,
     }
     most = lost_up_to(document)
     numbers = {

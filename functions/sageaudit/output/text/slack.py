@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
 from sageaudit.output.text.message import Message, message_of
-from sageaudit.output.text.occasion import FIRST, Occasion
 from sageaudit.output.text.slack_fit import HEADER, fit
 from sageaudit.output.text.untrusted import slack, slack_code, units
 
@@ -36,14 +36,14 @@ def message(
     *,
     run_note: str | None = None,
     owner_ids: Mapping[str, str] | None = None,
-    occasion: Occasion = FIRST,
+    notify: Notify = FIRST,
 ) -> Payload:
     """The webhook's JSON for an audit, within every limit of Slack.
 
-    `owner_ids` maps an owner's name in the audit to a Slack user or group id. `occasion` is why it
+    `owner_ids` maps an owner's name in the audit to a Slack user or group id. `notify` is why it
     is sent now.
     """
-    parts = message_of(document, run_note, occasion)
+    parts = message_of(document, run_note, notify)
     first_line = _first_line(parts)
     why = slack(parts.why or "", _WHY)
     blocks = [

@@ -1,52 +1,39 @@
-"""Decides whether a new audit is worth a message, and queues one notice for each channel.
+"""Decides whether a new audit is worth a message, and writes that down together with the message.
 
-audit -> its figures -> told before? -> worth a message? -> claim -> queue -> told
+audit -> its figures -> what was sent before -> worth a message? -> one transaction
 
-The claim keeps two audits of a family from telling the same day. Once a queue may have a notice of
-it, it is not decided again: later tries queue the same message on the other channels.
+The transaction has the alert and a notice for each channel. It holds only where nothing that was
+read has changed, and no newer version of the audit is there; else the audit is decided afresh.
+The table's stream has each notice afterwards, from where it goes to its channel's queue:
+docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
 
-from sageaudit.domain.alert.backoff import GIVE_UP_AFTER
-from sageaudit.domain.alert.family_day import FamilyDay
-from sageaudit.domain.alert.news import Said
-from sageaudit.domain.alert.rule import Silent, Tell
-from sageaudit.domain.alert.run_told import RunClaim, RunTold
+from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.alert.rule import Notify, Quiet, decide
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
-from sageaudit.domain.audit.well_formed import reading
+from sageaudit.domain.audit.sums import Scope, Sums, total
+from sageaudit.domain.audit.well_formed import fault_in, reading
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import (
-    UNREADABLE,
-    AccessDenied,
-    AwsError,
-    BadHistory,
-    Malformed,
-    NoCredentials,
-    ResourceNotFound,
-    Throttled,
-)
-from sageaudit.output.text.changes import what_changed
-from sageaudit.output.text.envelope import Notice, Payload, Writer, to_body
-from sageaudit.output.text.notice import why_never
-from sageaudit.output.text.occasion import Occasion
-from sageaudit.ports import History, Queue, TellLedger
-from sageaudit.workflows.notify.claiming import TRIES, Claims
-from sageaudit.workflows.notify.family_dollars import day_of
-from sageaudit.workflows.notify.weighing import Figures, figures, reading_stored, weigh
+from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
+from sageaudit.output.text.envelope import Notice, Writer, to_body
+from sageaudit.output.text.notice import figures_of, why_never
+from sageaudit.ports import AlertLedger, History
 
-LEASE_S = 240
-"""How long a claim holds: longer than the function's timeout, so that its holder has ended."""
-_COMES_BACK_S = 60
-_NOT_TAKEN = (AccessDenied, NoCredentials, ResourceNotFound, Throttled)
-"""Answers of a queue that certainly has not taken the notice. After any other it may have it."""
+TRIES = 8
+"""A family's day is written by one process at a time; each try means that another one was."""
+LOOK_BACK = timedelta(days=30)
+_ANY_USD = Decimal("Infinity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,229 +46,155 @@ class NewAudit:
     at: datetime
     document: AuditDocument
 
-    @property
-    def name(self) -> str:
-        """Identifies this version of this run's audit, in notices and in logs."""
-        return f"{self.pk}|{self.version}"
-
 
 @dataclass(frozen=True, slots=True)
 class NotifyDependencies:
     """What `notify` reads, writes and decides by.
 
-    `writers` and `queues`: by channel name, enabled ones only. `installed_at`: nothing is told of a
-    job that ended before this moment; None where it is not known.
+    `writers`: by channel name, enabled ones only. `installed_at`: no message is sent about a job
+    that ended before this moment; None where it is not known.
     """
 
     history: History
-    ledger: TellLedger
-    queues: Mapping[str, Queue]
+    ledger: AlertLedger
     policy: Policy
     writers: Mapping[str, Writer]
     installed_at: Callable[[], datetime | None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """One notice for each of these channels was queued."""
+def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify | Quiet:
+    """Decides about one audit, and writes its alert with a notice for each channel.
 
-    channels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Quiet:
-    """No notice was queued, for this reason."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Later:
-    """It depends on a message that is being queued: decide again, not before `wait_s`."""
-
-    reason: str
-    wait_s: int
-
-
-_OVERTAKEN = Quiet("a newer version of the audit has taken its place")
-
-
-class _NoneQueued(Exception):
-    """Certainly no channel's queue took its notice."""
-
-    def __init__(self, error: AwsError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Queued | Quiet | Later:
-    """Queues the notices of one audit, each with an id that a second delivery gives it again.
-
-    Raises Malformed when the document or what is stored of its family cannot be read, or AwsError.
-    An error in a writer passes through as a defect of this program where the document has the form
-    of an audit; both come before anything is claimed.
+    Each notice has an id that a second decision about the same version gives it again. Raises
+    Malformed when the document or what is stored of its family cannot be read, or AwsError. Any
+    other error, as in a writer, is a defect of this program. Nothing is written then.
     """
-    with reading_stored("document"):
-        if reason := why_never(audit.document, deps.policy.mode):
-            return Quiet(reason)
-        audited = figures(audit.key, audit.document, now)
-    if audit.version == 1 and not (audited.news.of_money or audited.news.idle):
-        return Quiet(_nothing_found(audit.document))
-    installed_at = deps.installed_at()
-    if installed_at and audited.ended_at and audited.ended_at < installed_at:
-        return Quiet("it ended before sageaudit was installed")
-    newest = _head(audit, deps)
     with reading(audit.document):
-        return _tell(audit, audited, newest, deps, now=now)
+        if never := why_never(audit.document, deps.policy.mode):
+            return Quiet(never)
+        figures = figures_of(audit.document)
+        if audit.version == 1 and (reason := _why_never_enough(figures, deps.policy)):
+            unjudged = audit.document["judged"] == Judged.NO
+            return Quiet(reason + (": it could not be judged" if unjudged else ""))
+        for _ in range(TRIES):
+            outcome = _try(audit, figures, deps, now=now)
+            if outcome is not None:
+                return outcome
+    raise Throttled("Too many audits of one family are decided at once.")
 
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed, or AwsError."""
-    with reading_stored("document"):
+    with _reading_stored("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
         raise Malformed("document", "is not an object")
     return document
 
 
-def _tell(
-    audit: NewAudit,
-    audited: Figures,
-    newest: Head | None,
-    deps: NotifyDependencies,
-    *,
-    now: datetime,
-) -> Queued | Quiet | Later:
-    """Claims the message, queues its notices, and keeps what was told."""
-    claims = Claims(deps.ledger, audit.pk, "/".join(audited.family), day_of(audit.at), now)
-    for _ in range(TRIES):
-        day, told = claims.seen()
-        if waits := _not_now(audit, newest, told, now):
-            return waits
-        begun = told.begun(audit.version)
-        claim = begun or _claim(audit, audited, newest, day, told, deps, now=now)
-        if not isinstance(claim, RunClaim):
-            return claim
-        payloads = _payloads(audit, claim.tell, deps, now=now)
-        claim = replace(claim, until=now + timedelta(seconds=LEASE_S))
-        if taken := claims.take(day, told, claim):
-            break
-    else:
-        raise Throttled("Too many audits of one family are decided at once.")
-    if not begun:
-        if _overtaken(audit, _head(audit, deps)):
-            claims.release(taken)
-            return _OVERTAKEN
-        taken = claims.begin(taken)
-    try:
-        _queue(audit, payloads, deps.queues)
-    except _NoneQueued as none:
-        if not begun:
-            with suppress(AwsError):
-                claims.release(taken)
-        raise none.error from none
-    claims.keep(claim)
-    return Queued(tuple(payloads))
+def _try(
+    audit: NewAudit, figures: AlertFigures, deps: NotifyDependencies, *, now: datetime
+) -> Notify | Quiet | None:
+    """Decides and writes; None where somebody else wrote since this was read."""
+    with _reading_stored("head of the run"):
+        head = deps.history.head(audit.key)
+    if head is None:
+        raise Unavailable("The history answered without the head of a run that it has.")
+    family = f"{head.account}/{head.region}/{head.family}"
+    past = deps.ledger.past(audit.pk, family, _day_of(audit.at))
+    if reason := _why_not_now(audit, head, past.last, deps, now):
+        return Quiet(reason)
+    outcome = decide(
+        figures,
+        past.last,
+        list(past.today.values()),
+        deps.policy,
+        family_usd=cache(lambda: _family_usd(head, deps, now)),
+    )
+    if isinstance(outcome, Quiet):
+        return outcome
+    outcome = replace(
+        outcome,
+        before=_before(audit, outcome.corrects, deps.history),
+        day=None if past.day == _day_of(now) else past.day,
+    )
+    bodies = {}
+    for channel, write in deps.writers.items():
+        notice_id = f"{audit.pk}|{audit.version}|{channel}"
+        payload = write(audit.document, deps.policy, outcome)
+        bodies[channel] = to_body(Notice(notice_id, channel, payload))
+    after = past.with_alert(Alert(audit.version, figures, now))
+    return outcome if deps.ledger.write(past, after, bodies, now) else None
 
 
-def _not_now(
-    audit: NewAudit, newest: Head | None, told: RunTold, now: datetime
-) -> Quiet | Later | None:
-    """What other versions of the audit come to: None where this one is to be told or decided."""
-    if told.said and told.said.version >= audit.version:
-        return Quiet(f"version {told.said.version} was told")
-    if told.newest() > audit.version or (
-        _overtaken(audit, newest) and not told.begun(audit.version)
-    ):
-        return _OVERTAKEN
-    if unfinished := told.unfinished(audit.version, audit.at, GIVE_UP_AFTER, now):
-        rest_s = _rest_s(unfinished.until, now)
-        return Later("another version of the audit is being told", rest_s)
+def _why_never_enough(figures: AlertFigures, policy: Policy) -> str | None:
+    """Why there is no message even if the family had none today and lost any amount of dollars.
+
+    Most audits end here: neither the history nor the ledger is asked.
+    """
+    best = decide(figures, None, (), policy, family_usd=lambda: _ANY_USD)
+    return best.reason if isinstance(best, Quiet) else None
+
+
+def _why_not_now(
+    audit: NewAudit, head: Head, last: Alert | None, deps: NotifyDependencies, now: datetime
+) -> str | None:
+    """Why another version of the run, or its age, leaves nothing to decide."""
+    if head.version > audit.version:
+        return "a newer version of the audit has taken its place"
+    if last is not None and last.version >= audit.version:
+        return f"version {last.version} was notified"
+    installed_at = deps.installed_at()
+    if installed_at and head.ended_at < installed_at:
+        return "it ended before sageaudit was installed"
+    if last is None and _day_of(head.ended_at) < _since(now):
+        return "it ended more than 30 days ago"
     return None
 
 
-def _claim(
-    audit: NewAudit,
-    audited: Figures,
-    newest: Head | None,
-    day: FamilyDay,
-    told: RunTold,
-    deps: NotifyDependencies,
-    *,
-    now: datetime,
-) -> RunClaim | Quiet | Later:
-    """Decides: a claim to be made, where the audit is worth a message."""
-    verdict = weigh(
-        audited,
-        newest,
-        today=day,
-        last=told.last(audit.version),
-        history=deps.history,
-        policy=deps.policy,
-        now=now,
-    )
-    if isinstance(verdict, Silent):
-        return Quiet(verdict.reason)
-    if busy := day.busy(audit.pk, now):
-        reason = "another message about the family is being queued"
-        return Later(reason, _rest_s(busy.until, now))
-    return RunClaim(audit.version, audited.news, verdict, since=now, until=now)
-
-
-def _head(audit: NewAudit, deps: NotifyDependencies) -> Head | None:
-    with reading_stored("head of the run"):
-        return deps.history.head(audit.key)
-
-
-def _overtaken(audit: NewAudit, newest: Head | None) -> bool:
-    return newest is not None and newest.version > audit.version
-
-
-def _rest_s(until: datetime, now: datetime) -> int:
-    """Until the claim ends; a minute where it has, and its own delivery is still to come."""
-    rest_s = int((until - now).total_seconds()) + 1
-    return rest_s if rest_s > 0 else _COMES_BACK_S
-
-
-def _payloads(
-    audit: NewAudit, tell: Tell, deps: NotifyDependencies, *, now: datetime
-) -> dict[str, Payload]:
-    day = day_of(audit.at)
-    changes = _changes(audit, tell.corrects, deps.history) if tell.corrects else ()
-    occasion = Occasion(tell, day=None if day == day_of(now) else day, changes=changes)
-    return {
-        name: write(audit.document, deps.policy, occasion) for name, write in deps.writers.items()
-    }
-
-
-def _changes(audit: NewAudit, told: Said, history: History) -> tuple[str, ...]:
-    """Nothing where the version that was told cannot be read: it is corrected all the same."""
+def _before(audit: NewAudit, last: Alert | None, history: History) -> AuditDocument | None:
+    """The version that an alert was about; None where it cannot be read."""
+    if last is None:
+        return None
     try:
-        before = history.audit(audit.key, told.version)
-        return what_changed(before, audit.document) if before else ()
+        document = history.audit(audit.key, last.version)
     except (BadHistory, Malformed, *UNREADABLE):
-        return ()
+        return None
+    return None if fault_in(document) else document
 
 
-def _queue(audit: NewAudit, payloads: Mapping[str, Payload], queues: Mapping[str, Queue]) -> None:
-    """Tries every channel: one that fails keeps no other from its notice.
+def _family_usd(head: Head, deps: NotifyDependencies, now: datetime) -> Decimal:
+    """Avoidable and lost USD of the family's last 30 days, this run's included.
 
-    Raises the first AwsError, or _NoneQueued with it. After some may be queued the claim stays,
-    until this audit comes again: deliver knows by their ids which notices it has had.
+    What this run may have lost counts at its upper end: its owner can still resume it. Of a
+    roll-up, whose children are counted, its own findings count.
     """
-    failed: list[AwsError] = []
-    for channel, payload in payloads.items():
-        try:
-            queues[channel].send(to_body(Notice(f"{audit.name}|{channel}", channel, payload)))
-        except AwsError as error:
-            failed.append(error)
-    if not failed:
-        return
-    if len(failed) == len(payloads) and all(isinstance(error, _NOT_TAKEN) for error in failed):
-        raise _NoneQueued(failed[0])
-    raise failed[0]
+    since, until = _since(now), _day_of(now)
+    with _reading_stored("sums of the family"):
+        own = head.sums if head.sums and since <= _day_of(head.ended_at) <= until else Sums()
+        own_usd = own.avoidable_usd + own.lost_up_to_usd
+        if own_usd >= deps.policy.floor_usd:
+            return own_usd
+        rows = deps.history.sums(
+            Scope.FAMILY, since, until, account=head.account, region=head.region, name=head.family
+        )
+        return total(rows).waste_usd + own.lost_up_to_usd - own.lost_usd
 
 
-def _nothing_found(document: AuditDocument) -> str:
-    unjudged = document["judged"] == Judged.NO
-    return "no finding worth a message" + (": it could not be judged" if unjudged else "")
+def _since(now: datetime) -> date:
+    """The first of a family's days: 30 days ago, as a whole."""
+    return _day_of(now - LOOK_BACK)
+
+
+def _day_of(moment: datetime) -> date:
+    """Its day in UTC."""
+    return moment.astimezone(UTC).date()
+
+
+@contextmanager
+def _reading_stored(what: str) -> Iterator[None]:
+    """Raises Malformed for what is stored and cannot be read: no later try would."""
+    try:
+        yield
+    except (BadHistory, *UNREADABLE) as error:
+        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

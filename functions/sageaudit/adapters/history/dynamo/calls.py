@@ -168,6 +168,12 @@ def add_action(pk: str, sk: str, *, constants: Item, added: Item) -> Item:
     }
 
 
+def check_action(pk: str, sk: str, condition: str, values: Item) -> Item:
+    """One ConditionCheck of a transaction: it holds, or nothing of the transaction is written."""
+    key = _typed({PARTITION_KEY: pk, SORT_KEY: sk})
+    return {"ConditionCheck": {"Key": key, **_condition(condition, values, {})}}
+
+
 def delete_action(pk: str, sk: str) -> Item:
     """One Delete of a transaction."""
     return {"Delete": {"Key": _typed({PARTITION_KEY: pk, SORT_KEY: sk})}}

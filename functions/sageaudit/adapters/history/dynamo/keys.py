@@ -9,7 +9,7 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.audit.record import JobKey
@@ -35,7 +35,7 @@ _LONGEST_REGION = 64
 
 
 def job_pk(key: JobKey) -> str:
-    """The partition with all items of one run, except its notices."""
+    """The partition with all items of one run, except its alerts."""
     return f"JOB#{run_id(key)}"
 
 
@@ -143,18 +143,23 @@ def sums_months(since: date, until: date) -> tuple[str, str]:
 
 
 def family_day_pk(family: str) -> str:
-    """The audits that a family's daily messages are about; one item per day."""
-    return f"TOLD#{part(family)}"
+    """The alerts of a family; one item per day."""
+    return f"FAMILYDAY#{part(family)}"
 
 
-def news_pk(job: str) -> str:
-    """The last notice of one run of a job."""
-    return f"NEWS#{part(job)}"
+def alert_pk(job: str) -> str:
+    """The last alert of one run of a job, and the notices about the run."""
+    return f"ALERT#{part(job)}"
 
 
-def notice_pk(notice_id: str) -> str:
+def notice_sk(version: int, channel: str) -> str:
+    """The sort key of the notice about a version of the run's audit on one channel."""
+    return f"{NOTICE_PREFIX}{version:05d}#{channel}"
+
+
+def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
-    return f"NOTICE#{part(notice_id)}"
+    return f"DELIVERY#{part(notice_id)}"
 
 
 def channel_pk(channel: str) -> str:

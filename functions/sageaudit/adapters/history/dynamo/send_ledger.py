@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import uuid
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,23 +13,21 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.leases import (
-    LEDGER_DAYS,
-    MOST_TRIES,
-    NO_LEASE,
-    Lease,
-    State,
-    claim_of,
-    claimed,
+from sageaudit.adapters.history.dynamo.table import (
+    KEPT_DAYS,
+    PARTITION_KEY,
+    SORT_KEY,
+    TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, moment_text
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
 
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
-_NOTICE_SK = "NOTICE"
+MOST_TRIES = 2
+"""One send, and one repeat that says what it is, if the first may have been posted."""
+_DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
 _LONGEST_REASON = 500
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
@@ -36,6 +36,55 @@ _NOT_SENT = "(attribute_not_exists(#state) OR #state <> :sent)"
 _BECAUSE = "failed_at = :at, reason = :why"
 _LEASE = {"#0": "state", "#1": "tries", "#2": "lease_until", "#3": "holder"}
 _FIRST = "(attribute_not_exists(tries) OR tries < :repeat)"
+
+
+class NoticeState(enum.Enum):
+    """The state of a notice. SENDING after the end of its lease is an unknown outcome too."""
+
+    SENDING = "SENDING"
+    SENT = "SENT"
+    FAILED = "FAILED"
+    """No try has posted it."""
+    UNKNOWN = "UNKNOWN"
+    """A try may have posted it, and none is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A notice's state, number of tries, and end of its lease in epoch seconds.
+
+    `tries` is 2 from the first claim on that follows a try that may have posted.
+    """
+
+    state: NoticeState
+    tries: int
+    lease_until_s: int
+
+
+NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
+"""For a row that cannot be read: whatever stood in it, the notice may have been posted."""
+
+
+def claim_of(lease: Lease | None, now_s: int) -> Claim:
+    """The result of a claim; after FIRST or REPEAT, write `claimed` before sending."""
+    if lease is None:
+        return Claim.FIRST
+    match lease.state:
+        case NoticeState.SENT:
+            return Claim.DONE
+        case NoticeState.UNKNOWN:
+            return Claim.REPEAT
+        case NoticeState.FAILED:
+            return Claim.FIRST if lease.tries < MOST_TRIES else Claim.REPEAT
+        case NoticeState.SENDING:
+            if lease.lease_until_s > now_s:
+                return Claim.BUSY
+            return Claim.REPEAT if lease.tries < MOST_TRIES else Claim.SPENT
+
+
+def claimed(claim: Claim, until_s: int) -> Lease:
+    """The lease of whoever may send now."""
+    return Lease(NoticeState.SENDING, MOST_TRIES if claim is Claim.REPEAT else 1, until_s)
 
 
 class DynamoSendLedger:
@@ -69,19 +118,21 @@ class DynamoSendLedger:
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted, so that it is never sent again."""
-        self._mark(notice_id, State.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
+        self._mark(notice_id, NoticeState.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
 
     def mark_failed(self, notice_id: str, now: datetime, why: str) -> None:
         """Records that the first try posted nothing. No change if it was sent or claimed again."""
-        values = {":sent": State.SENT.value, ":repeat": MOST_TRIES, **_because(now, why)}
+        values = {":sent": NoticeState.SENT.value, ":repeat": MOST_TRIES, **_because(now, why)}
         with suppress(ConditionFailed):
-            self._mark(notice_id, State.FAILED, _BECAUSE, values, now, f"{_NOT_SENT} AND {_FIRST}")
+            self._mark(
+                notice_id, NoticeState.FAILED, _BECAUSE, values, now, f"{_NOT_SENT} AND {_FIRST}"
+            )
 
     def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
         """Records that a try may have posted the notice. No change if it was sent."""
-        values = {":sent": State.SENT.value, **_because(now, why)}
+        values = {":sent": NoticeState.SENT.value, **_because(now, why)}
         with suppress(ConditionFailed):
-            self._mark(notice_id, State.UNKNOWN, _BECAUSE, values, now, _NOT_SENT)
+            self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _NOT_SENT)
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last; as new where nothing is stored, or nothing readable."""
@@ -110,15 +161,15 @@ class DynamoSendLedger:
     def _mark(
         self,
         notice_id: str,
-        state: State,
+        state: NoticeState,
         change: str,
         values: Item,
         now: datetime,
         condition: str | None = None,
     ) -> None:
         self._table.update(
-            keys.notice_pk(notice_id),
-            _NOTICE_SK,
+            keys.delivery_pk(notice_id),
+            _DELIVERY_SK,
             f"SET #state = :state, lease_until = :none, {change}, {TTL_ATTRIBUTE} = :expires",
             condition=condition,
             values={":state": state.value, ":none": 0, ":expires": _expiry(now), **values},
@@ -130,8 +181,8 @@ class DynamoSendLedger:
     ) -> None:
         """Replaces the row that was read, or creates it. Raises ConditionFailed if it changed."""
         item = {
-            PARTITION_KEY: keys.notice_pk(notice_id),
-            SORT_KEY: _NOTICE_SK,
+            PARTITION_KEY: keys.delivery_pk(notice_id),
+            SORT_KEY: _DELIVERY_SK,
             "state": lease.state.value,
             "tries": lease.tries,
             "lease_until": lease.lease_until_s,
@@ -149,7 +200,7 @@ def _because(now: datetime, why: str) -> Item:
 
 
 def _expiry(moment: datetime) -> int:
-    return epoch_s(moment + timedelta(days=LEDGER_DAYS))
+    return epoch_s(moment + timedelta(days=KEPT_DAYS))
 
 
 def _unchanged(item: Item) -> dict[str, Any]:
@@ -165,7 +216,7 @@ def _unchanged(item: Item) -> dict[str, Any]:
 def _read_lease(item: Item) -> Lease:
     try:
         return Lease(
-            State(item["state"]), int(item.get("tries", 1)), int(item.get("lease_until", 0))
+            NoticeState(item["state"]), int(item.get("tries", 1)), int(item.get("lease_until", 0))
         )
     except (ArithmeticError, KeyError, TypeError, ValueError):
         return NO_LEASE

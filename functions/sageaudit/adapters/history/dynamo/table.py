@@ -11,8 +11,13 @@ from dataclasses import dataclass
 PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
+KEPT_DAYS = 45
+"""How long alerts of a day, notices and what became of them are kept: longer than any redelivery,
+since a stream keeps records for a day and SQS messages for at most 14 days."""
 AUDIT_PREFIX = "AUDIT#"
-"""Sort-key prefix of immutable version items; `notify` receives only INSERTs of these."""
+NOTICE_PREFIX = "NOTICE#"
+"""Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
+receives only INSERTs of these."""
 
 
 @dataclass(frozen=True, slots=True)

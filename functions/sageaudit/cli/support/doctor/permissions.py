@@ -23,7 +23,6 @@ from sageaudit.adapters.aws import (
 )
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo import stream_position
 from sageaudit.adapters.prices import price_files, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
@@ -89,7 +88,6 @@ CHANGING: Mapping[str, Needs] = {
             *stack_outputs.CLI_PERMISSIONS,
             *dead_letters.CLI_PERMISSIONS,
             *sqs.SEND_PERMISSIONS,
-            *stream_position.CLI_PERMISSIONS,
         )
     )
 }
@@ -97,7 +95,6 @@ CHANGING: Mapping[str, Needs] = {
 _EVERY = {**COMMANDS, **CHANGING}
 STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
-_STREAM = frozenset(stream_position.CLI_PERMISSIONS)
 
 
 IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISSIONS}))
@@ -132,10 +129,6 @@ class PolicyScope:
         service = action.partition(":")[0]
         if service in {"sns", "sqs"}:
             return (f"arn:{partition}:{service}:{place}:{stack}-*",)
-        if action in _STREAM:
-            return (
-                f"arn:{partition}:dynamodb:{place}:table/{self.table or f'{stack}-*'}/stream/*",
-            )
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
             return (table, f"{table}/index/*")
@@ -172,7 +165,5 @@ def _sid(resources: tuple[str, ...]) -> str:
         "sns": "Topics",
         "sqs": "Queues",
     }
-    if "/stream/" in resources[0]:
-        return "HistoryStream"
     service = resources[0].split(":")[2] if resources != ("*",) else ""
     return words.get(service, "AnyResource")

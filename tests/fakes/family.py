@@ -1,33 +1,28 @@
-"""A family over some days: runs are audited, decided about and told, as a scenario says."""
+"""A family over some days: runs are audited and decided about, as a scenario says."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.adapters.channels.catalogue import writers
-from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.adapters.lambda_runtime.records import version_of
+from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, sums_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
-from sageaudit.ports import History, Queue, TellLedger
-from sageaudit.workflows.notify.decide import (
-    Later,
-    NewAudit,
-    NotifyDependencies,
-    Queued,
-    Quiet,
-    notify,
-)
-from tests.fakes.delivering import PK, RecordingQueue, stream_record
+from sageaudit.ports import History
+from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
+from tests.fakes.delivering import PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
-from tests.fakes.memory_ledger import MemoryLedger
+from tests.fakes.memory_ledger import MemoryAlertLedger
 
 MORNING = datetime(2026, 5, 20, 9, 0, tzinfo=UTC)
 EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
@@ -115,41 +110,57 @@ def _idle(
     }
 
 
-@dataclass
-class FamilyHistory:
-    """What the table has of the family: the newest version of each run, and its other dollars."""
-
-    documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
-    others_usd: Decimal = Decimal(0)
-    ahead: int = 0
-    """By how many versions the newest one is ahead of the one in hand."""
-
-    def head(self, key: JobKey) -> Head | None:
-        versions = [version for one, version in self.documents if one == key]
-        if not versions:
-            return None
-        newest = max(versions) + self.ahead
-        return cast("Head", _Head(newest, "111122223333", "us-east-1", "train-bert", None))
-
-    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        return self.documents.get((key, version or 1))
-
-    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
-        row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
-        yield replace(row, sums=Sums(avoidable_usd=self.others_usd))
-
-
 @dataclass(frozen=True)
-class _Head:
+class KnownHead:
+    """What `notify` reads of a head."""
+
     version: int
     account: str
     region: str
     family: str
-    sums: None
+    ended_at: datetime
+    sums: Sums
 
 
 @dataclass
-class Told:
+class FamilyHistory:
+    """The versions of audits, and the dollars of the family's runs that are not here."""
+
+    documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
+    others_usd: Decimal = Decimal(0)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """What sums were asked for."""
+
+    def newest(self, key: JobKey) -> int:
+        return max((version for one, version in self.documents if one == key), default=0)
+
+    def head(self, key: JobKey) -> Head | None:
+        version = self.newest(key)
+        if not version:
+            return None
+        whole = self.documents[key, version]
+        of, ended_at = whole["job"], datetime.fromisoformat(str(whole["job"]["ended_at"]))
+        places = str(of["account"]), str(of["region"]), of["family"]
+        return cast("Head", KnownHead(version, *places, ended_at, sums_of(whole)))
+
+    def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
+        return self.documents.get((key, version or self.newest(key)))
+
+    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
+        self.asked.append({"scope": scope, "since": since, "until": until, **of})
+        heads = [self.head(key) for key in {key for key, _ in self.documents}]
+        runs = [
+            one.sums
+            for one in heads
+            if one and one.sums and one.family == of["name"] and one.ended_at.date() >= since
+        ]
+        for sums in (*runs, Sums(avoidable_usd=self.others_usd)):
+            row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
+            yield replace(row, sums=sums)
+
+
+@dataclass
+class Message:
     """One message: its first line, without the channel that it came by."""
 
     first_line: str
@@ -163,13 +174,16 @@ class FamilyStory:
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
-        self.ledger: Any = MemoryLedger()
         self.history = FamilyHistory()
-        self.queue = RecordingQueue()
+        self.ledger: Any = MemoryAlertLedger(self._newest)
+        self.slack = RecordingQueue()
         self.sns = RecordingQueue()
         self.installed_at: datetime | None = None
-        self.messages: list[Told] = []
-        self.read = 0
+        self.messages: list[Message] = []
+        self.handed: set[tuple[str, str]] = set()
+
+    def _newest(self, run: str) -> int:
+        return self.history.newest(version_of(run, "AUDIT#00001")[0])
 
     def audited(
         self,
@@ -178,35 +192,47 @@ class FamilyStory:
         *,
         version: int = 1,
         now: datetime | None = None,
-    ) -> Queued | Quiet | Later | AwsError:
+    ) -> Notify | Quiet | AwsError:
         """Writes an audit at a moment and decides about it, then or later; errors are returned."""
-        audit = self.audit(whole, at, version=version)
-        self.history.documents[audit.key, version] = whole
-        return self.decided(audit, now or at)
+        return self.decided(self.audit(whole, at, version=version), now or at)
 
     def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> NewAudit:
-        """The audit as `notify` gets it."""
+        """Writes an audit; as `notify` gets it."""
         pk = PK.replace("train-bert-0412", whole["job"]["name"])
-        pk, key, version = Change(stream_record(whole, version=version, pk=pk)).run()
+        key, version = version_of(pk, f"AUDIT#{version:05d}")
+        self.history.documents[key, version] = whole
         return NewAudit(pk, key, version, at, whole)
 
-    def decided(self, audit: NewAudit, now: datetime) -> Queued | Quiet | Later | AwsError:
-        """One delivery of an audit."""
+    def decided(self, audit: NewAudit, now: datetime) -> Notify | Quiet | AwsError:
+        """One delivery of an audit; its notices are queued."""
         try:
             return notify(audit, self.dependencies(), now=now)
         except AwsError as error:
             return error
         finally:
-            new = self.sns.sent[self.read :]
-            self.read = len(self.sns.sent)
-            self.messages += [_told(body, now) for body, _ in new]
+            self.hand_on(now)
+
+    def hand_on(self, now: datetime) -> None:
+        """Puts the notices on their queues; where a queue fails, the notice comes again."""
+        for place, (channel, body) in self.ledger.notices.items():
+            if place in self.handed:
+                continue
+            with suppress(AwsError):
+                self.queues[channel].send(body)
+                self.handed.add(place)
+                if channel == "sns":
+                    self.messages.append(_message(body, now))
+
+    @property
+    def queues(self) -> dict[str, Any]:
+        """By channel."""
+        return {"sns": self.sns, "slack": self.slack}
 
     def dependencies(self) -> NotifyDependencies:
-        """Two channels, each with its queue."""
+        """Two channels."""
         return NotifyDependencies(
             history=cast("History", self.history),
-            ledger=cast("TellLedger", self.ledger),
-            queues={"sns": cast("Queue", self.sns), "slack": cast("Queue", self.queue)},
+            ledger=self.ledger,
             policy=self.policy,
             writers=writers(("sns", "slack")),
             installed_at=lambda: self.installed_at,
@@ -214,13 +240,13 @@ class FamilyStory:
 
     def notice_ids(self) -> set[str]:
         """What deliver would post, each once."""
-        return {json.loads(body)["notice_id"] for body, _ in (*self.sns.sent, *self.queue.sent)}
+        return {json.loads(body)["notice_id"] for body, _ in (*self.sns.sent, *self.slack.sent)}
 
 
-def _told(body: str, at: datetime) -> Told:
+def _message(body: str, at: datetime) -> Message:
     payload = json.loads(body)["payload"]
     text = payload["message"]
-    return Told(text.split("\n", 1)[0], text, payload["subject"], at)
+    return Message(text.split("\n", 1)[0], text, payload["subject"], at)
 
 
 def clock(text: str, day: datetime = MORNING) -> datetime:

@@ -1,4 +1,4 @@
-"""One stream record: whose audit it is, or which key is wrong."""
+"""Records as Lambda passes them: whose audit or notice it is, or which key is wrong."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.dynamo.keys import job_pk
-from sageaudit.adapters.lambda_runtime.stream import Change
+from sageaudit.adapters.lambda_runtime.records import Change, read_letter, version_of
 from sageaudit.errors import Malformed
-from tests.fakes.delivering import ARN, NOON, PK, stream_record
+from tests.fakes.delivering import ARN, NOON, PK, notice_record, stream_record
 from tests.fakes.documents import document
 
 JSON = st.recursive(
@@ -31,20 +31,35 @@ def changed(**image: Any) -> Change:
 
 
 def test_run_version_and_document_are_read() -> None:
-    """The key that comes out is the one that went in."""
+    """The key that comes out is the one that went in; of a notice it is the same run."""
     change = Change(stream_record(document(), version=12))
-    pk, key, version = change.run()
-    assert (pk, key.arn, version) == (PK, ARN, 12)
+    key, version = version_of(change.pk, change.sk)
+    assert (key.arn, version) == (ARN, 12)
     assert job_pk(key) == PK
     assert change.document()["job"]["name"] == "train-bert-0412"
+    notice = Change(notice_record(f"ALERT#{PK}", "NOTICE#00012#slack", "slack", "{}"))
+    assert version_of(notice.pk, notice.sk) == (key, 12)
+    assert notice.is_new
 
 
-def test_only_inserts_of_audits_are_new_audits() -> None:
-    """moto emits MODIFY records for what did not change, and heads go the same way."""
-    assert Change(stream_record(document())).is_new_audit()
-    assert not Change({**stream_record(document()), "eventName": "MODIFY"}).is_new_audit()
-    assert not Change({**stream_record(document()), "eventName": "REMOVE"}).is_new_audit()
-    assert not changed(sk={"S": "HEAD"}).is_new_audit()
+def test_a_letter_leads_back_to_its_item() -> None:
+    """Its time is that of the writing, or of the letter where that is not known."""
+    change = Change(stream_record(document(), version=12))
+    later = datetime(2030, 1, 1, tzinfo=UTC)
+    assert read_letter(change.letter, sent_at=later) == (PK, "AUDIT#00012", NOON)
+    assert read_letter('{"pk": "a", "sk": "b"}', sent_at=later) == ("a", "b", later)
+    for body in ("{", "[]", '{"pk": 1, "sk": "AUDIT#00001"}', "[" * 100_000):
+        with pytest.raises(Malformed, match="body "):
+            read_letter(body, sent_at=later)
+
+
+def test_only_inserts_of_audits_and_notices_are_new() -> None:
+    """moto emits MODIFY records for what did not change, expiry is REMOVE, heads come too."""
+    assert Change(stream_record(document())).is_new
+    assert not Change({**stream_record(document()), "eventName": "MODIFY"}).is_new
+    assert not Change({**stream_record(document()), "eventName": "REMOVE"}).is_new
+    for sk in ("HEAD", "LAST", "DELIVERY", "2026-05-20"):
+        assert not changed(sk={"S": sk}).is_new
 
 
 @pytest.mark.parametrize(
@@ -56,15 +71,16 @@ def test_only_inserts_of_audits_are_new_audits() -> None:
         ({"pk": {"S": f"JOB#{ARN}#007"}}, "pk"),
         ({"pk": {"N": "1"}}, "pk"),
         ({"sk": {"S": "AUDIT#x"}}, "sk"),
+        ({"sk": {"S": "NOTICE#1#slack"}}, "sk"),
         ({"sk": {}}, "sk"),
     ],
 )
 def test_a_key_that_is_none_is_named(image: dict[str, Any], key: str) -> None:
-    """It is an audit's record and still cannot be told."""
+    """It is an audit's record and still cannot be decided about."""
     change = changed(**image)
-    assert change.is_new_audit()
+    assert change.is_new
     with pytest.raises(Malformed) as raised:
-        change.run()
+        version_of(change.pk, change.sk)
     assert raised.value.key == key
 
 
@@ -76,7 +92,7 @@ def test_a_document_that_is_no_object_is_refused(text: str) -> None:
 
 
 def test_the_time_is_the_writing_not_the_delivery() -> None:
-    """So that a delivery after midnight is told on the same day."""
+    """So that a delivery after midnight is of the same day."""
     now = datetime(2030, 1, 1, tzinfo=UTC)
     assert Change(stream_record(document())).written_at(now) == NOON
     assert Change({}).written_at(now) == now
@@ -86,10 +102,10 @@ def test_the_time_is_the_writing_not_the_delivery() -> None:
 def test_whatever_a_record_holds_it_is_read_or_malformed(record: dict[str, Any]) -> None:
     """Nothing else is raised."""
     change = Change(record)
-    change.is_new_audit()
+    assert change.is_new in (True, False)
     assert isinstance(change.identifier, str)
     assert json.loads(change.letter)["sequence_number"] == change.identifier
     with pytest.raises(Malformed):
-        change.run()
+        version_of(change.pk, change.sk)
     with pytest.raises(Malformed):
         change.document()

@@ -1,9 +1,10 @@
-"""What a message says of a run, in figures: what later audits are compared with."""
+"""The figures of a message about a run, and the messages that were sent before: no I/O."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Severity
@@ -20,11 +21,12 @@ class IdleHours:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class AlertFigures:
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
     `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
-    `idle` is None where the message does not speak of idle hours.
+    `idle` is None where the message does not speak of idle hours. `accepted_usd` are the dollars
+    that a policy or tag accepts: no message shows them.
     """
 
     severity: Severity
@@ -32,6 +34,7 @@ class News:
     lost_usd: Decimal | None
     perhaps_usd: Decimal = Decimal(0)
     idle: IdleHours | None = None
+    accepted_usd: Decimal = Decimal(0)
 
     @property
     def usd(self) -> Decimal | None:
@@ -57,12 +60,31 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What was told of a run: by which version of its audit, and when its notices were queued.
-
-    `at` is None where it was stored without.
-    """
+class Alert:
+    """A message about a run: by which version of its audit, and when it was decided on."""
 
     version: int
-    news: News
-    at: datetime | None
+    figures: AlertFigures
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PastAlerts:
+    """The alerts that a decision about a run depends on.
+
+    `run` is its partition key. `last`: the run's last alert. `today`: those of its family on `day`,
+    by run, each as it was last corrected. `revision` counts the writes of the family's day.
+    """
+
+    run: str
+    family: str
+    day: date
+    last: Alert | None = None
+    today: Mapping[str, Alert] = field(default_factory=dict)
+    revision: int = 0
+
+    def with_alert(self, alert: Alert) -> PastAlerts:
+        """With a new alert about the run. What corrects another day's alert is not of this day."""
+        of_today = self.last is None or self.run in self.today
+        today = {**self.today, self.run: alert} if of_today else self.today
+        return replace(self, last=alert, today=today, revision=self.revision + 1)

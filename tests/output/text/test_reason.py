@@ -1,4 +1,4 @@
-"""What a message says of what was told before, on every channel and within its limits."""
+"""Why a message is sent now, in words, on every channel and within its limits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.alert.news import IdleHours, News, Said
-from sageaudit.domain.alert.rule import Tell, Why
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.changes import what_changed
-from sageaudit.output.text.occasion import FIRST, Occasion, first_words, lead, note, tail
+from sageaudit.output.text.reason import first_words, lead, note, tail, what_changed
 from tests.fakes.documents import (
     document,
     finding,
@@ -30,15 +29,19 @@ from tests.fakes.hostile import documents, dollars, whole_documents
 from tests.output.text.test_slack import assert_within_limits
 
 NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
-LOW = Said(1, News(Severity.LOW, Decimal(6), Decimal(0)), NINE)
-HIGH = Said(1, News(Severity.HIGH, Decimal(412), Decimal(0)), NINE)
+LOW = Alert(1, AlertFigures(Severity.LOW, Decimal(6), Decimal(0)), NINE)
+HIGH = Alert(1, AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)), NINE)
+UNKNOWN = AlertFigures(Severity.HIGH, None, None)
 HOURS = IdleHours("gpu_hours", Decimal(40), None)
-IDLE = Said(1, News(Severity.INFO, None, None, idle=HOURS), NINE)
+IDLE = Alert(1, AlertFigures(Severity.INFO, None, None, idle=HOURS), NINE)
 
 
-def further(why: Why, after: Said = LOW, nth: int = 2, day: date | None = None) -> Occasion:
+SEVERE, TEN_TIMES = "this run is more severe", "this run is 10 times as much or more"
+
+
+def further(why: str, after: Alert = LOW, nth: int = 2, day: date | None = None) -> Notify:
     """A further message of the day."""
-    return Occasion(Tell(nth=nth, why=why, after=after), day=day)
+    return Notify(nth=nth, why=why, after=after, day=day)
 
 
 def test_a_first_message_says_nothing_of_others() -> None:
@@ -47,10 +50,10 @@ def test_a_first_message_says_nothing_of_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("occasion", "shown", "said"),
+    ("notify", "shown", "says"),
     [
         (
-            further(Why.WORSE),
+            further(SEVERE),
             "(second message today, after LOW $6.00)",
             (
                 "Second message today",
@@ -61,7 +64,7 @@ def test_a_first_message_says_nothing_of_others() -> None:
             ),
         ),
         (
-            further(Why.TEN_TIMES, HIGH, 3, date(2026, 5, 18)),
+            further(TEN_TIMES, HIGH, 3, date(2026, 5, 18)),
             "(third message of 2026-05-18, after HIGH $412.00)",
             (
                 "Third message of 2026-05-18",
@@ -72,18 +75,18 @@ def test_a_first_message_says_nothing_of_others() -> None:
             ),
         ),
         (
-            further(Why.IDLE, Said(1, News(Severity.HIGH, None, None), None), 7),
+            further("it was not about idle hours", Alert(1, UNKNOWN, NINE), 7),
             "(7th message today, after HIGH, dollars not known)",
             (
                 "7th message today",
                 (
-                    "An earlier message about the job family train-bert said HIGH, dollars not"
-                    " known; it was not about idle hours."
+                    "The message of 09:02 UTC about the job family train-bert said HIGH, dollars"
+                    " not known; it was not about idle hours."
                 ),
             ),
         ),
         (
-            further(Why.TEN_TIMES, IDLE),
+            further(TEN_TIMES, IDLE),
             "(second message today, after IDLE 40 GPU-hours)",
             (
                 "Second message today",
@@ -96,18 +99,21 @@ def test_a_first_message_says_nothing_of_others() -> None:
     ],
 )
 def test_a_further_message_says_after_what_and_why(
-    occasion: Occasion, shown: str, said: tuple[str, str]
+    notify: Notify, shown: str, says: tuple[str, str]
 ) -> None:
     """In the first line and in a sentence; the day where it is over."""
-    assert tail(occasion) == shown
-    assert note(document(), occasion) == said
+    assert tail(notify) == shown
+    assert note(document(), notify) == says
 
 
-def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
-    """The time of a message that was stored without one is not made up."""
-    occasion = Occasion(Tell(corrects=HIGH), changes=("gpu-idle ($410.00) is no longer found",))
-    assert lead(Severity.HIGH, occasion) == "Correction:"
-    assert note(document(), occasion) == (
+def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
+    """What changed is left out where the earlier version cannot be read."""
+    before = document(
+        findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
+    )
+    notify = Notify(corrects=HIGH, before=before)
+    assert lead(Severity.HIGH, notify) == "Correction:"
+    assert note(document(), notify) == (
         "Corrects",
         (
             "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: HIGH, $2.04 of"
@@ -115,12 +121,11 @@ def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
         ),
     )
     nothing = document(findings=[], avoidable_usd=Decimal(0))
-    timeless = Occasion(Tell(corrects=Said(1, HIGH.news, None)))
-    assert note(nothing, timeless) == (
+    assert note(nothing, Notify(corrects=HIGH)) == (
         "Corrects",
         (
-            "an earlier message, which said HIGH $412.00. Now: none of $4.55 was found avoidable."
-            " Do not act on the earlier message."
+            "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: none of $4.55 was"
+            " found avoidable. Do not act on the earlier message."
         ),
     )
 
@@ -144,24 +149,21 @@ def test_a_correction_says_what_was_told_what_holds_now_and_why() -> None:
     ],
 )
 def test_the_first_line_of_a_correction_has_the_new_figure_first(
-    now: AuditDocument, before: Said, shown: str
+    now: AuditDocument, before: Alert, shown: str
 ) -> None:
     """And what it replaces."""
-    idle = not (before.news.of_money or now["findings"][:1])
-    occasion = Occasion(Tell(idle=idle, corrects=before))
-    assert first_words(now, occasion) == shown
+    idle = not (before.figures.of_money or now["findings"][:1])
+    assert first_words(now, Notify(idle=idle, corrects=before)) == shown
 
 
-def test_idle_hours_are_told_in_hours_where_no_price_is_known() -> None:
+def test_idle_hours_are_in_hours_where_no_price_is_known() -> None:
     """No dollar sign, and no word that calls them a saving."""
-    occasion = Occasion(Tell(idle=True))
-    first_line = plain.message(unpriced_idle_document(), occasion=occasion)["message"].split("\n")[
-        0
-    ]
-    assert first_line == (
+    idle = Notify(idle=True)
+    unpriced = plain.message(unpriced_idle_document(), notify=idle)["message"]
+    assert unpriced.split("\n")[0] == (
         "IDLE  1,024 of 1,536 GPU-hours (67%) not used, price not known - llm-0413"
     )
-    priced = plain.message(idle_document(), occasion=occasion)["message"]
+    priced = plain.message(idle_document(), notify=idle)["message"]
     assert priced.startswith(
         "IDLE  1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100 - llm-0412\n"
     )
@@ -213,36 +215,35 @@ def test_what_changed_is_said_as_far_as_two_versions_show_it(
     assert what_changed(before, now) == said
 
 
-def news() -> st.SearchStrategy[News]:
+def figures() -> st.SearchStrategy[AlertFigures]:
     """Any figures."""
     hours = st.builds(IdleHours, st.just("gpu_hours"), dollars(), st.none() | dollars())
     usd = st.none() | dollars()
-    return st.builds(News, st.sampled_from(Severity), usd, usd, dollars(), st.none() | hours)
+    severities = st.sampled_from(Severity)
+    return st.builds(AlertFigures, severities, usd, usd, dollars(), st.none() | hours)
 
 
-def occasions() -> st.SearchStrategy[Occasion]:
+def decisions() -> st.SearchStrategy[Notify]:
     """Any message that is not the first."""
-    said = st.builds(Said, st.just(1), news(), st.none() | st.just(NINE))
-    day = st.none() | st.just(NINE.date())
-    nth = st.integers(2, 2000)
-    tells = st.builds(Tell, st.booleans(), nth, st.sampled_from(Why), said) | st.builds(
-        lambda idle, told: Tell(idle=idle, corrects=told), st.booleans(), said
+    alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
+    idle, day = st.booleans(), st.none() | st.just(NINE.date())
+    further_ones = st.builds(
+        Notify, idle, st.integers(2, 2000), st.sampled_from([SEVERE, TEN_TIMES]), alerts, day=day
     )
-    return st.builds(Occasion, tells, day, st.lists(st.text(), max_size=4).map(tuple))
+    before = st.none() | documents()
+    return further_ones | st.builds(Notify, idle, corrects=alerts, before=before, day=day)
 
 
 @whole_documents
-@given(documents(), occasions())
-def test_any_occasion_keeps_the_limits_of_each_channel(
-    audit: AuditDocument, occasion: Occasion
-) -> None:
+@given(documents(), decisions())
+def test_any_message_keeps_the_limits_of_each_channel(audit: AuditDocument, notify: Notify) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(audit, occasion=occasion))
+    notice: dict[str, Any] = dict(plain.message(audit, notify=notify))
     for payload in (notice, plain.as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(audit, occasion=occasion)
+    post = slack.message(audit, notify=notify)
     assert_within_limits(post)
     assert_within_limits(slack.as_repeat(post))

@@ -1,0 +1,165 @@
+"""Alerts of runs and families in the history's table, each written with its notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, get_args
+
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.calls import (
+    ConditionFailed,
+    Dynamo,
+    check_action,
+    put_action,
+)
+from sageaudit.adapters.history.dynamo.table import (
+    KEPT_DAYS,
+    PARTITION_KEY,
+    SORT_KEY,
+    TTL_ATTRIBUTE,
+)
+from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, PastAlerts
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.usage.work_share import Unit
+from sageaudit.errors import UNREADABLE, Malformed
+
+PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
+
+_LAST_SK = "LAST"
+_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
+
+
+class DynamoAlertLedger:
+    """Implements AlertLedger. `client` is boto3's low-level DynamoDB client."""
+
+    def __init__(self, client: Any, table_name: str) -> None:
+        self._table = Dynamo(client, table_name)
+
+    def past(self, run: str, family: str, day: date) -> PastAlerts:
+        """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
+        of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
+        of_day = self._table.get(keys.family_day_pk(family), day.isoformat())
+        past = PastAlerts(run, family, day)
+        if of_day is not None:
+            with _named(of_day):
+                today = {name: _read_alert(alert) for name, alert in of_day["alerts"].items()}
+                past = PastAlerts(run, family, day, None, today, int(of_day["revision"]))
+        if of_run is None:
+            return past
+        with _named(of_run):
+            last = _read_alert(of_run)
+        return PastAlerts(run, family, day, last, past.today, past.revision)
+
+    def write(
+        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
+        """One transaction; False, and nothing is written, where one of its conditions fails.
+
+        The run's last alert never expires, since new rules may judge a job again at any time.
+        """
+        alert, run = after.last, after.run
+        if alert is None:
+            raise ValueError("there is no alert to write")
+        day = datetime.combine(after.day, time(), UTC)
+        of_day = {
+            PARTITION_KEY: keys.family_day_pk(after.family),
+            SORT_KEY: after.day.isoformat(),
+            TTL_ATTRIBUTE: epoch_s(day + timedelta(days=KEPT_DAYS)),
+            "revision": after.revision,
+            "alerts": {name: _alert_item(one) for name, one in after.today.items()},
+        }
+        of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
+        not_newer = "attribute_not_exists(version) OR version <= :decided"
+        actions = [
+            put_action(of_day, *_unchanged("revision", before.revision)),
+            put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
+            check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
+            *(
+                put_action(_notice_item(run, alert.version, channel, body, now))
+                for channel, body in bodies.items()
+            ),
+        ]
+        try:
+            self._table.transact(actions)
+        except ConditionFailed:
+            return False
+        return True
+
+    def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
+        """The channel and the body of a notice by its keys; None where there is none."""
+        item = self._table.get(pk, sk)
+        return None if item is None else (str(item.get("channel", "")), str(item.get("body", "")))
+
+
+def _unchanged(name: str, seen: int) -> tuple[str, Item]:
+    """The condition that an item has the number that was read; 0: that there is no item."""
+    return (f"{name} = :seen", {":seen": seen}) if seen else (_ABSENT, {})
+
+
+def _notice_item(run: str, version: int, channel: str, body: str, now: datetime) -> Item:
+    """In the partition of the run's last alert: the stream has the notices of one run in order."""
+    return {
+        PARTITION_KEY: keys.alert_pk(run),
+        SORT_KEY: keys.notice_sk(version, channel),
+        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=KEPT_DAYS)),
+        "channel": channel,
+        "body": body,
+    }
+
+
+def _alert_item(alert: Alert) -> Item:
+    """The attributes of an alert; an unknown value has none."""
+    figures, idle = alert.figures, alert.figures.idle
+    of_idle = {} if idle is None else {"idle_unit": idle.unit, "idle_hours": idle.hours}
+    known = {
+        "avoidable_usd": figures.avoidable_usd,
+        "lost_usd": figures.lost_usd,
+        "idle_usd": idle and idle.usd,
+    }
+    return {
+        "version": alert.version,
+        "at": moment_text(alert.at),
+        "severity": figures.severity.value,
+        "perhaps_usd": figures.perhaps_usd,
+        "accepted_usd": figures.accepted_usd,
+        **of_idle,
+        **{name: value for name, value in known.items() if value is not None},
+    }
+
+
+def _read_alert(item: Item) -> Alert:
+    units: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
+    usd = {
+        name: None if item.get(name) is None else Decimal(item[name])
+        for name in ("avoidable_usd", "lost_usd", "idle_usd")
+    }
+    idle = None
+    if "idle_unit" in item:
+        idle = IdleHours(units[item["idle_unit"]], Decimal(item["idle_hours"]), usd["idle_usd"])
+    return Alert(
+        int(item["version"]),
+        AlertFigures(
+            Severity(item["severity"]),
+            usd["avoidable_usd"],
+            usd["lost_usd"],
+            Decimal(item["perhaps_usd"]),
+            idle,
+            Decimal(item["accepted_usd"]),
+        ),
+        read_moment(item["at"]),
+    )
+
+
+@contextmanager
+def _named(item: Item) -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
+        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
+        raise Malformed(f"the item {where}", reason) from error

@@ -1,0 +1,208 @@
+"""The records that Lambda passes to a function: messages of a queue, and changes of the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.table import (
+    AUDIT_PREFIX,
+    NOTICE_PREFIX,
+    PARTITION_KEY,
+    SORT_KEY,
+)
+from sageaudit.adapters.history.stored_document import read_text
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.errors import Malformed
+
+FIRST_SENT = "first-sent"
+"""Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
+WRITTEN_AT = "written_at"
+"""Key of a letter: when the item was written, in seconds since the epoch."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
+_VERSION = re.compile(rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#[a-z]+)?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SqsMessage:
+    """Implements Record. Messages have no order: only those that failed are delivered again."""
+
+    LABEL: ClassVar[str] = "message_id"
+    IN_ORDER: ClassVar[bool] = False
+    raw: dict[str, Any]
+
+    @property
+    def identifier(self) -> str:
+        """How an answer names it."""
+        return str(self.raw["messageId"])
+
+    @property
+    def body(self) -> str:
+        """The body as it was sent."""
+        return str(self.raw["body"])
+
+    @property
+    def letter(self) -> str:
+        """The body to send to the dead-letter queue: unchanged."""
+        return self.body
+
+    @property
+    def receipt_handle(self) -> str:
+        """Needed to change its visibility."""
+        return str(self.raw["receiptHandle"])
+
+    @property
+    def received(self) -> int:
+        """How often SQS has delivered it, from 1."""
+        return int(self.raw.get("attributes", {}).get("ApproximateReceiveCount", "1"))
+
+    @property
+    def queue_name(self) -> str:
+        """The name of the queue that it came from."""
+        return str(self.raw.get("eventSourceARN", "")).rpartition(":")[2]
+
+    @property
+    def first_sent_ms(self) -> int:
+        """When it was sent first, in ms since the epoch; 0 where SQS does not say."""
+        sent = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
+        return self.number(FIRST_SENT, int(sent) if sent.isdecimal() else 0)
+
+    def age_s(self, now: datetime) -> float:
+        """Seconds since it was sent first; 0 where that is not known."""
+        if not self.first_sent_ms:
+            return 0.0
+        return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
+
+    def number(self, name: str, default: int) -> int:
+        """A number of at most 18 digits from the message attributes."""
+        attribute = self.raw.get("messageAttributes", {}).get(name, {})
+        value = attribute.get("stringValue", "")
+        return int(value) if _NUMBER.fullmatch(value) else default
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Implements Record. Changes have an order: those after one that is not done must wait."""
+
+    LABEL: ClassVar[str] = "sequence_number"
+    IN_ORDER: ClassVar[bool] = True
+    raw: dict[str, Any]
+
+    @property
+    def identifier(self) -> str:
+        """Where Lambda starts again after a failure; empty, the whole batch, without a number."""
+        number = self._stream.get("SequenceNumber")
+        return number if isinstance(number, str) else ""
+
+    @property
+    def letter(self) -> str:
+        """The keys of the item in the table, when it was written, and its place in the stream."""
+        return json.dumps(
+            {
+                PARTITION_KEY: self.pk,
+                SORT_KEY: self.sk,
+                WRITTEN_AT: self._written_s,
+                self.LABEL: self.identifier,
+            }
+        )
+
+    @property
+    def pk(self) -> str:
+        """The partition key of the item; empty where it has none."""
+        return self.text(PARTITION_KEY)
+
+    @property
+    def sk(self) -> str:
+        """The sort key of the item; empty where it has none."""
+        return self.text(SORT_KEY)
+
+    @property
+    def is_new(self) -> bool:
+        """An INSERT of a version or a notice, or of an item without a sort key: that is malformed.
+
+        The event source mapping filters in the same way, but the local AWS sends other records too.
+        """
+        known = self.sk.startswith((AUDIT_PREFIX, NOTICE_PREFIX))
+        return self.raw.get("eventName") == "INSERT" and (known or not self.sk)
+
+    def text(self, name: str) -> str:
+        """An attribute of the item; empty where it is no text."""
+        image = self._stream.get("NewImage")
+        attribute = image.get(name) if isinstance(image, dict) else None
+        text = attribute.get("S") if isinstance(attribute, dict) else None
+        return text if isinstance(text, str) else ""
+
+    def document(self) -> AuditDocument:
+        """The document of an audit. Raises Malformed."""
+        try:
+            document = read_text(self.text("document"))
+        except (ValueError, RecursionError) as error:
+            raise Malformed("document", "is not JSON") from error
+        if not isinstance(document, dict):
+            raise Malformed("document", "is not an object")
+        return document
+
+    def written_at(self, now: datetime) -> datetime:
+        """When the item was written, equal for every delivery; `now` where that is absent."""
+        return _moment(self._written_s, now)
+
+    @property
+    def _written_s(self) -> object:
+        return self._stream.get("ApproximateCreationDateTime")
+
+    @property
+    def _stream(self) -> dict[str, Any]:
+        stream = self.raw.get("dynamodb")
+        return stream if isinstance(stream, dict) else {}
+
+
+def read_letter(body: str, *, sent_at: datetime) -> tuple[str, str, datetime]:
+    """The keys of an item, and when it was written, by the letter of a Change. Raises Malformed.
+
+    `sent_at` is taken where the letter does not say when the item was written.
+    """
+    try:
+        letter: Any = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Malformed("body", "is not JSON") from error
+    if not isinstance(letter, dict):
+        raise Malformed("body", "is not an object")
+    pk, sk = letter.get(PARTITION_KEY), letter.get(SORT_KEY)
+    if not isinstance(pk, str) or not isinstance(sk, str):
+        raise Malformed("body", "has no keys of an item")
+    return pk, sk, _moment(letter.get(WRITTEN_AT), sent_at)
+
+
+def version_of(pk: str, sk: str) -> tuple[JobKey, int]:
+    """The run and version of an audit, or of a notice about it, by its keys. Raises Malformed."""
+    job_pk = pk.removeprefix(keys.alert_pk(""))
+    run, version = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
+    if run is None:
+        raise Malformed(PARTITION_KEY, "is not a run of a job")
+    if version is None:
+        raise Malformed(SORT_KEY, "is not a version of an audit")
+    try:
+        created_at = _EPOCH + timedelta(milliseconds=int(run["created_ms"]))
+    except OverflowError as error:
+        raise Malformed(PARTITION_KEY, "has a creation time out of range") from error
+    key = JobKey(run["arn"], created_at)
+    if keys.job_pk(key) != job_pk:
+        raise Malformed(PARTITION_KEY, "is not a run of a job")
+    return key, int(version["version"])
+
+
+def _moment(seconds: object, otherwise: datetime) -> datetime:
+    """A time in seconds since the epoch."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return otherwise
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        return otherwise

@@ -1,0 +1,225 @@
+"""Why a message is sent now, in words: a further one of the day, a correction, idle hours.
+
+The first line of a message is `<lead>  <figures> - <job> <tail>`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from decimal import Decimal
+
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.output.text.headline import headline
+from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
+from sageaudit.output.text.money import usd
+from sageaudit.output.text.notice import counted_findings, figures_of
+from sageaudit.output.text.words import capitalised, counted
+
+_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_NO_DOLLARS = "dollars not known"
+_MOST_CHANGES = 4
+
+
+def lead(severity: Severity, notify: Notify) -> str:
+    """The word that the first line begins with."""
+    if notify.corrects:
+        return "Correction:"
+    return "IDLE" if notify.idle else severity.upper()
+
+
+def first_words(document: AuditDocument, notify: Notify) -> str:
+    """The figures of the first line."""
+    if notify.corrects:
+        return _corrected(document, figures_of(document), notify.corrects.figures)
+    return idle_headline(document) if notify.idle else headline(document)
+
+
+def tail(notify: Notify, *, short: bool = False) -> str:
+    """What the first line of a further message ends in; "" for any other."""
+    if notify.after is None:
+        return ""
+    nth, day = _nth(notify.nth), _day(notify)
+    if short:
+        return f"({nth} {day})"
+    return f"({nth} message {day}, after {_summary(notify.after.figures)})"
+
+
+def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
+    """A label and sentences on what was sent before; None for a first message."""
+    if notify.corrects:
+        return "Corrects", _what_is_corrected(document, notify.corrects, notify)
+    if notify.after is None:
+        return None
+    earlier = f"The message of {notify.after.at.astimezone(UTC):%H:%M} UTC"
+    first = f"{earlier} about the job family {document['job']['family']} said"
+    label = f"{capitalised(_nth(notify.nth))} message {_day(notify)}"
+    return label, f"{first} {_summary(notify.after.figures)}; {notify.why}."
+
+
+def _what_is_corrected(document: AuditDocument, last: Alert, notify: Notify) -> str:
+    earlier = f"the message of {last.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    sentences = [
+        f"{earlier}, which said {_summary(last.figures)}.",
+        f"Now: {_now(document, idle=notify.idle)}.",
+    ]
+    if notify.before and (changes := what_changed(notify.before, document)):
+        sentences.append(f"What changed: {'; '.join(changes)}.")
+    figures = figures_of(document)
+    if not (figures.at_stake_usd or figures.idle):
+        sentences.append("Do not act on the earlier message.")
+    return " ".join(sentences)
+
+
+def _now(document: AuditDocument, *, idle: bool) -> str:
+    figures = figures_of(document)
+    if idle:
+        return f"IDLE, {idle_headline(document)}" if figures.idle else _few_idle(document)
+    line = headline(document)
+    return f"{figures.severity.upper()}, {line}" if figures.of_money else line
+
+
+def _few_idle(document: AuditDocument) -> str:
+    known = document.get("idle_capacity") is not None
+    return "few or no hours were idle" if known else "the idle hours are not known"
+
+
+def _nth(number: int) -> str:
+    return _ORDINALS.get(number, f"{number}th")
+
+
+def _day(notify: Notify) -> str:
+    return "today" if notify.day is None else f"of {notify.day.isoformat()}"
+
+
+def _corrected(document: AuditDocument, now: AlertFigures, before: AlertFigures) -> str:
+    """`$95.00, not $412.00, was avoidable`: the new figure first."""
+    if not (now.of_money or before.of_money):
+        return _idle_corrected(document, now.idle, before.idle)
+    if now.usd is None and not now.perhaps_usd:
+        return f"the dollars are not known; {_amount(before)} is withdrawn"
+    if not before.of_money:
+        return (
+            f"{_amount(now)}; the earlier message had only idle hours"
+            if before.idle
+            else _amount(now)
+        )
+    if before.usd is None and not before.perhaps_usd:
+        return f"{_amount(now)}; the dollars were not known"
+    if not now.at_stake_usd:
+        return f"nothing was {_word(before)}, not {_dollars(before)}"
+    if _amount(now) == _amount(before):
+        return f"{now.severity.upper()}, not {before.severity.upper()}: {_amount(now)}"
+    if _word(now) == _word(before):
+        return f"{_dollars(now)}, not {_dollars(before)}, was {_word(now)}"
+    return f"{_amount(now)}, not {_amount(before)}"
+
+
+def _idle_corrected(
+    document: AuditDocument, now: IdleHours | None, before: IdleHours | None
+) -> str:
+    was = _hours(before) if before else "idle hours"
+    if document.get("idle_capacity") is None:
+        return f"{_few_idle(document)}; {was} are withdrawn"
+    if now is None or before is None or now.unit != before.unit:
+        return f"{_few_idle(document)}, not {was}"
+    return f"{_hours(now)} were idle, not {shown_hours(before.hours)}"
+
+
+def _summary(figures: AlertFigures) -> str:
+    """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`."""
+    if not figures.of_money:
+        return f"IDLE {_hours(figures.idle)}" if figures.idle else "nothing avoidable"
+    if not figures.at_stake_usd and figures.usd is None:
+        return f"{figures.severity.upper()}, {_NO_DOLLARS}"
+    return f"{figures.severity.upper()} {_dollars(figures)}"
+
+
+def _dollars(figures: AlertFigures) -> str:
+    certain = figures.usd or Decimal(0)
+    if not figures.perhaps_usd:
+        return _NO_DOLLARS if figures.usd is None else usd(certain)
+    perhaps = f"up to {usd(figures.perhaps_usd)}"
+    return f"{usd(certain)} and {perhaps} more" if certain else perhaps
+
+
+def _amount(figures: AlertFigures) -> str:
+    return f"{_dollars(figures)} {_word(figures)}"
+
+
+def _word(figures: AlertFigures) -> str:
+    """`avoidable`, `lost` or `avoidable or lost`."""
+    lost = bool(figures.lost_usd or figures.perhaps_usd)
+    if figures.avoidable_usd and lost:
+        return "avoidable or lost"
+    return "lost" if lost else "avoidable"
+
+
+def _hours(idle: IdleHours) -> str:
+    return f"{shown_hours(idle.hours)} {UNIT_WORDS[idle.unit]}"
+
+
+def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
+    """Short clauses, the causes first; none where the two do not say."""
+    clauses = [
+        *_cost(before, now),
+        *_judged(before, now),
+        *_children(before, now),
+        *_findings(before, now),
+        *_by_whom(before, now),
+    ]
+    return tuple(clauses[:_MOST_CHANGES])
+
+
+def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
+    was_usd, is_usd = before["bill"]["total_usd"], now["bill"]["total_usd"]
+    if usd(was_usd) == usd(is_usd):
+        return []
+    return [f"the run's cost is {usd(is_usd)}, was {usd(was_usd)}"]
+
+
+def _judged(before: AuditDocument, now: AuditDocument) -> list[str]:
+    if before["judged"] == now["judged"]:
+        return []
+    if now["judged"] == Judged.YES:
+        return ["all of it could be judged now"]
+    return ["less of it could be judged now"] if before["judged"] == Judged.YES else []
+
+
+def _children(before: AuditDocument, now: AuditDocument) -> list[str]:
+    was, came = len(before["children"] or ()), len(now["children"] or ())
+    return [f"{counted(came - was, 'training job')} came later"] if came > was else []
+
+
+def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:
+    """Rules whose counted dollars changed, the largest change first."""
+    was, are = _savings(before), _savings(now)
+    none = Decimal(0)
+
+    def by_size(rule: str) -> tuple[Decimal, str]:
+        return -abs((are.get(rule) or none) - (was.get(rule) or none)), rule
+
+    rules = was.keys() | are.keys()
+    changed = (rule for rule in rules if usd(was.get(rule)) != usd(are.get(rule)))
+    return [_rule(rule, was, are) for rule in sorted(changed, key=by_size)]
+
+
+def _rule(rule: str, was: dict[str, Decimal | None], are: dict[str, Decimal | None]) -> str:
+    if rule not in are:
+        return f"{rule} ({usd(was[rule])}) is no longer found"
+    if rule not in was:
+        return f"{rule} ({usd(are[rule])}) is found now"
+    return f"{rule} is {usd(are[rule])}, was {usd(was[rule])}"
+
+
+def _savings(document: AuditDocument) -> dict[str, Decimal | None]:
+    return {finding["rule"]: finding["saving_usd"] for finding in counted_findings(document)}
+
+
+def _by_whom(before: AuditDocument, now: AuditDocument) -> list[str]:
+    names = {"ruleset": "the rules changed", "policy": "the policy changed"}
+    was, known = before["audit"], now["audit"]
+    return [clause for key, clause in names.items() if was.get(key) != known.get(key)]

@@ -1,0 +1,149 @@
+"""The table's stream with two kinds of inserts, read by the real `notify` from record to record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from notify.handler import wired
+from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.lambda_runtime.batch import Handler
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.errors import Unavailable
+from sageaudit.workflows.notify.decide import NewAudit
+from tests.fakes.delivering import (
+    Clock,
+    Killed,
+    RecordingQueue,
+    Stepped,
+    batch,
+    failures,
+    notice_record,
+    sqs_record,
+    stream_record,
+)
+from tests.fakes.family import FamilyStory
+
+
+@dataclass
+class Unsure(RecordingQueue):
+    """Takes the message before the answer Unavailable: the answer is lost."""
+
+    def send(
+        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
+    ) -> None:
+        try:
+            super().send(body, attributes=attributes)
+        except Unavailable:
+            self.sent.append((body, attributes or {}))
+            raise
+
+
+def nothing() -> None:
+    """A step at which nothing happens."""
+
+
+@dataclass
+class Stream:
+    """One shard. `step` runs before and after each call of the function; it may raise Killed."""
+
+    story: FamilyStory = field(default_factory=FamilyStory)
+    clock: Clock = field(default_factory=Clock)
+    service: str = "stream-tests"
+    records: list[dict[str, Any]] = field(default_factory=list)
+    """Those that are not done."""
+    decisions: RecordingQueue = field(default_factory=Unsure)
+    undecided: RecordingQueue = field(default_factory=RecordingQueue)
+    channels: tuple[str, ...] = ("sns", "slack")
+    """Those that are on."""
+    seen: int = 0
+    """How many notices the stream has had."""
+
+    def __post_init__(self) -> None:
+        self.story.sns, self.story.slack = Unsure(), Unsure()
+
+    def written(self, whole: AuditDocument, *, version: int = 1) -> NewAudit:
+        """A new audit, and its record."""
+        audit = self.story.audit(whole, self.clock(), version=version)
+        record = stream_record(whole, number=len(self.records) + 1, version=version, pk=audit.pk)
+        at = {"ApproximateCreationDateTime": self.clock().timestamp()}
+        self.records.append({**record, "dynamodb": {**record["dynamodb"], **at}})
+        return audit
+
+    def read_at_once(self, whole: AuditDocument, *, version: int = 1) -> None:
+        """A new audit, which another process reads now."""
+        self.written(whole, version=version)
+        self.handler()(batch(self.records.pop()), None)
+
+    def handler(self, step: Callable[[], None] = nothing) -> Handler:
+        """The function of one process."""
+        deps = self.story.dependencies()
+
+        def stepped(target: Any) -> Any:
+            return Stepped(target, step)
+
+        return wired(
+            replace(deps, ledger=stepped(deps.ledger), history=stepped(deps.history)),
+            queues={name: stepped(self.story.queues[name]) for name in self.channels},
+            decisions=cast("SqsQueue", stepped(self.decisions)),
+            undecided=self.undecided,
+            clock=self.clock,
+            report=Report({"POWERTOOLS_SERVICE_NAME": self.service}),
+        )
+
+    def read(self, step: Callable[[], None] = nothing, *, most: int = 10) -> None:
+        """One batch, which comes again as a whole where the process dies."""
+        self._insert_notices()
+        records = [
+            {**record, "dynamodb": {**record["dynamodb"], "SequenceNumber": str(number)}}
+            for number, record in enumerate(self.records[:most])
+        ]
+        done = 0
+        with suppress(Killed):
+            failed = failures(self.handler(step)(batch(*records), None))
+            done = int(failed[0]) if failed else len(records)
+        del self.records[:done]
+        self._insert_notices()
+
+    def read_decisions(self, step: Callable[[], None] = nothing) -> None:
+        """Each message of the queue of decisions once; what fails stays."""
+        letters, self.decisions.sent = self.decisions.sent, []
+        for letter, attributes in letters:
+            with suppress(Killed):
+                if not failures(self.handler(step)(batch(sqs_record(letter)), None)):
+                    continue
+            self.decisions.sent.append((letter, attributes))
+
+    def settle(self) -> None:
+        """Everything works again, and is read until nothing is left."""
+        for queue in (self.story.sns, self.story.slack, self.decisions):
+            queue.answers.clear()
+        for _ in range(20):
+            self.clock.move(60)
+            self.read()
+            self.read_decisions()
+        assert not self.records
+        assert not self.decisions.sent
+
+    def posted(self, channel: str) -> list[dict[str, Any]]:
+        """What `deliver` posts, in order: each notice once."""
+        bodies = [json.loads(body) for body, _ in self.story.queues[channel].sent]
+        return list({body["notice_id"]: body for body in bodies}.values())
+
+    def versions(self, channel: str = "sns", *, of: str = "") -> dict[int, bool]:
+        """By version of the runs with this in their names: whether its notice is a correction."""
+        return {
+            int(body["notice_id"].split("|")[1]): "Correction" in json.dumps(body["payload"])
+            for body in self.posted(channel)
+            if of in body["notice_id"]
+        }
+
+    def _insert_notices(self) -> None:
+        notices = list(self.story.ledger.notices.items())
+        for (pk, sk), (channel, body) in notices[self.seen :]:
+            self.records.append(notice_record(pk, sk, channel, body))
+        self.seen = len(notices)

@@ -1,0 +1,339 @@
+"""Notices on the queue -> one post a channel, whatever is delivered twice, dies or waits."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.domain.audit.record import Claim
+from sageaudit.errors import (
+    ChannelBroken,
+    ChannelUnavailable,
+    MaybeSent,
+    RateLimited,
+    Throttled,
+    UnexpectedAnswer,
+)
+from sageaudit.ports import Circuit
+from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S
+from tests.fakes.delivering import (
+    PK,
+    Clock,
+    Killed,
+    Lambda,
+    RecordingChannel,
+    RecordingQueue,
+    Stepped,
+    batch,
+    counted,
+    deliverer,
+    dying,
+    failures,
+    notice_body,
+    sqs_record,
+)
+from tests.fakes.memory_ledger import MemorySendLedger
+
+NOTICE = f"{PK}|1|slack"
+RECORD = sqs_record(notice_body())
+WEBHOOK = "https://hooks.slack.com/services/T0001/B0001/s3cr3ts3cr3t"
+DONE: dict[str, list[Any]] = {"batchItemFailures": []}
+
+
+def repeats(channel: RecordingChannel) -> list[bool]:
+    """Which posts say that they may be a repeat."""
+    return ["(possible repeat)" in str(payload) for payload in channel.posted]
+
+
+def test_fifty_deliveries_interleaved_at_every_step_post_once_a_channel() -> None:
+    """Each step of a delivery starts the next delivery, until fifty are under way at once."""
+    channels = {"sns": RecordingChannel(), "slack": RecordingChannel()}
+    ledger, left = MemorySendLedger(), [50]
+
+    def step() -> None:
+        if left[0]:
+            left[0] -= 1
+            deliver_both()
+
+    def deliver_both() -> None:
+        stepped = {name: Stepped(channel, step) for name, channel in channels.items()}
+        handle = deliverer(Stepped(ledger, step), stepped, queue=Stepped(RecordingQueue(), step))
+        handle(batch(sqs_record(notice_body("sns")), sqs_record(notice_body("slack"))), None)
+
+    deliver_both()
+    assert left == [0]
+    assert {name: repeats(channel) for name, channel in channels.items()} == {
+        "sns": [False],
+        "slack": [False],
+    }
+
+
+def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() -> None:
+    """Only where it died after the post and before the mark is there a second, marked as such."""
+    outcomes = []
+    for steps in itertools.count():
+        channel, ledger, clock = RecordingChannel(), MemorySendLedger(), Clock()
+        step = dying(steps)
+        first = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        try:
+            first(batch(RECORD), None)
+        except Killed:
+            clock.move(360)
+            again = deliverer(ledger, {"slack": channel}, clock=clock)
+            assert again(batch(RECORD), None) == DONE
+            assert again(batch(RECORD), None) == DONE
+        else:
+            break
+        outcomes.append(repeats(channel))
+    before_claim, held, after_post, marked = [False], [True], [False, True], [False]
+    assert outcomes == [before_claim] * 5 + [held] * 2 + [after_post] * 2 + [marked]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "then"),
+    [
+        (ChannelBroken("slack: 410 gone"), "channel_broken", [False]),
+        (UnexpectedAnswer("a proxy's page"), "unexpected_answer", [True]),
+    ],
+)
+def test_killed_while_it_is_given_up_nothing_is_lost(
+    error: Exception, reason: str, then: list[bool]
+) -> None:
+    """At every step: it is in the dead letters, once or twice, and can be sent from there."""
+    for steps in itertools.count():
+        channel = RecordingChannel([error, error, error])
+        ledger, clock, dead = MemorySendLedger(), Clock(), RecordingQueue()
+        step = dying(steps)
+        first = deliverer(
+            Stepped(ledger, step),
+            {"slack": Stepped(channel, step)},
+            dead_letters=Stepped(dead, step),
+            clock=clock,
+        )
+        again = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock)
+        try:
+            first(batch(RECORD), None)
+        except Killed:
+            clock.move(360)
+            assert again(batch(RECORD), None) == DONE
+            killed = True
+        else:
+            killed = False
+        assert {attributes["reason"] for _, attributes in dead.sent} == {reason}
+        assert 1 <= len(dead.sent) <= 2
+        channel.answers = []
+        clock.move(360)
+        assert again(batch(RECORD), None) == DONE
+        assert repeats(channel) in (then, [True])
+        if not killed:
+            assert repeats(channel) == then
+            break
+
+
+FAULTS = [
+    None,
+    RateLimited(30),
+    MaybeSent("no answer"),
+    ChannelUnavailable("no connection"),
+    ChannelBroken("410"),
+    UnexpectedAnswer("a proxy's page"),
+]
+
+
+@dataclass
+class Doubtful(RecordingChannel):
+    """Posts, and then says that nobody knows."""
+
+    def post(self, payload: dict[str, Any]) -> None:
+        if self.answers and isinstance(self.answers[0], MaybeSent | UnexpectedAnswer):
+            self.posted.append(payload)
+        super().post(payload)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(FAULTS), st.integers(0, 14), st.sampled_from([0, 40, 400])),
+        max_size=8,
+    )
+)
+def test_no_order_of_faults_posts_more_than_once_unmarked(
+    deliveries: list[tuple[Exception | None, int, int]],
+) -> None:
+    """Deliveries that fail, die at any step and come at any time, also from the dead letters.
+
+    No message is a second one without saying so, and the notice is sent in the end.
+    """
+    channel, ledger, clock = Doubtful(), MemorySendLedger(), Clock()
+    last = [(None, 99, 4_000)] * 3
+    for fault, steps, seconds in [*deliveries, *last]:
+        channel.answers = [] if fault is None else [fault]
+        step = dying(steps)
+        handle = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        with contextlib.suppress(Killed):
+            handle(batch(RECORD), None)
+        clock.move(seconds)
+    posts = repeats(channel)
+    assert False not in posts[1:]
+    assert posts
+    assert ledger.claim_send(NOTICE, clock(), 1) is Claim.DONE
+
+
+def test_what_waits_behind_it_is_not_even_tried() -> None:
+    """The channel said when; the others are as open as before."""
+    slack, sns, queue = RecordingChannel([RateLimited(600)]), RecordingChannel(), RecordingQueue()
+    clock = Clock()
+    handle = deliverer(MemorySendLedger(), {"slack": slack, "sns": sns}, queue=queue, clock=clock)
+    event = batch(
+        sqs_record(notice_body(version=1), message_id="m1"),
+        sqs_record(notice_body(version=2), message_id="m2", received=6),
+        sqs_record(notice_body("sns"), message_id="m3"),
+    )
+    assert failures(handle(event, None)) == ["m1", "m2"]
+    assert queue.waits_s == [600, 960]
+    assert (len(slack.posted), len(sns.posted)) == (0, 1)
+    clock.move(601)
+    assert handle(event, None) == DONE
+    assert repeats(slack) == [False, False]
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> None:
+    """A damaged row, or one of a clock that was ahead, is replaced by none."""
+    ledger, channel, clock = MemorySendLedger(), RecordingChannel(), Clock()
+    now_s = int(clock().timestamp())
+    damaged = Circuit(failures, now_s + LONGEST_PAUSE_S + LEASE_S + 1)
+    ledger.change_circuit("slack", Circuit(), damaged, clock())
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    assert handle(batch(RECORD), None) == DONE
+    assert ledger.circuit("slack") == Circuit()
+
+
+def test_the_longest_pause_that_a_channel_can_have_is_kept() -> None:
+    """An hour, and the lease of a test."""
+    ledger, channel, clock = MemorySendLedger(), RecordingChannel(), Clock()
+    closed_until = int(clock().timestamp()) + LONGEST_PAUSE_S + LEASE_S
+    ledger.change_circuit("slack", Circuit(), Circuit(0, closed_until), clock())
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    assert failures(handle(batch(RECORD), None)) == ["m1"]
+    assert not channel.posted
+
+
+@pytest.mark.parametrize(
+    ("retry_after_s", "received", "wait_s"),
+    [
+        (30, 1, 30),
+        (30, 2, 60),
+        (30, 5, 480),
+        (30, 20, 3_600),
+        (3_600, 9, 3_600),
+        (43_200, 1, 42_300),
+    ],
+)
+def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
+    retry_after_s: int, received: int, wait_s: int
+) -> None:
+    """A wait uses up a receive: few long ones last longer than many short ones."""
+    channel, queue = RecordingChannel([RateLimited(retry_after_s)]), RecordingQueue()
+    handle = deliverer(MemorySendLedger(), {"slack": channel}, queue=queue)
+    handle(batch(sqs_record(notice_body(), received=received)), None)
+    assert queue.waits_s == [wait_s]
+
+
+def test_what_happened_is_counted_by_channel(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sent, already sent, given up, refused."""
+    channels = {"slack": RecordingChannel(), "sns": RecordingChannel([ChannelBroken("x")])}
+    handle = deliverer(MemorySendLedger(), channels, service="counting")
+    handle(batch(RECORD, RECORD, sqs_record(notice_body("sns")), sqs_record("{")), None)
+    assert counted(capsys.readouterr().out) == {
+        ("NoticesSent", "slack"): 1,
+        ("DuplicateNotices", "slack"): 1,
+        ("NotifyFailed", "sns"): 1,
+        ("RejectedEvents", None): 1,
+    }
+
+
+def test_a_notice_in_the_queue_of_another_channel_is_refused() -> None:
+    """It would be posted twice as fast as its channel takes them, and twice if it is in both."""
+    dead, slack = RecordingQueue(), RecordingChannel()
+    record = sqs_record(notice_body(), queue="another")
+    assert (
+        deliverer(MemorySendLedger(), {"slack": slack}, dead_letters=dead)(batch(record), None)
+        == DONE
+    )
+    assert dead.sent[0][1]["reason"] == "malformed_notice"
+    assert slack.posted == []
+
+
+class Busy(MemorySendLedger):
+    """Does not answer one method about one notice."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.method = method
+
+    def _answer(self, method: str, notice_id: str) -> None:
+        if (method, notice_id) == (self.method, NOTICE):
+            raise Throttled("the table is busy")
+
+    def claim_send(self, notice_id: str, *rest: Any) -> Claim:
+        self._answer("claim_send", notice_id)
+        return super().claim_send(notice_id, *rest)
+
+    def mark_sent(self, notice_id: str, *rest: Any) -> None:
+        self._answer("mark_sent", notice_id)
+        super().mark_sent(notice_id, *rest)
+
+
+def test_what_was_posted_is_done_also_without_its_mark(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not posted again for its mark; where SQS delivers it twice, the second says so."""
+    ledger, channel, clock = Busy("mark_sent"), RecordingChannel(), Clock()
+    handle = deliverer(ledger, {"slack": channel}, clock=clock, service="unmarked")
+    assert handle(batch(RECORD), None) == DONE
+    printed = capsys.readouterr().out
+    assert "posted, not marked" in printed
+    assert counted(printed) == {("NoticesSent", "slack"): 1}
+    assert failures(handle(batch(RECORD), None)) == ["m1"]
+    clock.move(LEASE_S)
+    ledger.method = ""
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [False, True]
+
+
+def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody knows whether the notice was posted: it keeps its lease, and its repeat is marked."""
+    channel, clock = RecordingChannel([RuntimeError("nobody foresaw this")]), Clock()
+    handle = deliverer(MemorySendLedger(), {"slack": channel}, clock=clock, service="defective")
+    other = sqs_record(notice_body(version=2), message_id="m2")
+    assert failures(handle(batch(RECORD, other), None)) == ["m1"]
+    printed = capsys.readouterr().out
+    assert {line["level"] for line in map(json.loads, printed.splitlines()) if "level" in line} == {
+        "ERROR",
+        "INFO",
+    }
+    assert "nobody foresaw this" in printed
+    assert counted(printed) == {
+        ("DeliveryFailed", None): 1,
+        ("Defects", None): 1,
+        ("NoticesSent", "slack"): 1,
+    }
+    clock.move(LEASE_S)
+    assert handle(batch(RECORD), None) == DONE
+    assert repeats(channel) == [False, True]
+
+
+def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
+    """A function that is cut off answers nothing, and the whole batch would come back."""
+    channel = RecordingChannel()
+    handle = deliverer(MemorySendLedger(), {"slack": channel})
+    records = [sqs_record(notice_body(version=n), message_id=f"m{n}") for n in (1, 2, 3)]
+    context = Lambda(iter([60_000, 49_999, 49_000]))
+    assert failures(handle(batch(*records), context)) == ["m2", "m3"]
+    assert len(channel.posted) == 1
