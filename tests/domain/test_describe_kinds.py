@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.describe import kind_of, parse
-from sageaudit.domain.job.job import DataSource, InstanceGroup, ParentKind, Purchase
+from sageaudit.domain.job.job import InstanceGroup, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer

@@ -19,7 +19,8 @@ from sageaudit.domain.bill.change import (
 )
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)

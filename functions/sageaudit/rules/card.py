@@ -21,7 +21,7 @@ from sageaudit.domain.bill.shared_resize import Resizes
 from sageaudit.domain.job.duration import duration_min
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Tuning
+from sageaudit.domain.job.parts import Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.forecast import Basis, Cost

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.bill import UPPER_BOUND, Bill, Line, bill
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import START, job, market, phases, ran
 
 

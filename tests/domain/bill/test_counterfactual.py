@@ -21,7 +21,8 @@ from sageaudit.domain.bill.finding import (
     RuleName,
     Severity,
 )
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import job, market, phases, ran

@@ -18,8 +18,9 @@ from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
 from sageaudit.domain.bill.resize import Resize, resize
 from sageaudit.domain.bill.type_rate import small_type
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market, Rate, comparable
 from tests.fakes.any_input import likely_jobs

@@ -19,7 +19,8 @@ from sageaudit.domain.bill.change import (
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, job, market, phases, ran, series, usage
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.job.agreement import described_run, same_run
+from sageaudit.domain.job.event import described_run, same_run
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef, partition_of
 from sageaudit.errors import Malformed, RejectedEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
+from sageaudit.domain.job.image import builtin_algorithm
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sageaudit.domain.job.data_version import data_pinned
+from sageaudit.domain.job.buckets import data_pinned
 from sageaudit.domain.job.describe import parse
 from tests.fakes.jobs import training_answer
 

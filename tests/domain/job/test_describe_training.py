@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.job import DataSource, InstanceGroup, Job, ParentKind, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, ParentKind, Purchase
+from sageaudit.domain.job.parts import DataSource
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 

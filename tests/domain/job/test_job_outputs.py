@@ -9,13 +9,15 @@ import pytest
 
 from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.job import (
-    Job,
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.parts import (
+    Direction,
+    Objective,
     RuleEvaluation,
     TransformBatching,
+    Tuning,
     Upload,
 )
-from sageaudit.domain.job.tuning import Direction, Objective, Tuning
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import training_answer
 

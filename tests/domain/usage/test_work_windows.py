@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.usage.work_windows import work_phase
+from sageaudit.domain.job.phases import work_phase
 from tests.fakes.jobs import job, phases
 
 

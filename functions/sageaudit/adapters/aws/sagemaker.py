@@ -21,7 +21,7 @@ from sageaudit.errors import JobNotFound
 
 PERMISSIONS = (*(f"sagemaker:{kind.row.describe_call}" for kind in JobKind), "sagemaker:ListTags")
 CHILDREN_PERMISSIONS = tuple(
-    f"sagemaker:{kind.row.list_children}" for kind in JobKind if kind.row.list_children
+    f"sagemaker:{kind.row.rollup.list_children}" for kind in JobKind if kind.row.rollup
 )
 """Only the command line lists a tuning job's children; the Lambda reads them from the history."""
 

@@ -14,7 +14,6 @@ from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 
@@ -57,4 +56,4 @@ class Audit:
     @property
     def rollup(self) -> bool:
         """True when its dollars are its children's, and in no other sum."""
-        return self.job.kind is JobKind.TUNING and self.unauditable is None
+        return self.job.kind.row.rollup is not None and self.unauditable is None

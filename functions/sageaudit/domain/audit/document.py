@@ -35,7 +35,6 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -141,7 +140,7 @@ class JobDocument(TypedDict):
 
 def _job(audit: Audit) -> JobDocument:
     job = audit.job
-    bought = job.kind is not JobKind.TUNING and audit.unauditable is None
+    bought = not job.kind.row.rollup and audit.unauditable is None
     return {
         "name": job.name,
         "arn": job.arn,

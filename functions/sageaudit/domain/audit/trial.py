@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, estimates
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.job.tuning import Objective
+from sageaudit.domain.job.parts import Objective
 
 _ZERO = Decimal(0)
 

@@ -114,8 +114,8 @@ class BillSum:
 
 def bill(job: Job, market: Market) -> Bill:
     """Bills one job. Unknown parts stay unknown; a job that never started costs 0."""
-    if (elsewhere := job.kind.row.cost_elsewhere) is not None:
-        return Bill("none", (), (), (elsewhere,))
+    if (rollup := job.kind.row.rollup) is not None:
+        return Bill("none", (), (), (rollup.cost,))
     if job.never_started:
         nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
         return Bill("none", (nothing,), _phases(job, _ZERO), ())

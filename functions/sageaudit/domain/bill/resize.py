@@ -18,7 +18,6 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.holds import refusals
 from sageaudit.domain.bill.run_time import Move
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import (
     ESTIMATE_WITHIN,
     InstanceType,
@@ -127,8 +126,9 @@ class Resize:
 def impossible(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
-    if job.kind is JobKind.TUNING:
-        return "a tuning job has no instances of its own: ask about one of its training jobs"
+    if job.kind.row.rollup:
+        own = f"a {job.kind.value} job has no instances of its own"
+        return f"{own}: ask about one of its training jobs"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:

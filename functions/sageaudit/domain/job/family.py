@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sageaudit.domain.job.job import Job, ParentKind
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.job import Job
 
 FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""
@@ -35,9 +34,9 @@ def family(job: Job, tag: str | None = None) -> str:
 
     A tag that names an ARN is not followed: no tag puts a job into the sum of a tuning job.
     """
-    if job.kind is JobKind.TUNING and job.arn:
+    if job.kind.row.rollup and job.arn:
         return job.arn
-    if job.parent is not None and job.parent.kind is ParentKind.TUNING:
+    if job.parent is not None and job.parent.sums_children:
         return job.parent.arn
     named = job.tags.get(tag) if tag else None
     if named and not named.startswith("arn:"):

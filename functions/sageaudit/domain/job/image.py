@@ -1,8 +1,15 @@
-"""What the name of an image says of its CUDA toolkit."""
+"""What the name of an image says: its CUDA toolkit, and the built-in algorithm in it.
+
+Built-in algorithms and the GPU families that SageMaker's guide names for them: developer guide
+(awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page an
+algorithm; for XGBoost and k-means a later public copy too. The registries: image_uri_config of
+aws/sagemaker-python-sdk at a248126 (2026-08), all regions.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from sageaudit.domain.job.family import repository
 
@@ -44,6 +51,29 @@ as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
+_ACCOUNTS = """
+007439368137 010526262399 104374241257 106583098589 108575199400 110948597952 121021644041
+124985052026 141502667606 151534178276 156387875391 167761179201 174872318107 190319476487
+204372634319 205493899709 224300973850 226302683700 227234621604 237065988967 246618743249
+249704162688 254080097072 257386234256 257758044811 258307448986 263933020539 266724342769
+272398656194 275950707576 281123927165 286214385809 293181348795 297031611018 301217895009
+306986355934 324986816169 341280168497 351501993468 353608530281 354813040037 355873309152
+366743142698 382416733822 387376663083 390948362332 404615174143 406031935815 414596584902
+433757028032 438346466558 450853457545 451049120500 455444449433 464438896020 469771592824
+472730292857 474822919863 475088953585 490574956308 492215442770 495149712605 501404015308
+510948584623 514117268639 522234722520 544295431143 566113047672 601324751636 628508329040
+632365934929 633353088612 644912444149 651117190479 659782779980 662702820516 664544806723
+669576153137 680994064768 683313688378 685385470294 710691900526 712309505854 720646828776
+737474898029 746233611703 746614075791 749696950732 751086301963 756306329178 763008648453
+764974769150 765400339828 766337827248 774647643957 783357654285 785573368785 801668240914
+802834080501 811284229777 813361260812 825641698319 833128469047 835164637446 836785723513
+855470959533 867004704886 898809789911 925152966179 935523707064 941853720454 951798379941
+966458181534 978288397137 991648021394 999678624901 999911452149
+"""
+_REGISTRIES = frozenset(_ACCOUNTS.split())
+"""AWS's accounts. A repository of the same name in another account is somebody's own image."""
+_GENERAL = frozenset({"p2", "p3", "g4dn", "g5"})
+"""What the guide says of most algorithms."""
 
 
 def tag(image: str | None) -> str:
@@ -73,3 +103,67 @@ def pytorch(image: str | None) -> Version | None:
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
     named = "pytorch" in (repository(image) or "").lower()
     return (int(match[1]), int(match[2])) if named and match else None
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInAlgorithm:
+    """One algorithm. `families`: those of its GPU instances; none where it trains on CPUs only.
+
+    `gpu_only`: it does not train on a CPU type.
+    """
+
+    name: str
+    families: frozenset[str] = _GENERAL
+    gpu_only: bool = False
+
+    @property
+    def cpu_only(self) -> bool:
+        """Whether the guide knows no GPU for it."""
+        return not self.families
+
+
+_CPU_ONLY = frozenset[str]()
+_BY_REPOSITORY = {
+    "blazingtext": BuiltInAlgorithm("BlazingText"),
+    "factorization-machines": BuiltInAlgorithm("Factorization Machines"),
+    "forecasting-deepar": BuiltInAlgorithm("DeepAR"),
+    "image-classification": BuiltInAlgorithm("Image Classification", gpu_only=True),
+    "ipinsights": BuiltInAlgorithm("IP Insights"),
+    "kmeans": BuiltInAlgorithm("k-means"),
+    "knn": BuiltInAlgorithm("k-NN"),
+    "lda": BuiltInAlgorithm("LDA", _CPU_ONLY),
+    "linear-learner": BuiltInAlgorithm("Linear Learner"),
+    "ntm": BuiltInAlgorithm("NTM"),
+    "object-detection": BuiltInAlgorithm("Object Detection", gpu_only=True),
+    "object2vec": BuiltInAlgorithm("Object2Vec"),
+    "pca": BuiltInAlgorithm("PCA"),
+    "randomcutforest": BuiltInAlgorithm("Random Cut Forest", _CPU_ONLY),
+    "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", gpu_only=True),
+    "seq2seq": BuiltInAlgorithm("Sequence to Sequence", gpu_only=True),
+}
+"""DeepAR's page names no family, so that the general statement counts."""
+_XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
+_XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
+
+
+def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
+    """The algorithm whose image this is; None for any other image."""
+    name = repository(image)
+    if name is None or (image or "").partition(".")[0] not in _REGISTRIES:
+        return None
+    return _xgboost(tag(image)) if name in _XGBOOST else _BY_REPOSITORY.get(name)
+
+
+def _xgboost(label: str) -> BuiltInAlgorithm:
+    """By version: no GPU until 1.0-1, P2 and P3 in 1.2-1, no P2 from 1.7-1."""
+    match = _XGBOOST_VERSION.match(label)
+    # The tags 1 and latest are release 0.72.
+    version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
+    families = _GENERAL
+    if version < (1, 2, 1):
+        families = _CPU_ONLY
+    elif version == (1, 2, 1):
+        families = frozenset({"p2", "p3"})
+    elif version >= (1, 7, 1):
+        families = _GENERAL - {"p2"}
+    return BuiltInAlgorithm(f"XGBoost {label}", families)

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
-from sageaudit.domain.job.tuning import Direction
 from sageaudit.domain.policy import discounts, rule_choices
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.rule_choices import Catalogue, RuleChoices, Section

@@ -21,6 +21,7 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.phases import is_work
 from sageaudit.domain.usage.measurements import (
     MIN_COVERAGE,
     MIN_POINTS,
@@ -28,7 +29,6 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.work_windows import is_work
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""

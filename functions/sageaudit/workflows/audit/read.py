@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.job.agreement import DescribedRun, described_run, same_run
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.ports import Jobs
 

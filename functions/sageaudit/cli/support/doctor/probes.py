@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 _SERVER_ERROR = 500
 _SPECS = {kind.row.describe_call: kind for kind in JobKind}
 _LISTS = {kind.row.list_call: kind for kind in JobKind}
-_CHILDREN = {kind.row.list_children: kind for kind in JobKind if kind.row.list_children}
+_CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row.rollup}
 
 
 def probe(action: str, session: Any, region: str, own: Identity) -> AwsError | None:

@@ -15,8 +15,8 @@ from sageaudit.cli.support.history.fingerprint_key import fingerprint_key
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED
 from sageaudit.domain.job import buckets
-from sageaudit.domain.job.agreement import described_run
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.event import described_run
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.ref import JobRef
