@@ -36,9 +36,8 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.work_share import Unit
+from sageaudit.domain.usage.work_share import LookAt, Unit
 
 SCHEMA = 1
 _MICRO = Decimal("0.000001")
