@@ -10,7 +10,7 @@ from sageaudit.cli.support.history.formats import Kind, Listing
 from sageaudit.cli.support.prices.type_rates import TypeRate
 from sageaudit.cli.support.redrive import dead_letters
 from sageaudit.cli.support.redrive.redriving import Fate
-from sageaudit.domain.audit.document import (
+from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
     UnknownDocument,

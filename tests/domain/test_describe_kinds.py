@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import kind_of, parse
+from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import InstanceGroup, ParentKind, Purchase
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.parts import DataSource
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed

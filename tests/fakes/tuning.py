@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.audit.trials import Trial, allocate_trials
 from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.job import Job

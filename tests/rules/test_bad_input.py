@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, Tuning

@@ -15,7 +15,8 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.api.rows import Rows
 from sageaudit.cli.support.recordings import recorded_audit
 from sageaudit.cli.support.recordings.recorded_run import RecordedRuns
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Confidence, Scalar, Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed

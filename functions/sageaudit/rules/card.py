@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.idle_of_children import idle_of_children
-from tests.fakes.documents import document, trial
+from tests.fakes.documents import trial
 
 NOTHING = Decimal(0)
 
@@ -78,15 +78,6 @@ def test_without_dollars_the_jobs_are_counted() -> None:
     enough, _ = idle_of_children([*unpriced, unpriced_child(None)], NOTHING)
     assert few is None
     assert enough is not None
-
-
-def test_an_audit_of_before_the_key_has_no_figure() -> None:
-    """The history keeps what an older version wrote."""
-    old = {key: value for key, value in document().items() if key != "idle_capacity"}
-    assert idle_of_children([cast("AuditDocument", old)], NOTHING) == (
-        None,
-        "1 of 1 training jobs have no figure",
-    )
 
 
 def test_one_unpriced_job_leaves_the_dollars_unknown() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.audit.trial import trial_of
+from sageaudit.domain.audit.trials import trial_of
 from tests.fakes.documents import document
 
 

@@ -9,8 +9,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.audit.tuning_savings import TrialSavings, allocate_trials
+from sageaudit.domain.audit.trials import Trial, TrialSavings, allocate_trials
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName, Severity

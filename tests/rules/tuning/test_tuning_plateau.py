@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.parts import Direction, Objective

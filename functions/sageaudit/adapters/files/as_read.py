@@ -13,7 +13,7 @@ from typing import Any
 
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_cache import Stored
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused

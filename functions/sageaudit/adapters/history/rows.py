@@ -10,8 +10,9 @@ from decimal import Decimal
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, estimates, gaps, stands
+from sageaudit.domain.audit.document import AuditDocument, estimates, gaps
 from sageaudit.domain.audit.earlier import run_stamp
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
     NOT_NAMED,

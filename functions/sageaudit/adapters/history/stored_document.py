@@ -15,7 +15,6 @@ from typing import Any, cast
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import STORED_BEFORE
 
 LARGEST_BYTES = 350_000
 """UTF-8 bytes of one document; an item holds 400 KB, names and other attributes included."""
@@ -56,19 +55,8 @@ def stored_text(document: AuditDocument, version: int) -> str:
 
 
 def read_text(text: str) -> AuditDocument:
-    """The document of a stored text, with the keys that its version of sageaudit lacked."""
-    return cast("AuditDocument", _with_judged(from_json(text)))
-
-
-def _with_judged(document: _Document) -> _Document:
-    """Audits stored before there was `judged` do not tell how much was judged: None, and why."""
-    known = dict(document) if isinstance(document, dict) else document
-    if not isinstance(known, dict) or "judged" in known:
-        return known
-    children = known.get("children")
-    if isinstance(children, list):
-        known["children"] = [_with_judged(child) for child in children]
-    return {**known, "judged": None, "not_judged": [STORED_BEFORE]}
+    """The document of a stored text."""
+    return cast("AuditDocument", from_json(text))
 
 
 def _with_note(document: _Document, note: str) -> _Document:

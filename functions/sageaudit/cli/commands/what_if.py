@@ -18,7 +18,7 @@ from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.recordings import recorded_run
 from sageaudit.cli.support.recordings.recorded_run import Run
-from sageaudit.domain.audit.document import rounded
+from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.candidate import Candidate

@@ -7,11 +7,12 @@ tuning job. Hours of GPUs and of vCPUs are never added: a tuning job with both h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.job.job import whole_sum
 from sageaudit.domain.usage.measurements import MIN_COVERAGE
 
 _ZERO = Decimal(0)
@@ -27,8 +28,7 @@ def idle_of_children(
     """
     if not children:
         return None, None
-    # Children that were stored before this key existed lack it.
-    figures = [figure for child in children if (figure := child.get("idle_capacity"))]
+    figures = [figure for child in children if (figure := child["idle_capacity"])]
     without = len(children) - len(figures)
     units = {figure["unit"] for figure in figures}
     if len(units) > 1:
@@ -37,8 +37,8 @@ def idle_of_children(
     if _covered(children) < MIN_COVERAGE:
         return None, why
     causes = dict.fromkeys(cause for figure in figures for cause in figure["look_at"])
-    list_usd = _sum(figure["list_usd"] for figure in figures)
-    counted_usd = _sum(figure["counted_usd"] for figure in figures)
+    list_usd = whole_sum(figure["list_usd"] for figure in figures)
+    counted_usd = whole_sum(figure["counted_usd"] for figure in figures)
     if list_usd is not None and counted_usd is not None:
         counted_usd = min(counted_usd + own_usd * _idle_share_left(children), list_usd)
     return IdleCapacity(
@@ -57,16 +57,14 @@ def _covered(children: Sequence[AuditDocument]) -> Decimal:
     known = [usd for usd in paid if usd is not None]
     weights = known if len(known) == len(paid) and sum(known, _ZERO) else [Decimal(1)] * len(paid)
     having = zip(children, weights, strict=True)
-    return sum((w for child, w in having if child.get("idle_capacity")), _ZERO) / sum(
-        weights, _ZERO
-    )
+    return sum((w for child, w in having if child["idle_capacity"]), _ZERO) / sum(weights, _ZERO)
 
 
 def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:
     """Of the dollars that no child's finding took, the share (0..1) of idle capacity."""
     left = idle = _ZERO
     for child in children:
-        figure, total = child.get("idle_capacity"), child["bill"]["total_usd"]
+        figure, total = child["idle_capacity"], child["bill"]["total_usd"]
         claimed = (child["avoidable_usd"] or _ZERO) + (child["lost_usd"] or _ZERO)
         left += max((total or _ZERO) - claimed, _ZERO)
         idle += _uncounted(figure) if figure else _ZERO
@@ -75,8 +73,3 @@ def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:
 
 def _uncounted(figure: IdleCapacityDocument) -> Decimal:
     return (figure["list_usd"] or _ZERO) - (figure["counted_usd"] or _ZERO)
-
-
-def _sum(parts: Iterable[Decimal | None]) -> Decimal | None:
-    known = list(parts)
-    return None if None in known else sum((part for part in known if part is not None), _ZERO)

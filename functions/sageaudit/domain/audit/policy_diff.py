@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 
 _ZERO = Decimal(0)

@@ -12,25 +12,18 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    read_finding,
-    stands,
-)
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.finding_document import FindingDocument, Outcomes, read_finding, stands
 from sageaudit.domain.audit.idle_of_children import idle_of_children
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
-from sageaudit.domain.audit.tuning_savings import TrialSavings
+from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.bill import UPPER_BOUND, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import Job, whole_sum
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
 
@@ -124,10 +117,8 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judge
     return replace(judged_together(list(map(_of_child, children)), unaudited), answered=known)
 
 
-def _of_child(child: AuditDocument) -> Judgement | None:
+def _of_child(child: AuditDocument) -> Judgement:
     """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
-    if child["judged"] is None:
-        return None
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -175,7 +166,7 @@ def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
 
 
 def _estimated(children: Sequence[AuditDocument]) -> Iterable[str]:
-    count = sum(bool(estimates(child["bill"])) for child in children)
+    count = sum(bool(child["bill"]["estimated"]) for child in children)
     if count:
         yield f"{count} of {len(children)} training jobs are billed at an estimated rate"
 
@@ -201,7 +192,7 @@ def _savings(
         total((child["lost_usd"] for child in children), Bucket.LOST),
         total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),
-        total(map(lost_up_to, children), Bucket.LOST),
+        total((child["lost_up_to_usd"] for child in children), Bucket.LOST),
     )
 
 
@@ -220,7 +211,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
     """Merges a rule's findings: text of the most expensive one, sum of their shares."""
     dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, found = dearest.rule, dearest.found
-    usd = _sum((finding.saving_usd for finding in findings), empty=None)
+    usd = whole_sum(finding.saving_usd for finding in findings)
     spans = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
     if spans:
@@ -264,10 +255,7 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:
     """`empty` when there is nothing to add, None when a part is not known."""
     parts = list(values)
-    known = [part for part in parts if part is not None]
-    if not parts:
-        return empty
-    return sum(known, _ZERO) if len(known) == len(parts) else None
+    return whole_sum(parts) if parts else empty
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.record import Detail
 from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
 from sageaudit.domain.job.buckets import data_pinned

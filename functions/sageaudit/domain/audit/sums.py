@@ -13,14 +13,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 
@@ -166,7 +160,7 @@ def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, S
 def sums_of(document: AuditDocument) -> Sums:
     """What one audit adds."""
     if document["rollup"]:
-        own = set(document.get("own_rules") or ())
+        own = set(document["own_rules"])
         return _of_findings(
             document, [finding for finding in document["findings"] if finding["rule"] in own]
         )
@@ -179,11 +173,11 @@ def sums_of(document: AuditDocument) -> Sums:
         partly_judged=int(document["judged"] == Judged.PARTLY),
         unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
         incomplete=int(bool(gaps(bill))),
-        estimated=int(bool(estimates(bill))),
+        estimated=int(bool(bill["estimated"])),
         total_usd=storable_usd(bill["total_usd"]) or _ZERO,
         avoidable_usd=storable_usd(document["avoidable_usd"]) or _ZERO,
         lost_usd=storable_usd(document["lost_usd"]) or _ZERO,
-        lost_up_to_usd=storable_usd(lost_up_to(document)) or _ZERO,
+        lost_up_to_usd=storable_usd(document["lost_up_to_usd"]) or _ZERO,
         possible_usd=storable_usd(document["possible_usd"]) or _ZERO,
         idle_usd=(storable_usd(idle["list_usd"]) if idle else None) or _ZERO,
         idle_counted_usd=(storable_usd(idle["counted_usd"]) if idle else None) or _ZERO,

@@ -13,10 +13,10 @@ from typing import Any
 
 from sageaudit.domain.job import failure_words, fields, hints
 from sageaudit.domain.job.buckets import used_buckets
-from sageaudit.domain.job.describe_kinds import fields_of, hashed_of
-from sageaudit.domain.job.family import FINGERPRINT, fingerprint
+from sageaudit.domain.job.describe_kinds import fields_of
+from sageaudit.domain.job.family import FINGERPRINT, fingerprint, settings_of
 from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import user_values
@@ -24,14 +24,6 @@ from sageaudit.domain.privacy.redact import redact
 from sageaudit.errors import Malformed
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
-
-
-def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
-    """The kind whose `...JobName` and `...JobStatus` are in the answer, or None."""
-    for kind in JobKind:
-        if kind.row.name_key in answer and kind.row.status_key in answer:
-            return kind
-    return None
 
 
 def parse(
@@ -80,12 +72,10 @@ def parse(
 
 def _fingerprint(kind: JobKind, answer: Mapping[str, Any], key: bytes | None) -> str | None:
     """That of the answer; where it has lost its settings, the stored one, which may be null."""
-    hashed = hashed_of(kind, answer)
-    if not key or hashed is None:
+    settings = settings_of(kind, answer)
+    if not key or settings is None:
         return None
-    if FINGERPRINT in answer:
-        return fields.text(answer, FINGERPRINT)
-    return fingerprint(key, {"kind": kind.value, **hashed})
+    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, settings)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields, job_outputs, phases
-from sageaudit.domain.job.buckets import CODE_INPUTS, data_pinned, s3_inputs
+from sageaudit.domain.job.buckets import data_pinned, s3_inputs
 from sageaudit.domain.job.entry_point import entry_point
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.fields import at
@@ -21,8 +21,6 @@ from sageaudit.domain.job.ref import JobRef
 
 Answer = Mapping[str, Any]
 
-_SDK_PREFIX = "sagemaker_"
-"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
 """Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
 _ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
@@ -32,46 +30,6 @@ def fields_of(kind: JobKind, answer: Answer) -> dict[str, Any]:
     """The arguments of Job that an answer of this kind gives. Raises Malformed."""
     rows = {name: read(answer) for name, read in _ROWS[kind].items()}
     return {**_times(kind, answer), **_cluster(kind, answer), **rows}
-
-
-def hashed_of(kind: JobKind, answer: Answer) -> dict[str, Any] | None:
-    """What makes two runs of this kind the same, for the fingerprint; None for a roll-up."""
-    environment = answer.get("Environment")
-    if kind is JobKind.TRAINING:
-        algorithm = fields.section(answer, "AlgorithmSpecification")
-        return {
-            "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
-            "entry": entry_point(answer),
-            # The address of the SDK's code channels differs in each run.
-            "data": [
-                item
-                for item in fields.items(answer, "InputDataConfig")
-                if item.get("ChannelName") not in CODE_INPUTS
-            ],
-            "hyperparameters": {
-                name: value
-                for name, value in fields.section(answer, "HyperParameters").items()
-                if not name.startswith(_SDK_PREFIX)
-            },
-            "environment": environment,
-        }
-    if kind is JobKind.PROCESSING:
-        app = fields.section(answer, "AppSpecification")
-        return {
-            "image": _processing_image(answer),
-            "entry": app.get("ContainerEntrypoint"),
-            "arguments": app.get("ContainerArguments"),
-            "inputs": answer.get("ProcessingInputs"),
-            "environment": environment,
-        }
-    if kind is JobKind.TRANSFORM:
-        return {
-            "model": _model(answer),
-            "input": answer.get("TransformInput"),
-            "strategy": answer.get("BatchStrategy"),
-            "environment": environment,
-        }
-    return None
 
 
 def _times(kind: JobKind, answer: Answer) -> dict[str, Any]:
@@ -154,11 +112,10 @@ def _training_image(answer: Answer) -> str | None:
 
 
 _processing_image = at("AppSpecification.ImageUri", fields.text)
-_model = at("ModelName", fields.text)
 
 
 def _model_stem(answer: Answer) -> str | None:
-    model = _model(answer)
+    model = fields.text(answer, "ModelName")
     return stem(model) if model else None
 
 

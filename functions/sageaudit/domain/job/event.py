@@ -15,8 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.privacy.redact import redacted_pairs
 from sageaudit.errors import Malformed, RejectedEvent
@@ -146,7 +145,7 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
     row, kind = ref.kind.row, kind_of(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
-    described = ref if arn is None else JobRef.from_arn(arn)
+    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn or "")
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
     for what, asked, answered in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -227,9 +227,7 @@ class Job:
 
     def phase_s(self, name: str) -> Decimal | None:
         """Total seconds of a phase over its occurrences; None when one of them is unknown."""
-        seconds = [phase.seconds for phase in self.phases if phase.name == name]
-        known = [value for value in seconds if value is not None]
-        return sum(known, Decimal(0)) if len(known) == len(seconds) else None
+        return whole_sum(phase.seconds for phase in self.phases if phase.name == name)
 
     @property
     def instances(self) -> str | None:
@@ -242,3 +240,13 @@ def seconds_between(start: datetime, end: datetime) -> Decimal | None:
     span = end - start
     seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
     return seconds if seconds >= 0 else None
+
+
+def whole_sum(parts: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum of seconds or dollars; None when a part is unknown, and 0 of no parts."""
+    total = Decimal(0)
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total

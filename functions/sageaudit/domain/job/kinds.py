@@ -8,7 +8,9 @@ console's own addresses as public projects record them.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class Component(enum.Enum):
@@ -206,3 +208,11 @@ VOLUME_PATHS = {
     kind: f"{kind.row.cluster}.VolumeSizeInGB" for kind in BILLED_KINDS if kind.row.volumes
 }
 """By kind: the request's path of the volume size in GB, for kinds with a volume."""
+
+
+def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
+    """The kind whose `...JobName` and `...JobStatus` are in a Describe* answer, or None."""
+    for kind in JobKind:
+        if kind.row.name_key in answer and kind.row.status_key in answer:
+            return kind
+    return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    BillDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, estimates, gaps, lost_up_to
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.estimate import BY_ESTIMATE, about
@@ -92,8 +86,6 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
         )
     if accepted := _exempt(document):
         found = f"{accepted} of {whole or 'the cost'} was avoidable, and is exempt"
-    if document["judged"] is None:
-        return f"{found}, and how much could be judged is not known"
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found

@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    JobDocument,
-    estimates,
-)
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, estimates
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration

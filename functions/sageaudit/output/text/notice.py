@@ -9,13 +9,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.news import IdleHours, News
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    JobDocument,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, lost_up_to
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.output.text.idle_capacity import idle_worth_a_line

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.audit import Audit, Outcomes
+from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.audit.judgement import Waste, judgement
-from sageaudit.domain.audit.trial import trial_of
-from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
 from sageaudit.domain.bill.by_estimate import marked

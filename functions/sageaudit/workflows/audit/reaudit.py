@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.record import Detail, Head
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import FINISHED, Job

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from sageaudit.domain.audit.audit import unaudited
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Verdict
 from sageaudit.domain.audit.sanitize import detail_of
-from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
