@@ -16,8 +16,7 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize
-from sageaudit.domain.bill.shared_resize import Resizes
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
 from sageaudit.domain.job.duration import duration_min
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind

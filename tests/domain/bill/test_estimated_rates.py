@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
-from sageaudit.domain.bill.by_estimate import marked
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.change import CutPhase, SetType
+from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
 from sageaudit.domain.bill.resize import Resize, resize

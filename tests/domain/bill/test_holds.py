@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.candidate import Constraint, Refusal
-from sageaudit.domain.bill.holds import refusals
+from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
@@ -57,7 +57,7 @@ def first(
 ) -> Refusal | None:
     """What refuses the other type."""
     job = ran(3600, today.name, hints=Hints(distribution=distribution))
-    return next(refusals(job, today, need, other, 1.2), None)
+    return MovedRun(job, today, need, Decimal(20), other).not_held()
 
 
 def broken(*args: Any, **more: Any) -> Constraint | None:

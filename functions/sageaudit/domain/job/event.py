@@ -145,7 +145,7 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
     row, kind = ref.kind.row, kind_of(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
-    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn or "")
+    described = ref if arn is None else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
     for what, asked, answered in (

@@ -2,8 +2,8 @@
 
 Built-in algorithms and the GPU families that SageMaker's guide names for them: developer guide
 (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page an
-algorithm; for XGBoost and k-means a later public copy too. The registries: image_uri_config of
-aws/sagemaker-python-sdk at a248126 (2026-08), all regions.
+algorithm; for XGBoost and k-means a later public copy too. A repository of the same name in an
+account that is not AWS's is somebody's own image.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from sageaudit.domain.job.family import repository
+from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
 
 Version = tuple[int, int]
 """Major and minor number."""
@@ -51,27 +52,6 @@ as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
-_ACCOUNTS = """
-007439368137 010526262399 104374241257 106583098589 108575199400 110948597952 121021644041
-124985052026 141502667606 151534178276 156387875391 167761179201 174872318107 190319476487
-204372634319 205493899709 224300973850 226302683700 227234621604 237065988967 246618743249
-249704162688 254080097072 257386234256 257758044811 258307448986 263933020539 266724342769
-272398656194 275950707576 281123927165 286214385809 293181348795 297031611018 301217895009
-306986355934 324986816169 341280168497 351501993468 353608530281 354813040037 355873309152
-366743142698 382416733822 387376663083 390948362332 404615174143 406031935815 414596584902
-433757028032 438346466558 450853457545 451049120500 455444449433 464438896020 469771592824
-472730292857 474822919863 475088953585 490574956308 492215442770 495149712605 501404015308
-510948584623 514117268639 522234722520 544295431143 566113047672 601324751636 628508329040
-632365934929 633353088612 644912444149 651117190479 659782779980 662702820516 664544806723
-669576153137 680994064768 683313688378 685385470294 710691900526 712309505854 720646828776
-737474898029 746233611703 746614075791 749696950732 751086301963 756306329178 763008648453
-764974769150 765400339828 766337827248 774647643957 783357654285 785573368785 801668240914
-802834080501 811284229777 813361260812 825641698319 833128469047 835164637446 836785723513
-855470959533 867004704886 898809789911 925152966179 935523707064 941853720454 951798379941
-966458181534 978288397137 991648021394 999678624901 999911452149
-"""
-_REGISTRIES = frozenset(_ACCOUNTS.split())
-"""AWS's accounts. A repository of the same name in another account is somebody's own image."""
 _GENERAL = frozenset({"p2", "p3", "g4dn", "g5"})
 """What the guide says of most algorithms."""
 
@@ -149,7 +129,7 @@ _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
     """The algorithm whose image this is; None for any other image."""
     name = repository(image)
-    if name is None or (image or "").partition(".")[0] not in _REGISTRIES:
+    if name is None or (image or "").partition(".")[0] not in AWS_REGISTRIES:
         return None
     return _xgboost(tag(image)) if name in _XGBOOST else _BY_REPOSITORY.get(name)
 

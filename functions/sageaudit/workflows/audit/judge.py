@@ -16,7 +16,7 @@ from sageaudit.domain.audit.judgement import Waste, judgement
 from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.by_estimate import marked
+from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import idle_capacity

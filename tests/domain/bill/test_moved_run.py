@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
-from sageaudit.domain.bill.run_time import MOST_TIMES_AS_LONG, Move
+from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG, MovedRun
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
@@ -64,7 +64,7 @@ def run_on(today: InstanceType, hosts: int = 1) -> Job:
 def moved(today: InstanceType, other: InstanceType, *hosts: Points) -> Duration | Refusal:
     """How long a run with these sums takes on the other type."""
     job = run_on(today, max(len(hosts), 1))
-    return Move(job, today, need_of(today, *hosts), HEADROOM, other).takes()
+    return MovedRun(job, today, need_of(today, *hosts), HEADROOM, other).run_time()
 
 
 def times(today: InstanceType, other: InstanceType, *hosts: Points) -> Decimal:
@@ -161,7 +161,7 @@ def test_signs_of_what_the_other_gpu_lacks_refuse_it() -> None:
     """No throughput tells how long FlashAttention takes where it does not run."""
     today, other = machine(1, "A10G"), machine(1, "T4")
     job = replace(run_on(today), hints=Hints(flash_attention=True))
-    refused = Move(job, today, need_of(today, [10.0] * 60), HEADROOM, other).takes()
+    refused = MovedRun(job, today, need_of(today, [10.0] * 60), HEADROOM, other).run_time()
     assert isinstance(refused, Refusal)
     assert refused.constraint is Constraint.GPU_MODEL
 
@@ -191,11 +191,11 @@ def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
     """In 16 bits alone: unknown for any run, and enough for one that shows signs of them."""
     today, other = machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W")
     need = need_of(today, [50.0] * 60)
-    refused = Move(run_on(today), today, need, HEADROOM, other).takes()
+    refused = MovedRun(run_on(today), today, need, HEADROOM, other).run_time()
     assert isinstance(refused, Refusal)
     assert refused.reason.startswith("no training work measured on both S and W in FP32 is known")
     signed = replace(run_on(today), hints=Hints(mixed_precision=True))
-    found = Move(signed, today, need, HEADROOM, other).takes()
+    found = MovedRun(signed, today, need, HEADROOM, other).run_time()
     assert isinstance(found, Duration)
     assert found.counted == Decimal("1.5")
     assert found.because == (
@@ -203,7 +203,7 @@ def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
         "the GPU was busy for 50% of the time."
     )
     eight = replace(run_on(today), hints=Hints(mixed_precision=True, fp8=True))
-    assert isinstance(Move(eight, today, need, HEADROOM, other).takes(), Refusal)
+    assert isinstance(MovedRun(eight, today, need, HEADROOM, other).run_time(), Refusal)
 
 
 def test_one_work_is_no_range() -> None:
@@ -240,10 +240,10 @@ def test_less_bandwidth_of_the_same_model_is_another_gpu() -> None:
     wide = replace(machine(1), gpu_memory_gib=Decimal(80), gpu_peaks=sheet(20, 300, 2039))
     narrow = replace(machine(1), gpu_memory_gib=Decimal(40), gpu_peaks=sheet(20, 300, 1555))
     use = [10.0] * 60
-    refused = Move(run_on(wide), wide, need_of(wide, use), HEADROOM, narrow).takes()
+    refused = MovedRun(run_on(wide), wide, need_of(wide, use), HEADROOM, narrow).run_time()
     assert isinstance(refused, Refusal)
     assert refused.reason == "no training work measured on both S with 40 and 80 GiB is known"
-    found = Move(run_on(narrow), narrow, need_of(narrow, use), HEADROOM, wide).takes()
+    found = MovedRun(run_on(narrow), narrow, need_of(narrow, use), HEADROOM, wide).run_time()
     assert isinstance(found, Duration)
     assert found.counted == 1
     assert found.because.startswith("Its S has 80 GiB of memory, today's has 40 GiB")
@@ -272,7 +272,7 @@ def slow_end(today: int, other: int, share: float, spread: float = 0.0) -> Decim
     row, there = machine(today), machine(other)
     low, high = (min(max(share + part, 0), 1) * 100 * today for part in (-spread, spread))
     need = need_of(row, [low, high] * 30)
-    return Move(run_on(row), row, need, HEADROOM, there)._bounded(None).counted
+    return MovedRun(run_on(row), row, need, HEADROOM, there)._bounded(None).counted
 
 
 @given(today=counts, other=counts, share=busy_shares, spread=st.floats(0, 0.3))
@@ -315,6 +315,6 @@ def test_weaker_gpus_never_take_less_time(first: Decimal, second: Decimal, share
     row = machine(1)
     need = need_of(row, [share * 100] * 60)
     [host] = need.hosts
-    move = Move(run_on(row), row, need, HEADROOM, machine(1, "W"))
+    move = MovedRun(run_on(row), row, need, HEADROOM, machine(1, "W"))
     low, high = sorted((first, second))
     assert move._slow_end(host, low) <= move._slow_end(host, high)

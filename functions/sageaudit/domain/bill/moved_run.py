@@ -1,4 +1,7 @@
-"""How many times as long a run takes on another type, at most and at best.
+"""Whether another type holds what a run used, and how many times as long the run takes there.
+
+It holds the run where each resource of which it offers less than today's type is enough. A resource
+of which it offers no less is enough, recorded or not.
 
 The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
 work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
@@ -14,9 +17,11 @@ than that: a busy GPU is not proof that the GPU is what the run waits for.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
+from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
 from sageaudit.domain.bill.type_vetoes import (
@@ -35,18 +40,21 @@ from sageaudit.domain.prices.gpu import (
     times_as_long,
 )
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.demand import Demand, HostGpus
+from sageaudit.domain.usage.demand import Demand, HostGpus, Need
 
 MOST_TIMES_AS_LONG = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
 _ONE = Decimal(1)
 _PLACES = Decimal("0.0001")
+_NOT_STEADY = ("t3", "-flex")
+"""Families without their full CPU all the time: never advised for a job that computes."""
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """A run on `today` with its demand, moved to `other`, which holds it."""
+class MovedRun:
+    """A run on `today` with its demand, moved to `other`."""
 
     job: Job
     today: InstanceType
@@ -55,7 +63,13 @@ class Move:
     other: InstanceType
 
     def takes(self) -> Duration | Refusal:
-        """The run time as a multiple of today's, or why it cannot be bounded or is too long."""
+        """The run time as a multiple of today's, or why the run cannot move there."""
+        return self.not_held() or self.run_time()
+
+    def run_time(self) -> Duration | Refusal:
+        """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
+        or is too long.
+        """
         idle = self.need.gpu_idle
         vetoed = not_documented if idle else type_refused
         if unfit := vetoed(self.job, self.today, self.other):
@@ -73,6 +87,81 @@ class Move:
             why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
             return Refusal(Constraint.RUN_TIME, why)
         return found
+
+    def not_held(self) -> Refusal | None:
+        """Why the type does not hold the run, what is certain before what was not recorded."""
+        return next(self._unlike(), None) or min(
+            self._too_small(),
+            key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
+            default=None,
+        )
+
+    def _unlike(self) -> Iterator[Refusal]:
+        """Why a run is not advised to move there, however small its demand."""
+        today, other = self.today, self.other
+        if other.accelerator and not other.gpus:
+            yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
+        if other.legacy and not today.legacy:
+            why = f"{other.family} is an older generation than {today.family}"
+            yield Refusal(Constraint.GENERATION, why)
+        if not today.accelerator and _generation(other.family) < _generation(today.family):
+            why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+            yield Refusal(Constraint.GENERATION, why)
+        if other.family.endswith(_NOT_STEADY):
+            why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+            yield Refusal(Constraint.VCPU, why)
+        if not today.accelerator and today.ebs_billed != other.ebs_billed:
+            why = f"{today.family} and {other.family} keep data on different kinds of disk"
+            if None in (today.ebs_billed, other.ebs_billed):
+                why = f"whether {today.family} and {other.family} keep data alike is not known"
+            yield Refusal(Constraint.STORAGE, why)
+
+    def _too_small(self) -> Iterator[Refusal]:
+        """The resources of which it has, or may have, too little."""
+        need, other = self.need, self.other
+        if (holds := need.gpus.held_by(other.gpus)) is None:
+            yield _not_recorded("use of the GPU", need.gpus)
+        elif not holds:
+            # The mean work must fit: GPUs that share it then take less than twice as long.
+            asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
+            yield Refusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+        yield from self._too_little_gpu_memory()
+        for constraint, unit, one, offered in (
+            (Constraint.VCPU, "", need.vcpu, float(other.vcpu)),
+            (Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)),
+        ):
+            if (holds := one.held_by(offered)) is None:
+                yield _not_recorded(f"{constraint.value} used", one)
+            elif not holds:
+                asked = f"{one.needed:.1f}{unit} needed with headroom, {offered:g}{unit} offered"
+                yield Refusal(constraint, f"{constraint.value}: {asked}")
+
+    def _too_little_gpu_memory(self) -> Iterator[Refusal]:
+        """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
+
+        What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
+        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each of its
+        size.
+        """
+        need, gpus = self.need.gpu_memory_gib, self.today.gpus
+        each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, self.other))
+        copies = self.job.hints.copies
+        if not need.today or (offered >= each and (copies or self.other.gpus >= gpus)):
+            return
+        if need.needed is None:
+            yield _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
+            return
+        headroom = 1 + float(self.headroom_percent) / 100
+        if offered < each:
+            needed_gib = min(need.needed * headroom, each)
+        elif need.needed <= each:
+            return
+        else:
+            share_one = math.ceil(gpus / self.other.gpus) if self.other.gpus else gpus
+            needed_gib = need.needed / gpus * share_one * headroom
+        if needed_gib > offered:
+            asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
+            yield Refusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
     @property
     def _share_one(self) -> int:
@@ -224,3 +313,14 @@ class Move:
 
 def _started(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _not_recorded(what: str, need: Need) -> Refusal:
+    return Refusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
+
+
+@cache
+def _generation(family: str) -> int:
+    """The number in its name: 7 of m7i; 0 without one."""
+    digits = _NUMBER.search(family)
+    return int(digits[0]) if digits else 0
