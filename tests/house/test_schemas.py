@@ -147,10 +147,8 @@ _RECORDED: dict[str, Any] = {
         "component": "Training",
         "read_at": "2026-05-20T11:00:00Z",
         "why": None,
-        "managed_spot": [],
         "rates": {
             "ml.m5.large": {"usd": "0.128", "effective": "2026-05-01", "usage_type": "x"},
-            "ml.m5.xlarge": {"ambiguous_usd": ["1", "2"]},
             "ml.m4.xlarge": {"refused": "priced in CNY"},
         },
     },

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.candidate import Constraint, Refusal
+from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.market import InstanceType
@@ -54,7 +54,7 @@ def need_by(today: InstanceType, points: dict[str, Points], percent: dict[str, f
 
 def first(
     today: InstanceType, other: InstanceType, need: Demand, distribution: str | None = None
-) -> Refusal | None:
+) -> TypeRefusal | None:
     """What refuses the other type."""
     job = ran(3600, today.name, hints=Hints(distribution=distribution))
     return MovedRun(job, today, need, Decimal(20), other).not_held()

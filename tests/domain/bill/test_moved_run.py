@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
+from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG, MovedRun
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
@@ -61,7 +61,7 @@ def run_on(today: InstanceType, hosts: int = 1) -> Job:
     return ran(3600, today.name, hosts, volume_gb=0)
 
 
-def moved(today: InstanceType, other: InstanceType, *hosts: Points) -> Duration | Refusal:
+def moved(today: InstanceType, other: InstanceType, *hosts: Points) -> Duration | TypeRefusal:
     """How long a run with these sums takes on the other type."""
     job = run_on(today, max(len(hosts), 1))
     return MovedRun(job, today, need_of(today, *hosts), HEADROOM, other).run_time()
@@ -134,7 +134,7 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     """One GPU at 100% that takes up to twice as long is just in; a little more is refused."""
     assert times(machine(1), machine(1, "W"), [100.0] * 60) == MOST_TIMES_AS_LONG
     refused = moved(machine(1, ratios=half("2.01")), machine(1, "W"), [100.0] * 60)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.constraint is Constraint.RUN_TIME
     assert refused.reason.startswith(
         "it may take 2.0 times as long: W took 1.50 to 2.01 times as long as S "
@@ -153,7 +153,7 @@ def test_unrecorded_gpus_count_as_busy_all_the_time_and_are_not_said_to_be() -> 
         "how busy it was is not known, so it is counted as always busy."
     )
     refused = moved(machine(1, ratios=half("2.01")), machine(1, "W"))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.constraint is Constraint.NOT_RECORDED
 
 
@@ -162,7 +162,7 @@ def test_signs_of_what_the_other_gpu_lacks_refuse_it() -> None:
     today, other = machine(1, "A10G"), machine(1, "T4")
     job = replace(run_on(today), hints=Hints(flash_attention=True))
     refused = MovedRun(job, today, need_of(today, [10.0] * 60), HEADROOM, other).run_time()
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.constraint is Constraint.GPU_MODEL
 
 
@@ -175,7 +175,7 @@ def sheet(fp32: int, fp16: int, gb_s: int, capability: str = "8.6") -> GpuPeaks:
 def test_a_gpu_that_nobody_measured_is_no_measure_of_another() -> None:
     """Data sheets stand beside the refusal; they are no ratio."""
     refused = moved(machine(1), machine(1, "D"), [10.0] * 60)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.reason == (
         "no training work measured on both S and D in 16-bit or FP32 is known; "
         "the precision of the run is not known"
@@ -183,7 +183,7 @@ def test_a_gpu_that_nobody_measured_is_no_measure_of_another() -> None:
     today = replace(machine(1), gpu_peaks=sheet(20, 80, 600))
     other = replace(machine(1, "D"), gpu_peaks=sheet(10, 40, 300))
     there = moved(today, other, [10.0] * 60)
-    assert isinstance(there, Refusal)
+    assert isinstance(there, TypeRefusal)
     assert there.reason.endswith("(data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)")
 
 
@@ -192,7 +192,7 @@ def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
     today, other = machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W")
     need = need_of(today, [50.0] * 60)
     refused = MovedRun(run_on(today), today, need, HEADROOM, other).run_time()
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.reason.startswith("no training work measured on both S and W in FP32 is known")
     signed = replace(run_on(today), hints=Hints(mixed_precision=True))
     found = MovedRun(signed, today, need, HEADROOM, other).run_time()
@@ -203,14 +203,14 @@ def test_a_class_that_the_run_may_be_in_must_be_measured() -> None:
         "the GPU was busy for 50% of the time."
     )
     eight = replace(run_on(today), hints=Hints(mixed_precision=True, fp8=True))
-    assert isinstance(MovedRun(eight, today, need, HEADROOM, other).run_time(), Refusal)
+    assert isinstance(MovedRun(eight, today, need, HEADROOM, other).run_time(), TypeRefusal)
 
 
 def test_one_work_is_no_range() -> None:
     """Nobody knows how far the next work lies from it."""
     one = tuple(replace(row, works=1) for row in half())
     refused = moved(machine(1, ratios=one), machine(1, "W"), [10.0] * 60)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.reason.startswith("only one work was measured on both S and W in 16-bit or FP32")
 
 
@@ -241,7 +241,7 @@ def test_less_bandwidth_of_the_same_model_is_another_gpu() -> None:
     narrow = replace(machine(1), gpu_memory_gib=Decimal(40), gpu_peaks=sheet(20, 300, 1555))
     use = [10.0] * 60
     refused = MovedRun(run_on(wide), wide, need_of(wide, use), HEADROOM, narrow).run_time()
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, TypeRefusal)
     assert refused.reason == "no training work measured on both S with 40 and 80 GiB is known"
     found = MovedRun(run_on(narrow), narrow, need_of(narrow, use), HEADROOM, wide).run_time()
     assert isinstance(found, Duration)

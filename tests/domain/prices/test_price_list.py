@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import (
-    STORAGE,
-    Ambiguous,
-    ListedRate,
-    Listing,
-    Refused,
-    read,
-    spot_note,
-)
+from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused, read
 from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
 
 ALL = {path.stem: json.loads(path.read_text("utf-8")) for path in DOCUMENTS.glob("*.json")}
@@ -191,12 +183,10 @@ def test_a_free_tier_within_a_product_is_left_out() -> None:
     assert entry(document) == entry(product())
 
 
-def test_two_products_with_different_rates_are_ambiguous() -> None:
+def test_two_products_with_different_rates_give_none() -> None:
     """Neither the first nor the cheapest is taken; both are named."""
     found = entry(product(usd="0.3"), product(usd="0.25"))
-    assert found == Ambiguous((Decimal("0.25"), Decimal("0.3")))
-    assert isinstance(found, Ambiguous)
-    assert found.reason == "the price list has several rates: $0.25 and $0.3"
+    assert found == Refused("the price list has several rates: $0.25 and $0.3")
 
 
 def test_two_products_with_one_rate_are_one() -> None:
@@ -250,7 +240,7 @@ def damaged(name: str, path: list[int], value: object) -> object:
     return document
 
 
-def readings(documents: list[Any]) -> list[Listing]:
+def readings(documents: list[Any]) -> list[PriceListing]:
     """Everything that can be read of them."""
     return [read(documents, region, component) for region in REGIONS for component in Component]
 
@@ -279,20 +269,3 @@ def test_the_order_of_products_never_matters(
     shuffler.shuffle(mixed)
     first = read(documents, "eu-west-1", Component.TRAINING)
     assert read(mixed, "eu-west-1", Component.TRAINING) == first
-
-
-@pytest.mark.parametrize("name", ["EU-TrSpt:ml.m5.xlarge", "EU-trspt:ml.m5.xlarge"])
-def test_a_managed_spot_usage_type_is_named_and_gives_no_rate(name: str) -> None:
-    """In any case, of this region alone, once however many products have it."""
-    spot = product("ml.m5.xlarge", "0.07", usagetype=name)
-    elsewhere = product("ml.m5.xlarge", "0.07", region="us-east-1", usagetype="USE1-TrSpt:ml.x.y")
-    found = read([product("ml.m5.xlarge", "0.26"), spot, spot, elsewhere], "eu-west-1",
-                 Component.TRAINING)  # fmt: skip
-    assert found.managed_spot == (name,)
-    assert {key: rate.usd for key, rate in found.rates.items()} == {"ml.m5.xlarge": Decimal("0.26")}
-    assert spot_note(name).endswith("seen: managed-spot rates; not used for any figure here")
-
-
-def test_a_list_without_managed_spot_says_nothing_of_it() -> None:
-    """As every list that was seen here."""
-    assert read([product()], "eu-west-1", Component.TRAINING).managed_spot == ()

@@ -27,7 +27,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.price_history import day_of
+from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates

@@ -32,7 +32,7 @@ class Constraint(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TypeRefusal:
     """The broken constraint, and a sentence with its numbers."""
 
     constraint: Constraint
@@ -58,7 +58,7 @@ class Candidate:
 
     type: InstanceType
     rate: Rate | None
-    refused: Refusal | None = None
+    refused: TypeRefusal | None = None
     takes: Duration | None = None
     usd: Decimal | None = None
     best_usd: Decimal | None = None

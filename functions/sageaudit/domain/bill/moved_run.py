@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from functools import cache
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
+from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
     not_documented,
@@ -62,33 +62,33 @@ class MovedRun:
     headroom_percent: Decimal
     other: InstanceType
 
-    def takes(self) -> Duration | Refusal:
+    def takes(self) -> Duration | TypeRefusal:
         """The run time as a multiple of today's, or why the run cannot move there."""
         return self.not_held() or self.run_time()
 
-    def run_time(self) -> Duration | Refusal:
+    def run_time(self) -> Duration | TypeRefusal:
         """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
         or is too long.
         """
         idle = self.need.gpu_idle
         vetoed = not_documented if idle else type_refused
         if unfit := vetoed(self.job, self.today, self.other):
-            return Refusal(Constraint.GPU_MODEL, unfit)
+            return TypeRefusal(Constraint.GPU_MODEL, unfit)
         if idle:
             return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds()}.")
         ratio = self._ratio()
-        if isinstance(ratio, Refusal):
+        if isinstance(ratio, TypeRefusal):
             return ratio
         found = self._bounded(ratio)
         if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
             why = f"the use of the GPU is not known ({self.need.gpus.unknown})"
-            return Refusal(Constraint.NOT_RECORDED, why)
+            return TypeRefusal(Constraint.NOT_RECORDED, why)
         if found.counted > MOST_TIMES_AS_LONG:
             why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
-            return Refusal(Constraint.RUN_TIME, why)
+            return TypeRefusal(Constraint.RUN_TIME, why)
         return found
 
-    def not_held(self) -> Refusal | None:
+    def not_held(self) -> TypeRefusal | None:
         """Why the type does not hold the run, what is certain before what was not recorded."""
         return next(self._unlike(), None) or min(
             self._too_small(),
@@ -96,27 +96,29 @@ class MovedRun:
             default=None,
         )
 
-    def _unlike(self) -> Iterator[Refusal]:
+    def _unlike(self) -> Iterator[TypeRefusal]:
         """Why a run is not advised to move there, however small its demand."""
         today, other = self.today, self.other
         if other.accelerator and not other.gpus:
-            yield Refusal(Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code")
+            yield TypeRefusal(
+                Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code"
+            )
         if other.legacy and not today.legacy:
             why = f"{other.family} is an older generation than {today.family}"
-            yield Refusal(Constraint.GENERATION, why)
+            yield TypeRefusal(Constraint.GENERATION, why)
         if not today.accelerator and _generation(other.family) < _generation(today.family):
             why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-            yield Refusal(Constraint.GENERATION, why)
+            yield TypeRefusal(Constraint.GENERATION, why)
         if other.family.endswith(_NOT_STEADY):
             why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-            yield Refusal(Constraint.VCPU, why)
+            yield TypeRefusal(Constraint.VCPU, why)
         if not today.accelerator and today.ebs_billed != other.ebs_billed:
             why = f"{today.family} and {other.family} keep data on different kinds of disk"
             if None in (today.ebs_billed, other.ebs_billed):
                 why = f"whether {today.family} and {other.family} keep data alike is not known"
-            yield Refusal(Constraint.STORAGE, why)
+            yield TypeRefusal(Constraint.STORAGE, why)
 
-    def _too_small(self) -> Iterator[Refusal]:
+    def _too_small(self) -> Iterator[TypeRefusal]:
         """The resources of which it has, or may have, too little."""
         need, other = self.need, self.other
         if (holds := need.gpus.held_by(other.gpus)) is None:
@@ -124,7 +126,7 @@ class MovedRun:
         elif not holds:
             # The mean work must fit: GPUs that share it then take less than twice as long.
             asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
-            yield Refusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+            yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
         yield from self._too_little_gpu_memory()
         for constraint, unit, one, offered in (
             (Constraint.VCPU, "", need.vcpu, float(other.vcpu)),
@@ -134,9 +136,9 @@ class MovedRun:
                 yield _not_recorded(f"{constraint.value} used", one)
             elif not holds:
                 asked = f"{one.needed:.1f}{unit} needed with headroom, {offered:g}{unit} offered"
-                yield Refusal(constraint, f"{constraint.value}: {asked}")
+                yield TypeRefusal(constraint, f"{constraint.value}: {asked}")
 
-    def _too_little_gpu_memory(self) -> Iterator[Refusal]:
+    def _too_little_gpu_memory(self) -> Iterator[TypeRefusal]:
         """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
 
         What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
@@ -161,14 +163,14 @@ class MovedRun:
             needed_gib = need.needed / gpus * share_one * headroom
         if needed_gib > offered:
             asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
-            yield Refusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+            yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
     @property
     def _share_one(self) -> int:
         """How many of today's GPUs share one of the other type: k."""
         return max(math.ceil(self.today.gpus / self.other.gpus), 1)
 
-    def _ratio(self) -> TimesAsLong | Refusal | None:
+    def _ratio(self) -> TimesAsLong | TypeRefusal | None:
         """The measured range towards another GPU; None for the same one."""
         today, other = self.today, self.other
         if today.gpu_model == other.gpu_model:
@@ -176,7 +178,7 @@ class MovedRun:
         name, there = today.gpu_model or "", other.gpu_model or ""
         found = times_as_long(name, there, today.gpu_ratios, self._classes)
         if isinstance(found, Unmeasured):
-            return Refusal(Constraint.GPU_MODEL, self._unmeasured(found))
+            return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(found))
         return found
 
     @property
@@ -189,7 +191,7 @@ class MovedRun:
             return frozenset({Precision.FP8})
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
-    def _of_one_model(self) -> Refusal | None:
+    def _of_one_model(self) -> TypeRefusal | None:
         """A model with another memory: nothing was measured of the one with less bandwidth."""
         today, other = self.today, self.other
         if today.gpu_memory_gib == other.gpu_memory_gib:
@@ -200,7 +202,9 @@ class MovedRun:
         if speed is not None and there is not None and speed <= there:
             return None
         kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
-        return Refusal(Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known")
+        return TypeRefusal(
+            Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known"
+        )
 
     def _unmeasured(self, found: Unmeasured) -> str:
         pair = f"{self.today.gpu_model} and {self.other.gpu_model}"
@@ -315,8 +319,8 @@ def _started(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
 
 
-def _not_recorded(what: str, need: Need) -> Refusal:
-    return Refusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
+def _not_recorded(what: str, need: Need) -> TypeRefusal:
+    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
 
 
 @cache

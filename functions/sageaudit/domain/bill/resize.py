@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Refusal
+from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Job, Purchase
@@ -199,7 +199,7 @@ class _Trial:
             holds = unpriced and isinstance(run.takes(), Duration)
             return Candidate(other, rate, refused, would_hold=holds)
         takes = run.takes()
-        if isinstance(takes, Refusal):
+        if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
         after = at_best = self._bill(other, takes.counted)
         if takes.best != takes.counted:
@@ -208,23 +208,23 @@ class _Trial:
         missing = [what for what in after.gaps if what not in self.billed.gaps]
         if missing:
             why = f"the bill on {other.name} would not be complete: {', '.join(missing)}"
-            return Candidate(other, rate, Refusal(Constraint.BILL, why))
+            return Candidate(other, rate, TypeRefusal(Constraint.BILL, why))
         even = self._break_even(takes, usd, best_usd)
         return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _not_sold(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
+    def _not_sold(self, other: InstanceType, rate: Rate | None) -> TypeRefusal | None:
         if self.job.kind not in other.kinds:
             why = f"{self.job.kind.value} jobs do not take {other.name}"
-            return Refusal(Constraint.NOT_OFFERED, why)
+            return TypeRefusal(Constraint.NOT_OFFERED, why)
         if rate is None:
             why = f"no price known for {other.name} in {self.job.region}"
-            return Refusal(Constraint.BILL, why)
+            return TypeRefusal(Constraint.BILL, why)
         if rate.unlisted is not None:
             why = f"{other.name} may not be sold for {self.job.kind.value} jobs: {rate.unlisted}"
-            return Refusal(Constraint.NOT_OFFERED, why)
+            return TypeRefusal(Constraint.NOT_OFFERED, why)
         if self.rate is not None and not comparable(self.rate, rate):
             why = f"{other.name} and {self.today.name} have no price of one time and kind"
-            return Refusal(Constraint.BILL, why)
+            return TypeRefusal(Constraint.BILL, why)
         return None
 
     def _bill(self, other: InstanceType, times: Decimal) -> Bill:

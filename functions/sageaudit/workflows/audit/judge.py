@@ -26,8 +26,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
