@@ -17,8 +17,7 @@ from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.policy.discounts import Discounts
-from sageaudit.domain.policy.policy import FamilyExemption, Policy
-from sageaudit.domain.policy.rule_choices import RuleChoices, Section
+from sageaudit.domain.policy.policy import FamilyExemption, Policy, RuleChoices, Section
 from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
-from sageaudit.domain.audit.idle_of_children import idle_of_children
+from sageaudit.domain.audit.rollup import idle_of_children
 from tests.fakes.documents import trial
 
 NOTHING = Decimal(0)

@@ -72,7 +72,7 @@ def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
                 moved_usd=_usd(is_now, _COUNTED) - _usd(was, _COUNTED),
                 possible_usd=_usd(is_now, _POSSIBLE) - _usd(was, _POSSIBLE),
                 why=why,
-                estimated=any(one.get("estimated", False) for one in (was, is_now) if one),
+                estimated=any(one["estimated"] for one in (was, is_now) if one),
             )
 
 
