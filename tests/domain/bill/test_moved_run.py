@@ -379,9 +379,9 @@ OF_K80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14
          "GPUs were busy for 20% of the time on average.")),
         (machine(4), machine(2), 20, {}, "1.2", "1", ("The work of 4 GPUs takes turns on 2, spread "
          "evenly; the GPUs were busy for 20% of the time on average.")),
-        (machine(4), machine(1), 23.75, {}, "1", "1", ("The 4 GPUs together never did more than one "
-         "GPU can, and often as much: one of them did the work; the GPUs were busy for 24% of the "
-         "time on average.")),
+        (machine(4), machine(1), 23.75, {}, "1", "1", ("The 4 GPUs together never did more than "
+         "one GPU can, and often as much: one of them did the work; the GPUs were busy for 24% of "
+         "the time on average.")),
         (machine(4), machine(4), 20, {}, "1", "1",
          "Assumes the same run time: the new type covers peak use plus 20%."),
         (machine(1), instance_type("ml.c5.12xlarge", 48, 192), 0, {}, "1", "1",
