@@ -248,3 +248,30 @@ def test_some_jobs_have_a_compute_line_alone(of: Job, usage_type: str | None) ->
     assert [(line.item, line.usage_type) for line in billed.lines] == [("compute", usage_type)]
     assert billed.complete
     assert bool(billed.total_usd) is not bool(of.free)
+
+
+@pytest.mark.parametrize("unknown", ["the instance count is not known", "the type of group b"])
+def test_instances_that_are_not_known_make_the_bill_unknown(unknown: str) -> None:
+    """The total is null and says why; the known part alone is no total."""
+    for groups in ((), (InstanceGroup("ml.g5.2xlarge", 1, "a"),)):
+        billed = bill(ran(3600, groups=groups, groups_unknown=(unknown,)), market())
+        assert (billed.total_usd, unknown in billed.missing) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "retained_s", "pool_usd", "missing"),
+    [
+        ("Available", None, None, "warm pool: the seconds that it was retained are not known"),
+        ("Terminated", None, None, "warm pool: the seconds that it was retained are not known"),
+        # 600 retained seconds of $1.515 an hour, which may become more
+        ("Available", Decimal(600), "0.252500", "warm pool: still available, its figure grows"),
+    ],
+)
+def test_a_warm_pool_that_is_not_known_leaves_the_bill_incomplete(
+    status: str, retained_s: Decimal | None, pool_usd: str | None, missing: str
+) -> None:
+    """Its line is the cost so far."""
+    pool = WarmPool(status, 1800, retained_s)
+    billed = bill(ran(3600, "ml.g5.2xlarge", warm_pool=pool), market())
+    assert [usd(line.usd) for line in the("warm_pool", billed)] == ([pool_usd] if pool_usd else [])
+    assert billed.missing == (missing,)
