@@ -145,25 +145,26 @@ def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> 
     assert "\n" not in found.reason
 
 
-def test_a_price_in_another_currency_is_refused() -> None:
-    """China's prices are in CNY."""
+def changed(**dimension: Any) -> Any:
+    """A product whose price dimension differs; without terms at all for none."""
     document = product()
-    dimension_of(document)["pricePerUnit"] = {"CNY": "1.7"}
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced in CNY, not in USD")
+    dimension_of(document).update(dimension)
+    return document
 
 
-def test_a_price_per_another_unit_is_refused() -> None:
-    """An upfront fee is sold by quantity."""
-    document = product()
-    dimension_of(document)["unit"] = "Quantity"
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced per Quantity")
-
-
-def test_a_product_without_terms_is_refused() -> None:
-    """It has no price; it is not free."""
-    document = product()
-    document["terms"] = {}
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge has no price")
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        # China's prices are in CNY; an upfront fee is sold by quantity
+        (changed(pricePerUnit={"CNY": "1.7"}), "is priced in CNY, not in USD"),
+        (changed(unit="Quantity"), "is priced per Quantity"),
+        # it has no price; it is not free
+        ({**product(), "terms": {}}, "has no price"),
+    ],
+)
+def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, why: str) -> None:
+    """With the reason."""
+    assert entry(document) == Refused(f"XX1-Train:ml.m5.xlarge {why}")
 
 
 @pytest.mark.parametrize("zero", ["0", "0.0000000000"])

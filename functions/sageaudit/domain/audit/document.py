@@ -207,30 +207,24 @@ class CoverageDocument(TypedDict):
 
 
 def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocument:
-    if usage is None:
-        nothing = dict[str, Decimal | None]()
-        return {
-            "period_s": None,
-            "hosts": 0,
-            "hosts_expected": None,
-            "share": nothing,
-            "missing": [*notes],
-        }
-    shares = {metric: usage.share(metric) for metric in Metric}
-    absent = dict.fromkeys(
-        f"{metric.value}: {missing.reason}"
-        for metric, missing in usage.missing.items()
-        if missing.code != "no_gpu"
-    )
+    shares = {} if usage is None else {metric: usage.share(metric) for metric in Metric}
+    missing = [*notes]
+    if usage is not None:
+        absent = dict.fromkeys(
+            f"{metric.value}: {missing.reason}"
+            for metric, missing in usage.missing.items()
+            if missing.code != "no_gpu"
+        )
+        missing = [*absent, *usage.notes, *notes]
     return {
-        "period_s": usage.period_s,
-        "hosts": len(usage.hosts),
-        "hosts_expected": usage.hosts_expected,
+        "period_s": usage and usage.period_s,
+        "hosts": len(usage.hosts) if usage else 0,
+        "hosts_expected": usage and usage.hosts_expected,
         "share": {
             metric.value: None if share is None else Decimal(share).quantize(_MILLI)
             for metric, share in shares.items()
         },
-        "missing": [*absent, *usage.notes, *notes],
+        "missing": missing,
     }
 
 

@@ -31,7 +31,7 @@ NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
 UNLIKE_FAMILY = "unlike_family"
 """The code where a run too short to be judged alone differs from its family's last runs."""
-SAID_BY_USE = frozenset(
+USE_CODES = frozenset(
     {
         NOT_FINISHED,
         "accelerator_unseen",
@@ -135,8 +135,8 @@ def judgement(
     answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
     outcomes = [one.outcome for one in waste]
     reasons_of_use = _reasons(job, usage, outcomes, pool)
-    said = (*_without_dollars(billed, savings), *reasons_of_use)
-    reasons = tuple(dict.fromkeys(said))[:_MOST]
+    sentences = (*_without_dollars(billed, savings), *reasons_of_use)
+    reasons = tuple(dict.fromkeys(sentences))[:_MOST]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
@@ -212,7 +212,7 @@ def _others(unknown: Iterable[Unknown]) -> Iterator[str]:
     for outcome in unknown:
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
-        elif outcome.code not in SAID_BY_USE:
+        elif outcome.code not in USE_CODES:
             yield f"Whether fewer or smaller machines would do was not judged: {outcome.reason}."
 
 

@@ -96,10 +96,10 @@ def possible_at_most(found: Found, job: Job, market: Market) -> Found:
     how = estimate_of(found, job, market)
     if how is None:
         return found
-    said = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
+    caution = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
     if not found.bucket.counted:
-        return replace(found, caution=said)
-    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=said)
+        return replace(found, caution=caution)
+    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)
 
 
 def estimate_of(found: Found, job: Job, market: Market) -> str | None:

@@ -209,15 +209,19 @@ class MovedRun:
     def _unmeasured(self, found: Unmeasured) -> str:
         pair = f"{self.today.gpu_model} and {self.other.gpu_model}"
         absent, single = (
-            " or ".join(sorted(one.said for one in classes))
+            " or ".join(sorted(one.label for one in classes))
             for classes in (found.absent, found.one_work)
         )
-        said = [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+        sentences = (
+            [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+        )
         if single:
-            said.append(f"only one work was measured on both {pair} in {single}, which is no range")
+            sentences.append(
+                f"only one work was measured on both {pair} in {single}, which is no range"
+            )
         if len(self._classes) > 1:
-            said.append("the precision of the run is not known")
-        return f"{'; '.join(said)}{self._sheets()}"
+            sentences.append("the precision of the run is not known")
+        return f"{'; '.join(sentences)}{self._sheets()}"
 
     def _sheets(self) -> str:
         """Both data sheets, which explain and do not decide."""
@@ -250,28 +254,28 @@ class MovedRun:
         return shared if self.job.hints.copies else max(one, shared)
 
     def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
-        said = []
+        sentences = []
         if ratio is not None:
-            said.append(self._compared(ratio))
+            sentences.append(self._compared(ratio))
         elif self.today.gpu_memory_gib != self.other.gpu_memory_gib:
             gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
             model = self.today.gpu_model
-            said.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
+            sentences.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
         if self._share_one > 1:
-            said.append(self._shared())
-        if not said:
+            sentences.append(self._shared())
+        if not sentences:
             return f"Assumes the same run time: {self._it_holds()}."
         if self.need.gpus.unknown:
-            said[-1] += "; how busy it was is not known, so it is counted as always busy"
-            return " ".join([f"{_started(', and '.join(said))}.", *self._to_check(ratio)])
+            sentences[-1] += "; how busy it was is not known, so it is counted as always busy"
+            return " ".join([f"{_started(', and '.join(sentences))}.", *self._to_check(ratio)])
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        return " ".join([f"{_started(', and '.join(said))}; {used}.", *self._to_check(ratio)])
+        return " ".join([f"{_started(', and '.join(sentences))}; {used}.", *self._to_check(ratio)])
 
     def _compared(self, ratio: TimesAsLong) -> str:
         ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        classes = " and ".join(sorted({row.precision.said for row in ratio.rows}))
+        classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
         if len(self._classes) > 1:
             classes = f"the widest range of {classes}, as the run's precision is not known"
         return (

@@ -13,7 +13,7 @@ from functools import partial
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, estimates
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
+from sageaudit.domain.audit.judgement import USE_CODES, Judged
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.output.text.estimate import about
@@ -175,7 +175,7 @@ def _unchecked(document: AuditDocument) -> list[str]:
 
     What nobody can act on, such as a family with too few runs, is not mentioned.
     """
-    said = _NO_NEWS | (SAID_BY_USE if document["not_judged"] else frozenset())
+    said = _NO_NEWS | (USE_CODES if document["not_judged"] else frozenset())
     by_reason: dict[str, list[str]] = {}
     for unknown in document["unknown"]:
         if unknown["code"] not in said:
