@@ -60,8 +60,9 @@ FOUR_GPUS = ran(3600, "ml.big.12xlarge", volume_gb=0)
 CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
 
 
-def used(run: Job, *, minutes: int = 60, period_s: int = 60, **percent: float) -> Measurements:
-    """Points of even use in percent of each host: `cpu`, `memory`, `gpu`, `gpu_memory`."""
+def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
+    """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
+    minutes, period_s = points
     kind = TYPES[run.groups[0].instance_type]
     times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
     raw = [
@@ -77,7 +78,7 @@ def used(run: Job, *, minutes: int = 60, period_s: int = 60, **percent: float) -
     return measure(run, raw, TYPES, absent=Missing("metric_missing", "no points")).active()
 
 
-def tried(run: Job, usage: Measurements | None = None, **more: Any) -> Resize:
+def tried(run: Job, usage: Measurements | None = None, /, **more: Any) -> Resize:
     """The run on every type, with even use in percent unless it is measured."""
     assert impossible(run, MARKET) is None
     options = {word: more.pop(word) for word in ("headroom_percent",) if word in more}
@@ -312,17 +313,17 @@ def test_without_any_record_everything_is_refused() -> None:
 @pytest.mark.parametrize(
     ("seconds", "points", "says"),
     [
-        (3600, {"minutes": 41}, "68% of the points, 70% needed"),
-        (3600, {"minutes": 6, "period_s": 600}, "a point every 600 s hides peaks"),
-        (840, {"minutes": 14}, "14 active minutes, 15 needed"),
+        (3600, (41, 60), "68% of the points, 70% needed"),
+        (3600, (6, 600), "a point every 600 s hides peaks"),
+        (840, (14, 60), "14 active minutes, 15 needed"),
     ],
 )
 def test_too_few_or_too_coarse_points_are_no_record(
-    seconds: int, points: dict[str, int], says: str
+    seconds: int, points: tuple[int, int], says: str
 ) -> None:
     """Minute means hide peaks as it is."""
     run = ran(seconds, "ml.c.4xlarge", volume_gb=0)
-    constraint, reason = why("ml.c.2xlarge", tried(run, used(run, cpu=2, memory=2, **points)))
+    constraint, reason = why("ml.c.2xlarge", tried(run, used(run, points, cpu=2, memory=2)))
     assert constraint is Constraint.NOT_RECORDED
     assert says in reason
 

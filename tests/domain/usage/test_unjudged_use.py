@@ -110,8 +110,8 @@ MACHINES = "The use of its machines was not judged"
             lambda: whole(ON_GPU, 30),
             (),
             (
-                "The metrics of the CPUs, memory, the GPUs and GPU memory end 30 min before the job "
-                "does: what came then was not judged."
+                "The metrics of the CPUs, memory, the GPUs and GPU memory end 30 min before the "
+                "job does: what came then was not judged."
             ),
         ),
         # a quarter of an hour is what a rule judges; late and lost points are shorter

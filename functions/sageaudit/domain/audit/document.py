@@ -217,9 +217,9 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
         )
         missing = [*absent, *usage.notes, *notes]
     return {
-        "period_s": usage and usage.period_s,
+        "period_s": usage.period_s if usage else None,
         "hosts": len(usage.hosts) if usage else 0,
-        "hosts_expected": usage and usage.hosts_expected,
+        "hosts_expected": usage.hosts_expected if usage else None,
         "share": {
             metric.value: None if share is None else Decimal(share).quantize(_MILLI)
             for metric, share in shares.items()

@@ -94,7 +94,7 @@ class Policy:
     mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
     idle_floor_usd: Decimal = Decimal(100)
-    """Idle hours are notified from this list value on: as much as makes a finding high. Our choice."""
+    """Idle hours are notified from this list value on: what makes a finding high. Our choice."""
     idle_floor_gpu_hours: Decimal = Decimal(100)
     idle_floor_vcpu_hours: Decimal = Decimal(2000)
     """The same where nothing is priced: about as much at the cheapest rates of either."""
