@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
-from sageaudit.domain.audit.document import AuditDocument, estimates, gaps
+from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
@@ -62,7 +62,7 @@ def head_of(entry: Entry, version: int, *, digest: str, findings: Sequence[Findi
         finding_ids=tuple(finding.rule_id for finding in findings),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
-        estimated=bool(estimates(document["bill"])) or None,
+        estimated=bool(document["bill"]["estimated"]) or None,
         incomplete=bool(gaps(document["bill"])) or None,
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),

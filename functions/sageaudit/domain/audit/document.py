@@ -263,16 +263,6 @@ def _bill(audit: Audit) -> BillDocument:
     return filled(BillDocument, audit.bill, audit.facts, lines=lines)
 
 
-def estimates(bill: BillDocument) -> list[str]:
-    """The bill's sentences on estimated rates."""
-    return bill["estimated"]
-
-
-def lost_up_to(document: AuditDocument) -> Decimal | None:
-    """The upper end of the lost dollars."""
-    return document["lost_up_to_usd"]
-
-
 def gaps(bill: BillDocument) -> list[str]:
     """What the bill's total lacks: all that is missing but the estimates."""
     return [missing for missing in bill["missing"] if missing not in bill["estimated"]]

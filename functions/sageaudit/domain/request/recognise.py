@@ -94,7 +94,7 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
     if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
         return Form.PIPELINE
     for kind in JobKind:
-        if f"{kind.row.prefix}JobName" in document:
+        if kind.row.name_key in document:
             return Form(kind.value)
     counted = {
         kind: sum(_is_like(key, model.members(CREATE[kind])) for key in document)

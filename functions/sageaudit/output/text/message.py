@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 
-from sageaudit.domain.audit.document import AuditDocument, JobDocument, estimates
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.judgement import USE_CODES, Judged
 from sageaudit.domain.bill.finding import Bucket, Severity
@@ -190,7 +190,7 @@ def phase_split(document: AuditDocument) -> str:
         if phase["billed"] and phase["seconds"]:
             seconds, paid = spent.get(phase["name"], (Decimal(0), Decimal(0)))
             spent[phase["name"]] = seconds + phase["seconds"], paid + (phase["usd"] or 0)
-    said = partial(about, estimated=bool(estimates(document["bill"])))
+    said = partial(about, estimated=bool(document["bill"]["estimated"]))
     return ", ".join(
         f"{name.lower()} {duration(seconds)}" + (f" {said(cents(paid))}" if paid else "")
         for name, (seconds, paid) in spent.items()
@@ -243,7 +243,7 @@ def pool_note(document: AuditDocument) -> str | None:
     earlier, together_usd = pool["runs"] - 1, pool["avoidable_usd"]
     runs = "run" if earlier == 1 else f"{earlier} runs"
     said = f"Short runs are judged together: this one with the last {runs} of its family"
-    together = about(cents(together_usd), estimated=bool(estimates(document["bill"])))
+    together = about(cents(together_usd), estimated=bool(document["bill"]["estimated"]))
     sum_of_all = f", {together} avoidable in all {pool['runs']}" if together_usd else ""
     return f"{said}{sum_of_all}."
 

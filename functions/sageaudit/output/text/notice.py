@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.news import IdleHours, News
-from sageaudit.domain.audit.document import AuditDocument, JobDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
@@ -21,7 +21,7 @@ _CENT = Decimal("0.01")
 def news_of(document: AuditDocument) -> News:
     """The figures that a message about this audit shows."""
     lost_usd = document["lost_usd"]
-    perhaps_usd = (lost_up_to(document) or Decimal(0)) - (lost_usd or Decimal(0))
+    perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
     return News(
         severity=worst(counted_findings(document)),
         avoidable_usd=_cents(document["avoidable_usd"]),

@@ -6,7 +6,7 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
@@ -98,7 +98,7 @@ def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str,
         "judged": document["judged"],
         "message_kind": occasion.kind,
     }
-    most = lost_up_to(document)
+    most = document["lost_up_to_usd"]
     numbers = {
         "avoidable_usd": document["avoidable_usd"],
         "lost_usd": document["lost_usd"],

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.record import Detail, Head
 from sageaudit.domain.job.describe import latest_time, parse
@@ -210,7 +210,7 @@ def same_figures(one: AuditDocument, other: AuditDocument) -> bool:
         (one["bill"]["total_usd"], other["bill"]["total_usd"]),
         (one["avoidable_usd"], other["avoidable_usd"]),
         (one["lost_usd"], other["lost_usd"]),
-        (lost_up_to(one), lost_up_to(other)),
+        (one["lost_up_to_usd"], other["lost_up_to_usd"]),
         (one["possible_usd"], other["possible_usd"]),
     )
     words = [

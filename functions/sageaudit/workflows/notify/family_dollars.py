@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import NOT_NAMED, Head
 from sageaudit.domain.audit.sums import Scope, sums_of, total
 from sageaudit.ports import History
@@ -30,7 +30,7 @@ def own_usd(document: AuditDocument, since: date) -> Decimal:
     if document["rollup"]:
         own = sums_of(document)
         return own.avoidable_usd + own.lost_up_to_usd
-    return (document["avoidable_usd"] or Decimal(0)) + (lost_up_to(document) or Decimal(0))
+    return (document["avoidable_usd"] or Decimal(0)) + (document["lost_up_to_usd"] or Decimal(0))
 
 
 def others_usd(

@@ -15,7 +15,6 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import NOT_NAMED, Entry, Head, JobKey
 from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.family import FAMILY_VERSION, family
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.errors import BadRecording, Malformed
@@ -49,7 +48,7 @@ def history_of_recordings(paths: Sequence[Path]) -> tuple[History, list[Head]]:
         except Malformed as error:
             raise BadRecording(f"{path}: {error}") from error
     # a tuning job without its training jobs has nothing to judge
-    runs = [pair for pair in runs if pair[1].job.kind is not JobKind.TUNING]
+    runs = [pair for pair in runs if not pair[1].job.kind.row.rollup]
     keys = [
         _keep(history, recorded, run)
         for recorded, run in sorted(runs, key=lambda pair: pair[1].now)

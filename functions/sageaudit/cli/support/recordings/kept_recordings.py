@@ -11,7 +11,6 @@ from pathlib import Path
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_lanes import RecordedJobs
 from sageaudit.domain.job.event import JobEnded
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording
@@ -61,7 +60,7 @@ class KeptRecordings:
     def _kept(self) -> dict[Path, KeptFile | BadRecording]:
         files = {path: _read(path) for path in self._paths}
         jobs = [
-            (file.jobs.as_of(job), job.ref.kind is JobKind.TUNING, path, job)
+            (file.jobs.as_of(job), bool(job.ref.kind.row.rollup), path, job)
             for path, file in files.items()
             if isinstance(file, _File)
             for job in file.jobs.jobs
@@ -95,6 +94,6 @@ def _read(path: Path) -> _File | BadRecording:
 
 
 def _kept_file(runs: Sequence[KeptRun], is_set: bool) -> KeptFile:
-    own = [run for run in runs if run.done.audit.job.kind is JobKind.TUNING]
+    own = [run for run in runs if run.done.audit.job.kind.row.rollup]
     children = tuple(run for run in runs if not is_set or run not in own)
     return KeptFile(children, own[0] if is_set and own else None, is_set)

@@ -16,7 +16,6 @@ from sageaudit.cli.support.recordings.recorded_run import RecordedRuns, Run
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed
 from sageaudit.rules import catalogue
@@ -74,7 +73,7 @@ def _one(recorded: Recording, policy: Policy, beside: RecordedRuns) -> _Audited:
     """One recorded job, as of the moment when it was read, or of its end."""
     run, ruleset = recorded_run.of_recording(recorded), catalogue.ruleset()
     job = run.job
-    if job.kind is JobKind.TUNING and job.finished:
+    if job.kind.row.rollup and job.finished:
         audited = audit_tuning(job, [], policy, ruleset, now=run.now)
         return _Audited(audited, document(audited, []), job.final_metrics, run.now)
     pool = beside.pool(run, policy.family_tag)
