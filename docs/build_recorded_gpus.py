@@ -14,13 +14,8 @@ from pathlib import Path
 
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    IdleCapacityDocument,
-    document,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, document
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric

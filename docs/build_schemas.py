@@ -15,7 +15,7 @@ from docs import schema_outputs
 from docs.schema_of_types import DIALECT, Definitions, Schema
 from docs.schema_recording import RECORDING
 from sageaudit.domain.audit import document
-from sageaudit.domain.audit.well_formed import FORMATS, LATER, WORDS
+from sageaudit.domain.audit.well_formed import FORMATS, WORDS
 
 FOLDER = Path(__file__).parent / "schema"
 _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
@@ -59,7 +59,7 @@ def text_of(schema: Schema) -> str:
 
 
 def _whole(title: str, shape: Callable[[Definitions], Schema]) -> Schema:
-    definitions = Definitions(WORDS, FORMATS, LATER)
+    definitions = Definitions(WORDS, FORMATS)
     own = shape(definitions)
     inner = {**definitions.found, **own.get("$defs", {})}
     parts = {"$defs": dict(sorted(inner.items()))} if inner else {}

@@ -37,19 +37,17 @@ class Definitions:
     """Collects the types that others refer to.
 
     `words`: the enumerated words of a key that is typed as plain text, by class and key.
-    `formats`: the same for the formats of texts. `later`: keys that older documents lack.
+    `formats`: the same for the formats of texts.
     """
 
     def __init__(
         self,
         words: Mapping[tuple[str, str], type[enum.Enum]],
         formats: Mapping[tuple[str, str], str],
-        later: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self.found: dict[str, Schema] = {}
         self._words = words
         self._formats = formats
-        self._later = later
 
     def of(self, shape: Any) -> Schema:
         """The schema of a type; one with keys becomes a reference to its definition."""
@@ -81,8 +79,7 @@ class Definitions:
         hints = typing.get_type_hints(shape)
         said = dict(_docstrings(shape))
         keys = {key: self._key(shape, key, hint, said.get(key)) for key, hint in hints.items()}
-        required = [key for key in hints if (shape.__name__, key) not in self._later]
-        written: Schema = {"type": "object", "properties": keys, "required": required}
+        written: Schema = {"type": "object", "properties": keys, "required": list(hints)}
         return {"description": inspect.cleandoc(shape.__doc__ or ""), **written}
 
     def _key(self, shape: type, key: str, hint: Any, said: str | None) -> Schema:

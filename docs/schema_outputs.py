@@ -9,7 +9,7 @@ from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import Kind, Listing
 from sageaudit.cli.support.prices.type_rates import TypeRate
 from sageaudit.cli.support.redrive.letters import Fate, LetterKind
-from sageaudit.domain.audit.document import (
+from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
     UnknownDocument,

@@ -34,18 +34,14 @@ _SERIES = {
 }
 _RATE = {
     "type": "object",
-    "description": "A rate in USD; or several that contradict each other; or why there is none.",
+    "description": "A rate in USD, or why there is none.",
     "properties": {
         "usd": {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
         "effective": {"type": ["string", "null"], "format": "date"},
         "usage_type": {"type": "string"},
-        "ambiguous_usd": {
-            "type": "array",
-            "items": {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
-        },
         "refused": {"type": "string"},
     },
-    "oneOf": [{"required": ["usd"]}, {"required": ["ambiguous_usd"]}, {"required": ["refused"]}],
+    "oneOf": [{"required": ["usd"]}, {"required": ["refused"]}],
 }
 _PRICES = {
     "type": "object",
@@ -55,7 +51,6 @@ _PRICES = {
         "component": {"enum": ["Training", "Processing", "BatchTransform"]},
         "read_at": {**_TIME, "type": ["string", "number", "null"]},
         "why": {"type": ["string", "null"], "description": "Why there is no list of that day."},
-        "managed_spot": _TEXTS,
         "rates": {"type": "object", "additionalProperties": _RATE},
     },
     "required": ["region", "component"],

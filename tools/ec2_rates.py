@@ -20,7 +20,7 @@ from typing import Any
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.estimate import factor_of
+from sageaudit.domain.prices.known_prices import factor_of
 
 DATA = Path(str(resources.files("sageaudit.data"))) / estimates.TABLE
 _SOURCE = (

@@ -40,7 +40,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_cache import PriceCache
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
-from sageaudit.domain.audit.document import AuditDocument, estimates
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Recorded, Verdict
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded, job_ended
@@ -168,7 +168,7 @@ def _report_audit(
         verdict=recorded.verdict.value,
         version=recorded.version,
         total_usd=document["bill"]["total_usd"],
-        estimated=bool(estimates(document["bill"])),
+        estimated=bool(document["bill"]["estimated"]),
         judged=document["judged"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],

@@ -155,19 +155,6 @@ def test_live_rates_come_from_the_price_list(prices: Run, api: PricingClient) ->
     assert rows(done)[0]["as_of"] == "2026-11-20"
 
 
-def test_a_managed_spot_usage_type_is_said_to_be_seen(prices: Run, api: PricingClient) -> None:
-    """With its name; the rate is the on-demand one, whatever the other product costs."""
-    spot = product("ml.m5.xlarge", "0.07", usagetype="EU-TrSpt:ml.m5.xlarge")
-    api.products = [product("ml.m5.xlarge", "0.26"), spot]
-    done = prices("ml.m5.xlarge", "--region", "eu-west-1", "--component", "training", "--live",
-                  "--output", "json")  # fmt: skip
-    seen = "usage type EU-TrSpt:ml.m5.xlarge seen: managed-spot rates; not used for any figure here"
-    assert seen in done.stderr
-    [row] = rows(done)
-    assert row["usd_per_hour"] == Decimal("0.26")
-    assert seen in row["note"]
-
-
 def test_a_newer_type_can_be_asked_for_live(prices: Run, api: PricingClient) -> None:
     """The price list may know what this version does not."""
     api.products = [product("ml.m99.large", "0.5", region="us-east-1")]

@@ -18,8 +18,9 @@ from sageaudit.domain.bill.change import (
     Stage,
 )
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Finding, Found, RuleName
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -101,93 +102,36 @@ def allocated(of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozense
 def test_avoidable_and_lost_never_exceed_the_bill(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
-    """Whatever is found, no more can be saved than was paid, and nothing is negative."""
+    """No more can be saved than was paid, nothing is negative, and slices sum to the bill."""
     total = bill(of, MARKET).total_usd
     savings = allocated(of, founds, names)
+    avoidable, lost, most = savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd
     assert total is not None
-    assert savings.avoidable_usd is not None
-    assert savings.lost_usd is not None
-    assert savings.avoidable_usd + savings.lost_usd <= total + ALMOST_NOTHING
-    assert savings.lost_up_to_usd is not None
-    assert savings.lost_usd <= savings.lost_up_to_usd
-    assert savings.avoidable_usd + savings.lost_up_to_usd <= total + ALMOST_NOTHING
+    assert avoidable is not None
+    assert lost is not None
+    assert most is not None
+    assert avoidable + lost <= avoidable + most <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
     assert all((f.alone_usd or 0) <= total for f in savings.findings)
-
-
-@FAST
-@given(jobs(), findings(), exempted)
-def test_the_waterfall_sums_to_the_bill(
-    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
-) -> None:
-    """Its slices are the bill, and the counted ones are the two sums."""
-    savings = allocated(of, founds, names)
-    total = bill(of, MARKET).total_usd
-    assert total is not None
-    assert abs(sum((part.usd for part in savings.waterfall), Decimal(0)) - total) < ALMOST_NOTHING
-    counted = sum((part.usd for part in savings.waterfall[:-1]), Decimal(0))
-    whole = (savings.avoidable_usd or 0) + (savings.lost_usd or 0)
-    assert abs(counted - whole) < ALMOST_NOTHING
-    assert savings.waterfall[-1].usd >= -ALMOST_NOTHING
+    *counted, rest = savings.waterfall
+    counted_usd = sum((part.usd for part in counted), Decimal(0))
+    assert abs(counted_usd + rest.usd - total) < ALMOST_NOTHING
+    assert abs(counted_usd - avoidable - lost) < ALMOST_NOTHING
+    assert rest.usd >= -ALMOST_NOTHING
 
 
 @FAST
 @given(jobs(), findings().flatmap(lambda f: st.tuples(st.just(f), st.permutations(f))), exempted)
-def test_shares_do_not_depend_on_the_order_of_the_findings(
+def test_each_dollar_is_counted_once_and_in_its_own_bucket(
     of: Job,
     orders: tuple[list[tuple[RuleName, Found]], list[tuple[RuleName, Found]]],
     names: frozenset[str],
 ) -> None:
-    """The catalogue's order is an accident."""
-    first, second = orders
-    assert allocated(of, first, names) == allocated(of, second, names)
-
-
-@FAST
-@given(jobs(), findings(), exempted)
-def test_exempt_subsumed_and_superseded_findings_leave_the_sums(
-    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
-) -> None:
-    """They are shown with no share."""
-    savings = allocated(of, founds, names)
-    assert len(savings.findings) == len(founds)
-    for finding in savings.findings:
-        if finding.exempt or finding.subsumed_by or finding.superseded_by:
-            assert not finding.saving_usd
-
-
-def _rivals(savings: Savings, *stages: Stage) -> list[Finding]:
-    return [
-        finding
-        for finding in savings.findings
-        if finding.found.change is not None
-        and finding.found.change.stage in stages
-        and not finding.exempt
-        and not finding.subsumed_by
-    ]
-
-
-@FAST
-@given(jobs(), findings(), exempted)
-def test_one_fix_wins_each_stage_that_takes_one(
-    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
-) -> None:
-    """Of several purchases one stands, and of types and fewer full hosts; the others name it."""
-    savings = allocated(of, founds, names)
-    for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
-        rivals = _rivals(savings, *stages)
-        winners = {finding.rule.name for finding in rivals if not finding.superseded_by}
-        assert len(winners) == (1 if rivals else 0)
-        assert {f.superseded_by for f in rivals if f.superseded_by} <= winners
-
-
-@FAST
-@given(jobs(), findings(), exempted)
-def test_each_sum_is_that_of_its_own_bucket(
-    of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
-) -> None:
-    """Possible dollars are in no sum with the others."""
-    savings = allocated(of, founds, names)
+    """In any order of the catalogue; what is set aside has no share, and one fix wins a stage."""
+    savings = allocated(of, orders[0], names)
+    assert savings == allocated(of, orders[1], names)
+    assert len(savings.findings) == len(orders[0])
+    assert not any(f.saving_usd for f in savings.findings if not f.stands)
     for bucket, total in (
         (Bucket.AVOIDABLE, savings.avoidable_usd),
         (Bucket.LOST, savings.lost_usd),
@@ -195,6 +139,18 @@ def test_each_sum_is_that_of_its_own_bucket(
     ):
         parts = [f.saving_usd or 0 for f in savings.findings if f.found.bucket is bucket]
         assert sum(parts, Decimal(0)) == total
+    # Of several purchases one stands, and of types and fewer full hosts; the others name it.
+    for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
+        rivals = [
+            f
+            for f in savings.findings
+            if f.found.change is not None
+            and f.found.change.stage in stages
+            and not (f.exempt or f.subsumed_by)
+        ]
+        winners = {finding.rule.name for finding in rivals if not finding.superseded_by}
+        assert len(winners) == (1 if rivals else 0)
+        assert {f.superseded_by for f in rivals if f.superseded_by} <= winners
 
 
 @FAST
@@ -212,7 +168,7 @@ def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
 @FAST
 @given(jobs(), st.integers(0, 90_000))
 def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
-    """Of training, of retention or of both."""
+    """Of training, of retention or of both; and billed phases sum to compute."""
     longer = replace(
         of,
         training_s=(of.training_s or 0) + Decimal(extra),
@@ -224,12 +180,6 @@ def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
     assert before is not None
     assert after is not None
     assert after >= before - ALMOST_NOTHING
-
-
-@FAST
-@given(jobs())
-def test_billed_phases_sum_to_compute(of: Job) -> None:
-    """On demand and on spot."""
     billed = bill(of, MARKET)
     parts = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
     assert billed.compute_usd is not None

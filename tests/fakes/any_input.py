@@ -9,20 +9,17 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.job import (
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import (
     CustomRule,
     DataSource,
-    Hints,
     InputChannel,
-    InstanceGroup,
-    Job,
-    Purchase,
     RuleEvaluation,
     TransformBatching,
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, RawSeries
 from tests.fakes.bad_series import Values, market, raw
 from tests.fakes.families import earlier_run

@@ -9,22 +9,17 @@ from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 
-from sageaudit.domain.job.job import (
+from sageaudit.domain.job.job import Hints, InstanceGroup, Parent, ParentKind, Phase, Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import (
     CustomRule,
     DataSource,
-    Hints,
     InputChannel,
-    InstanceGroup,
-    Parent,
-    ParentKind,
-    Phase,
-    Purchase,
     RuleEvaluation,
     TransformBatching,
     Upload,
     WarmPool,
 )
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase
 from tests.fakes.bad_series import case, host, measured, other_kinds, with_curves, workers

@@ -8,9 +8,9 @@ from datetime import timedelta
 from functools import cache
 
 from sageaudit.adapters.prices import sources
-from sageaudit.domain.job.job import Job, TransformBatching, Upload
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Direction, Objective
+from sageaudit.domain.job.parts import Direction, Objective, TransformBatching, Upload
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (

@@ -5,14 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    FixDocument,
-    JobDocument,
-    LineDocument,
-    PhaseDocument,
-)
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep-7"
@@ -184,6 +178,7 @@ def document(**overrides: Any) -> AuditDocument:
         "not_judged": [],
         "avoidable_usd": Decimal("2.035"),
         "lost_usd": Decimal(0),
+        "lost_up_to_usd": overrides.get("lost_usd", Decimal(0)),
         "possible_usd": Decimal("0.9"),
         "idle_capacity": {
             "unit": "gpu_hours",
@@ -228,6 +223,7 @@ def document(**overrides: Any) -> AuditDocument:
         ],
         "children": None,
         "rollup": False,
+        "own_rules": [],
         "unauditable": None,
     }
     return cast("AuditDocument", whole | overrides)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import START
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Phase
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, Listing
+from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, PriceListing
 
 DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
 
@@ -123,10 +123,10 @@ def listing(
     region: str = "eu-west-1",
     component: Component = Component.TRAINING,
     effective: date | None = date(2026, 5, 1),
-) -> Listing:
+) -> PriceListing:
     """A listing of these rates."""
     role = ROLES[component]
-    return Listing(
+    return PriceListing(
         region,
         component,
         {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.audit.trials import allocate_trials
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName, Unknown
 from sageaudit.domain.job.kinds import JobKind

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.audit.trials import Trial, allocate_trials
 from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Finding, Found, Outcome
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Direction, Objective, Tuning
+from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import TuningCase
 from sageaudit.rules.judge import judge_tuning

@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
-from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.policy.policy import Policy
 from tests.labelled.collected import families, stories
 from tests.labelled.large import SCENARIOS, Scenario

@@ -14,8 +14,8 @@ import pytest
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import FindingDocument, FixDocument
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.policy.policy import Policy

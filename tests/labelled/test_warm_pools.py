@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.audit.document import FindingDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from tests.labelled.sagas import audits
 from tests.labelled.warm_pools import Loop, recordings
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.cli.support.rules.track_record import AnswerCounts, Dollars, Example, TrackRecord
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
 from tests.labelled import expert_jobs
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount

@@ -14,7 +14,8 @@ from sageaudit.adapters.files import recording
 from sageaudit.cli.commands.what_if import document_of
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, document
+from sageaudit.domain.audit.document import AuditDocument, document
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue

@@ -11,8 +11,9 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.job.job import Job, Purchase, WarmPool
+from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import ran
 from tests.fakes.recorded import DATA
 

@@ -11,7 +11,7 @@ import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.audit.document import stands
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Unknown
 from sageaudit.domain.job.kinds import JobKind

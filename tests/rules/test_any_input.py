@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.finding import Clear, Found, Outcome
-from sageaudit.domain.job.job import Hints, TransformBatching, Upload
+from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import TransformBatching, Upload
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule

@@ -10,10 +10,10 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Direction, Objective, Tuning
+from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.rules.card import AccountCase, FamilyCase, TuningCase
 from tests.fakes import bad_jobs, bad_series
 from tests.fakes.bad_series import case, measured, workers

@@ -14,7 +14,8 @@ from sageaudit.adapters.files import policy_file, recording
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.api.rows import Rows
 from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Confidence, Scalar, Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, Malformed

@@ -11,7 +11,6 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey, Position
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import AMOUNTS, Sort
 
@@ -164,7 +163,7 @@ def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:
 def needs_head(finding: FindingRow) -> bool:
     """True where the finding alone does not tell account, region, kind and what it adds."""
     ref = JobRef.from_arn(finding.key.arn)
-    return ref is None or ref.kind is JobKind.TUNING
+    return ref is None or bool(ref.kind.row.rollup)
 
 
 def _of_arn(finding: FindingRow, ref: JobRef | None) -> AuditRow:

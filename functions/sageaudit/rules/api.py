@@ -43,8 +43,9 @@ from sageaudit.domain.bill.finding import (
     Unknown,
 )
 from sageaudit.domain.job.duration import duration, duration_min
-from sageaudit.domain.job.job import DataSource, InputChannel, Job, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, ParentKind, Purchase
 from sageaudit.domain.job.kinds import COUNT_PATHS, VOLUME_PATHS, JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing

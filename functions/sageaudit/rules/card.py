@@ -13,15 +13,14 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize
-from sageaudit.domain.bill.shared_resize import Resizes
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
 from sageaudit.domain.job.duration import duration_min
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Tuning
+from sageaudit.domain.job.parts import Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.request.forecast import Basis, Cost

@@ -24,7 +24,7 @@ from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from tests.fakes import recorded
@@ -81,10 +81,9 @@ def test_what_was_read_is_read_back() -> None:
     entries: dict[str, Entry] = {
         "ml.g4dn.xlarge": ListedRate(Decimal("0.736"), AS_OF.date(), "XX1-Train:ml.g4dn.xlarge"),
         "ml.m5.large": ListedRate(Decimal("0.1150"), None, "XX1-Train:ml.m5.large"),
-        "ml.p3.2xlarge": Ambiguous((Decimal("3.8"), Decimal(4))),
         "ml.p4d.24xlarge": Refused("it is priced in CNY, not in USD"),
     }
-    listing = Listing("us-east-1", Component.TRAINING, entries, ("TrSpt:ml.m5.large",))
+    listing = PriceListing("us-east-1", Component.TRAINING, entries)
     prices = ListedPrices("us-east-1", Component.TRAINING, Stored(listing, AS_OF), "throttled")
     made = recorded.one("profiled-053").recording
     made = replace(made, tags={"owner": "ana"}, as_read=replace(READ, prices=prices))

@@ -15,10 +15,9 @@ from sageaudit.adapters.files.stored_policy import from_text, load, to_text
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.job.tuning import Direction
+from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.policy.discounts import Discounts
-from sageaudit.domain.policy.policy import FamilyExemption, Policy
-from sageaudit.domain.policy.rule_choices import RuleChoices, Section
+from sageaudit.domain.policy.policy import FamilyExemption, Policy, RuleChoices, Section
 from sageaudit.domain.prices.own_rates import OwnRate, OwnRates, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
 

@@ -25,7 +25,8 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.scan.scan_run import ScanRun
-from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import Scope, Sums, total
 from sageaudit.domain.job.listed import Period

@@ -13,7 +13,7 @@ import pytest
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, Ambiguous, ListedRate, Listing, Refused
+from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused
 from sageaudit.errors import Throttled, Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.price_lists import listing, stored
@@ -48,17 +48,15 @@ def test_nothing_stored_is_nothing_known(cache: PriceCache) -> None:
 
 def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
     """Rates digit by digit, what is no rate with its reason."""
-    whole = Listing(
+    whole = PriceListing(
         "eu-west-1",
         Component.TRAINING,
         {
             "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
             "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
-            "ml.c5.xlarge": Ambiguous((Decimal("0.1"), Decimal("0.2"))),
             "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
             STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
         },
-        ("EU-TrSpt:ml.m5.xlarge",),
     )
     cache.write(Stored(whole, NOW))
     assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)

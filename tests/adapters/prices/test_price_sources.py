@@ -13,8 +13,8 @@ from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_history import KnownRate
-from sageaudit.domain.prices.price_source import Quote
+from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.market import Rate
 from tests.fakes.jobs import ran
 
 M5, C5 = "ml.m5.xlarge", "ml.c5.xlarge"
@@ -42,7 +42,7 @@ class Negotiated:
         if instance_type not in self.usd:
             return Quote(why=self.why)
         usd = Decimal(self.usd[instance_type])
-        rate = KnownRate(usd, DAY, DAY, "2026-11-01", "the contract", kind="own")
+        rate = KnownRate(Rate(usd, "2026-11-01", "the contract", kind="own"), DAY, DAY)
         return Quote((rate,))
 
     def storage(self, region: str, component: Component) -> Quote:

@@ -16,7 +16,7 @@ from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_list import STORAGE, ListedRate, Listing
+from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
 from sageaudit.errors import BadUsage, Unavailable
 from tests.fakes.price_lists import listing
 
@@ -64,7 +64,7 @@ LISTED = {
 }
 
 
-def read(**by_component: dict[str, str]) -> list[Listing]:
+def read(**by_component: dict[str, str]) -> list[PriceListing]:
     """What the price list says; Training's rates everywhere by default."""
     return [
         listing(by_component.get(component.name.lower(), LISTED), component=component)
@@ -72,7 +72,7 @@ def read(**by_component: dict[str, str]) -> list[Listing]:
     ]
 
 
-def again(listings: list[Listing], tmp_path: Path) -> PackagedPrices:
+def again(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
     """The book over the written table."""
     path = tmp_path / "hourly_prices.json"
     price_table.write(price_table.text_of(price_table.refreshed(OLD, listings, DAY).table), path)
@@ -259,6 +259,6 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
     assert json.loads(price_table.storage_text_of(table))["regions"].keys() == regions.keys()
 
 
-def _storage(region: str, component: Component, usd: str) -> Listing:
+def _storage(region: str, component: Component, usd: str) -> PriceListing:
     rate = ListedRate(Decimal(usd), DAY, f"X-{component.value}:VolumeUsage.gp2")
-    return Listing(region, component, {STORAGE: rate})
+    return PriceListing(region, component, {STORAGE: rate})

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import document, finding_document, read_finding, stands
-from sageaudit.domain.audit.unaudited import unaudited
+from sageaudit.domain.audit.audit import Audit, unaudited
+from sageaudit.domain.audit.document import document
+from sageaudit.domain.audit.finding_document import finding_document, read_finding, stands
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef

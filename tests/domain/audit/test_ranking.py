@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total

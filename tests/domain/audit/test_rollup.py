@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.document import document as document_of
-from sageaudit.domain.audit.rollup import job_of_children, roll_up
-from sageaudit.domain.audit.tuning_savings import TrialSavings
+from sageaudit.domain.audit.rollup import idle_of_children, job_of_children, roll_up
+from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
@@ -70,52 +70,44 @@ def test_one_finding_stands_for_one_rule_of_all_children() -> None:
     assert merged["summary"].startswith("In 2 of 3 training jobs")
 
 
-@pytest.mark.parametrize(
-    ("shares", "severity"),
-    [
-        (("60", "40"), "high"),
-        (("60", "39.99"), "medium"),
-        (("6", "4"), "medium"),
-        (("6", "3.99"), "low"),
-    ],
-)
-def test_the_sum_of_the_shares_decides_the_severity(shares: tuple[str, ...], severity: str) -> None:
-    """Exactly $100 is high and exactly $10 medium, whatever the children's own severities."""
-    whole = up(*(trial(n, "200", share) for n, share in enumerate(shares)), launched=2)
-    assert whole["findings"][0]["severity"] == severity
-
-
-def test_the_policys_limits_decide() -> None:
-    """A policy that calls $2 high makes the merged finding high."""
-    limits = SeverityLimits(high_usd=Decimal(2), medium_usd=Decimal(1))
-    whole = up(trial(1, "5", "1"), trial(2, "5", "1"), launched=2, severities=Severities(limits))
-    assert whole["findings"][0]["severity"] == "high"
-
-
-@pytest.mark.parametrize("share", ["0.50", "500"])
-def test_a_merged_finding_has_the_severity_that_the_policy_gives_its_rule(share: str) -> None:
-    """The override is stronger than dollars, as for one job."""
-    fixed = Severities(by_rule={"gpu-underused": Severity.MEDIUM})
-    whole = up(trial(1, "900", share), launched=1, severities=fixed)
-    assert whole["findings"][0]["severity"] == "medium"
+PLAIN = Severities()
+FIXED = Severities(by_rule={"gpu-underused": Severity.MEDIUM})
+LOWER = Severities(SeverityLimits(high_usd=Decimal(2), medium_usd=Decimal(1)))
+UNKNOWN: dict[str, Any] = {"saving_usd": None}
+NOTHING_COUNTED: dict[str, Any] = {"saving_usd": Decimal(0)}
 
 
 @pytest.mark.parametrize(
-    ("changes", "severity"),
+    ("children", "severities", "severity"),
     [
-        ({"saving_usd": None, "severity": "high"}, "low"),
-        ({"saving_usd": None, "severity": "info"}, "info"),
-        ({"bucket": "possible", "saving_usd": Decimal(500)}, "low"),
-        ({"bucket": "none", "saving_usd": None, "severity": "high"}, "info"),
-        ({"saving_usd": Decimal(0), "saving_range_usd": [Decimal(0), Decimal(3)]}, "low"),
-        ({"saving_usd": Decimal(0), "saving_range_usd": None}, "info"),
+        # exactly $100 is high and exactly $10 medium, whatever the children's own severities
+        ([trial(1, "200", "60"), trial(2, "200", "40")], PLAIN, "high"),
+        ([trial(1, "200", "60"), trial(2, "200", "39.99")], PLAIN, "medium"),
+        ([trial(1, "200", "6"), trial(2, "200", "4")], PLAIN, "medium"),
+        ([trial(1, "200", "6"), trial(2, "200", "3.99")], PLAIN, "low"),
+        # the policy's limits decide, and what it gives a rule is stronger than dollars
+        ([trial(1, "5", "1"), trial(2, "5", "1")], LOWER, "high"),
+        ([trial(1, "900", "0.50")], FIXED, "medium"),
+        ([trial(1, "900", "500")], FIXED, "medium"),
+        # unknown dollars are low, advice without dollars is information, a trial is low at most
+        *(
+            ([document(findings=[type_finding(**changes)])], PLAIN, severity)
+            for changes, severity in (
+                (UNKNOWN | {"severity": "high"}, "low"),
+                (UNKNOWN | {"severity": "info"}, "info"),
+                ({"bucket": "possible", "saving_usd": Decimal(500)}, "low"),
+                (UNKNOWN | {"bucket": "none", "severity": "high"}, "info"),
+                (NOTHING_COUNTED | {"saving_range_usd": [Decimal(0), Decimal(3)]}, "low"),
+                (NOTHING_COUNTED | {"saving_range_usd": None}, "info"),
+            )
+        ),
     ],
 )
-def test_without_counted_dollars_the_severity_is_as_for_one_job(
-    changes: dict[str, Any], severity: str
+def test_a_merged_finding_has_a_severity_of_its_own(
+    children: list[AuditDocument], severities: Severities, severity: str
 ) -> None:
-    """Unknown dollars are low, advice without dollars is information, a trial is low at most."""
-    whole = up(document(findings=[type_finding(**changes)]), launched=1)
+    """By the sum of the shares, as for one job."""
+    whole = up(*children, launched=len(children), severities=severities)
     assert whole["findings"][0]["severity"] == severity
 
 
@@ -128,33 +120,48 @@ def test_unknown_avoidable_dollars_leave_the_known_ones_and_say_so() -> None:
     assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
 
 
-def test_a_roll_up_of_jobs_that_nothing_judged_is_not_judged() -> None:
-    """No avoidable dollars are known, so there is no sum of them."""
-    why = "The use of its machines was not judged: CloudWatch has no points."
-    child = document(avoidable_usd=None, judged="no", not_judged=[why])
-    whole = up(child, child, launched=2)
-    assert (whole["avoidable_usd"], whole["judged"]) == (None, "no")
-    assert whole["not_judged"] == [f"In 2 of 2 training jobs: {why}"]
-    assert whole["lost_usd"] == 0
+BLIND = "The use of its machines was not judged: CloudWatch has no points."
+UNJUDGED: dict[str, Any] = {"avoidable_usd": None, "judged": "no", "not_judged": [BLIND]}
 
 
-@pytest.mark.parametrize("judged", ["no", "partly", None])
-def test_one_job_that_was_not_judged_leaves_the_sum_of_the_others(judged: str | None) -> None:
-    """The sum is of what is known, and says that something is missing."""
-    usd = None if judged == "no" else Decimal(0)
-    other = document(avoidable_usd=usd, judged=judged, not_judged=["It was too short."])
-    whole = up(document(), other, launched=2)
-    assert (whole["avoidable_usd"], whole["judged"]) == (Decimal("2.035"), "partly")
-    assert len(whole["not_judged"]) == 1
-
-
-def test_a_training_job_without_an_audit_was_not_judged() -> None:
-    """The roll-up of two audited jobs of three is one of a part."""
-    whole = up(document(), document(), launched=3)
-    assert (whole["judged"], whole["not_judged"]) == (
-        "partly",
-        ["1 of 3 training jobs is not audited."],
-    )
+@pytest.mark.parametrize(
+    ("children", "launched", "avoidable_usd", "judged", "not_judged"),
+    [
+        # no avoidable dollars are known, so there is no sum of them
+        ([document(**UNJUDGED)] * 2, 2, None, "no", [f"In 2 of 2 training jobs: {BLIND}"]),
+        # the sum is of what is known, and says that something is missing
+        (
+            [document(), document(**UNJUDGED)],
+            2,
+            "2.035",
+            "partly",
+            [f"In 1 of 2 training jobs: {BLIND}"],
+        ),
+        (
+            [
+                document(),
+                document(judged="partly", avoidable_usd=Decimal(0), not_judged=["Short."]),
+            ],
+            2,
+            "2.035",
+            "partly",
+            ["In 1 of 2 training jobs: Short."],
+        ),
+        ([document()] * 2, 3, "4.07", "partly", ["1 of 3 training jobs is not audited."]),
+        ([], None, None, "no", ["Its training jobs are not audited."]),
+    ],
+)
+def test_how_much_was_judged_is_that_of_the_training_jobs(
+    children: list[AuditDocument],
+    launched: int | None,
+    avoidable_usd: str | None,
+    judged: str,
+    not_judged: list[str],
+) -> None:
+    """One that was not judged leaves the sum of the others."""
+    whole = up(*children, launched=launched)
+    assert whole["avoidable_usd"] == (None if avoidable_usd is None else Decimal(avoidable_usd))
+    assert (whole["judged"], whole["not_judged"]) == (judged, not_judged)
 
 
 def test_many_reasons_are_a_handful_of_sentences() -> None:
@@ -180,35 +187,47 @@ def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
     assert up(document(findings=quiet), launched=1)["findings"] == []
 
 
-def test_a_child_that_is_not_audited_leaves_it_open() -> None:
-    """Incomplete, unsettled, and it says how many are missing."""
-    whole = up(trial(1, "5.10", None), launched=3)
-    assert (whole["bill"]["complete"], whole["audit"]["settled"]) == (False, False)
-    assert whole["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
-    assert whole["bill"]["total_usd"] == Decimal("5.10")
+def unpriced() -> AuditDocument:
+    """A training job without a known cost."""
+    made = trial(2, "1.00", None)
+    made["bill"]["total_usd"] = None
+    return made
 
 
-def test_a_child_without_known_cost_makes_the_sum_unknown() -> None:
-    """Half a sum is no sum."""
-    unpriced = trial(2, "1.00", None)
-    unpriced["bill"]["total_usd"] = None
-    whole = up(trial(1, "5.10", None), unpriced, launched=2)
-    assert whole["bill"]["total_usd"] is None
-    assert whole["bill"]["missing"] == ["1 of 2 training jobs have no known cost"]
-    assert whole["waterfall"] == []
-
-
-def test_a_tuning_job_that_launched_nothing_cost_nothing() -> None:
-    """Its counters say 0: that is known, like a job that never started."""
-    whole = up(launched=0)
-    assert (whole["bill"]["total_usd"], whole["bill"]["complete"]) == (0, True)
-    assert (whole["avoidable_usd"], whole["lost_usd"]) == (0, 0)
-
-
-def test_nobody_knows_what_was_launched() -> None:
-    """Unknown, not 0."""
-    whole = up(launched=None)
-    assert (whole["bill"]["total_usd"], whole["bill"]["complete"]) == (None, False)
+@pytest.mark.parametrize(
+    ("children", "launched", "total_usd", "missing", "settled"),
+    [
+        ([trial(1, "5.10", None)], 1, "5.10", [], True),
+        ([trial(1, "5.10", None)], 3, "5.10", ["2 of 3 training jobs are not audited"], False),
+        # half a sum is no sum
+        (
+            [trial(1, "5.10", None), unpriced()],
+            2,
+            None,
+            ["1 of 2 training jobs have no known cost"],
+            False,
+        ),
+        # its counters say 0: that is known, like a job that never started
+        ([], 0, "0", [], True),
+        ([], None, None, ["the training jobs that it launched are not known"], False),
+    ],
+)
+def test_a_total_is_complete_where_every_training_job_is_known(
+    children: list[AuditDocument],
+    launched: int | None,
+    total_usd: str | None,
+    missing: list[str],
+    settled: bool,
+) -> None:
+    """Else it says how many are missing."""
+    whole = up(*children, launched=launched)
+    assert whole["bill"]["total_usd"] == (None if total_usd is None else Decimal(total_usd))
+    assert (whole["bill"]["missing"], whole["bill"]["complete"]) == (missing, not missing)
+    assert whole["audit"]["settled"] is settled
+    if launched == 0:
+        assert (whole["avoidable_usd"], whole["lost_usd"]) == (0, 0)
+    if total_usd is None:
+        assert whole["waterfall"] == []
 
 
 @pytest.mark.parametrize("launched", [2, None])
@@ -283,3 +302,83 @@ def test_what_the_bills_of_training_jobs_lack_is_said_once() -> None:
     assert whole["bill"]["missing"] == [f"in 2 of 3 training jobs, {lacks}"]
     assert whole["bill"]["complete"] is False
     assert (whole["audit"]["settled"], whole["audit"]["coverage"]["missing"]) == (True, [])
+
+
+def figure(**overrides: Any) -> IdleCapacityDocument:
+    """8 of 10 GPU-hours idle, $8 at list price, $2 of it counted."""
+    whole = {
+        "unit": "gpu_hours",
+        "paid": Decimal(10),
+        "worked": Decimal(2),
+        "idle": Decimal(8),
+        "list_usd": Decimal(8),
+        "counted_usd": Decimal(2),
+        "look_at": ["batch_size", "profile"],
+    }
+    return cast("IdleCapacityDocument", whole | overrides)
+
+
+def child(idle: IdleCapacityDocument | None) -> AuditDocument:
+    """A trial of $12, of which $2 are avoidable."""
+    made = trial(1, "12", "2")
+    return cast("AuditDocument", {**made, "idle_capacity": idle})
+
+
+def unpriced_child(idle: IdleCapacityDocument | None) -> AuditDocument:
+    """The same on a type without a known price."""
+    made = child(idle)
+    return cast("AuditDocument", {**made, "bill": {**made["bill"], "total_usd": None}})
+
+
+BARE = figure(list_usd=None, counted_usd=None)
+NO_FIGURE = "1 of {} training jobs have no figure"
+
+
+@pytest.mark.parametrize(
+    ("children", "own_usd", "paid", "list_usd", "counted_usd", "why"),
+    [
+        ([child(figure()), child(figure())], 0, 20, 16, 4, None),
+        # a job without a figure is left out and said; the sum is then a lower bound
+        ([child(figure()), {**trial(2, "5", None), "idle_capacity": None}], 0, 10, 8, 2,
+         NO_FIGURE.format(2)),
+        # half of the dollars is under the 70% that the points of one job need
+        ([child(figure()), child(None)], 0, None, None, None, NO_FIGURE.format(2)),
+        # without dollars the jobs are counted: two of three are under 70%, three of four are not
+        ([*[unpriced_child(BARE)] * 2, unpriced_child(None)], 0, None, None, None,
+         NO_FIGURE.format(3)),
+        ([*[unpriced_child(BARE)] * 3, unpriced_child(None)], 0, 30, None, None,
+         NO_FIGURE.format(4)),
+        ([child(figure()), child(BARE)], 0, 20, None, None, None),
+        # $10 are left of the child, $6 of them idle: of $5 for the tuning job $3 more are counted
+        ([child(figure())], 5, 10, 8, 5, None),
+        # no more than the list value is counted, whatever the tuning rules find
+        ([child(figure())], 500, 10, 8, 8, None),
+        # a sum of GPUs and vCPUs is neither
+        ([child(figure()), child(figure(unit="vcpu_hours"))], 0, None, None, None,
+         "the training jobs ran on GPUs and on CPUs"),
+        ([], 0, None, None, None, None),
+    ],
+)  # fmt: skip
+def test_the_idle_capacity_is_the_sum_over_the_training_jobs(
+    children: list[AuditDocument],
+    own_usd: int,
+    paid: int | None,
+    list_usd: int | None,
+    counted_usd: int | None,
+    why: str | None,
+) -> None:
+    """Hours and dollars, or why there is no figure."""
+    summed, said = idle_of_children(children, Decimal(own_usd))
+    assert said == why
+    assert (None if summed is None else summed.paid) == paid
+    if summed is not None:
+        assert (summed.worked, summed.list_usd) == (summed.paid / 5, list_usd)
+        assert summed.counted_usd == counted_usd
+
+
+def test_all_that_may_keep_devices_waiting_is_named_once() -> None:
+    """A profile last."""
+    other = child(figure(look_at=["data_loader", "profile"]))
+    summed, _ = idle_of_children([child(figure()), other], Decimal(0))
+    assert summed is not None
+    assert summed.look_at == ("batch_size", "data_loader", "profile")

@@ -41,31 +41,47 @@ def facts_of(answer: dict[str, Any], *, savings_plan: bool = False) -> BillFacts
     return facts(job, bill(job, market), market, savings_plan=savings_plan)
 
 
-def test_spot_says_what_it_saved() -> None:
-    """22,343 unbilled seconds of ml.m5.4xlarge at $0.922 an hour are $5.72."""
-    saved = facts_of(describe()).spot_saved_usd
-    assert saved is not None
-    assert round(saved, 2) == Decimal("5.72")
+@pytest.mark.parametrize(
+    ("billable_s", "usd"),
+    # 22,343 and all 37,026 unbilled seconds of ml.m5.4xlarge at $0.922 an hour; an upper bound
+    [(14683, "5.72"), (0, "9.48"), (None, None)],
+)
+def test_spot_says_what_it_saved(billable_s: int | None, usd: str | None) -> None:
+    """Nothing where the billable seconds are not known."""
+    saved = facts_of(describe(BillableTimeInSeconds=billable_s)).spot_saved_usd
+    assert (None if saved is None else round(saved, 2)) == (None if usd is None else Decimal(usd))
 
 
-def test_without_billable_seconds_spot_promises_nothing() -> None:
-    """An upper bound has no saving in it."""
-    answer = describe()
-    del answer["BillableTimeInSeconds"]
-    assert facts_of(answer).spot_saved_usd is None
+RULES = [
+    {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
+    {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},
+]
+IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
 
 
-def test_an_image_of_another_region_is_noticed_from_its_uri() -> None:
-    """Its transfer is billed, and in no figure here."""
-    image = "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.1"
-    notes = facts_of(describe(AlgorithmSpecification={"TrainingImage": image})).notes
-    assert any("pulled from eu-west-1" in note for note in notes)
-    assert not any("pulled from" in note for note in facts_of(describe()).notes)
-
-
-def test_what_is_not_in_the_figure_is_said_once() -> None:
-    """S3, NAT, FSx and the like."""
-    assert facts_of(describe()).notes.count(NOT_IN_IT) == 1
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({}, None),
+        # transfer of an image is billed and in no figure; ECR has two forms of host names
+        *(
+            (
+                {"AlgorithmSpecification": {"TrainingImage": IRELAND.format(host)}},
+                "the image is pulled from eu-west-1: its transfer is billed, but not included here",
+            )
+            for host in (".ecr.eu-west-1.amazonaws.com", "-ecr.eu-west-1.on.aws")
+        ),
+        # built-in rules have no instance type; a custom rule runs as its own job
+        (
+            {"DebugRuleConfigurations": RULES},
+            "custom Debugger rule mine runs as a processing job of its own, billed there",
+        ),
+    ],
+)
+def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
+    """S3, NAT, FSx and the like; an image of another region, custom rules."""
+    notes = facts_of(describe(**changes)).notes
+    assert notes == (*([note] if note else ()), NOT_IN_IT)
 
 
 def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
@@ -142,32 +158,6 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     listed = bill(job, market).total_usd
     assert listed is not None
     assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
-
-
-def test_a_billable_second_of_spot_that_is_none_still_saved_all() -> None:
-    """0 of 37,026 s of ml.m5.4xlarge billed: 10.285 h at $0.922 were saved."""
-    saved = facts_of(describe(BillableTimeInSeconds=0)).spot_saved_usd
-    assert saved is not None
-    assert round(saved, 2) == Decimal("9.48")
-
-
-def test_custom_debugger_rules_are_billed_elsewhere_and_said() -> None:
-    """Built-in ones have no instance type; a custom rule runs as its own job."""
-    rules = [
-        {"RuleConfigurationName": "mine", "InstanceType": "ml.r5.4xlarge", "VolumeSizeInGB": 500},
-        {"RuleConfigurationName": "LossNotDecreasing", "VolumeSizeInGB": 0},
-    ]
-    notes = facts_of(describe(DebugRuleConfigurations=rules)).notes
-    assert [note for note in notes if "Debugger rule" in note] == [
-        "custom Debugger rule mine runs as a processing job of its own, billed there"
-    ]
-
-
-def test_a_dual_stack_image_of_another_region_is_noticed_too() -> None:
-    """ECR's newer host names carry the region as well."""
-    image = "763104351884.dkr-ecr.eu-west-1.on.aws/pytorch-training:2.1"
-    notes = facts_of(describe(AlgorithmSpecification={"TrainingImage": image})).notes
-    assert any("pulled from eu-west-1" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from sageaudit.domain.bill.compatibility import (
     refused,
     spot_refused,
 )
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import WarmPool
 
 JOB = Job(
     kind=JobKind.TRAINING,

@@ -21,7 +21,8 @@ from sageaudit.domain.bill.finding import (
     RuleName,
     Severity,
 )
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import job, market, phases, ran
@@ -83,25 +84,32 @@ def test_the_worked_example_holds() -> None:
     ]
 
 
-def test_on_spot_a_cut_second_saves_its_billed_part() -> None:
-    """A third of the seconds is billed: cutting 1200 s saves 400 billed seconds."""
-    spot = job(purchase=Purchase.SPOT, billable_s=Decimal(3600))
-    savings = allocated(spot, found(101, DOWNLOAD))
-    assert usd(savings.avoidable_usd) == usd(Decimal("1.515") * 400 / 3600)
+TWICE = job(phases=phases(("Downloading", 600), ("Training", 9600), ("Downloading", 600)))
+MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))
 
 
-def test_a_cut_takes_no_more_than_the_phase_has() -> None:
-    """An hour cannot be cut from a download of 20 minutes."""
-    savings = allocated(job(), found(101, CutPhase("Downloading", Decimal(3600))))
-    assert usd(savings.avoidable_usd) == "0.505000"
-
-
-def test_a_cut_takes_from_every_occurrence() -> None:
-    """Two downloads of 10 minutes: 15 minutes are cut from both together."""
-    twice = job(phases=phases(("Downloading", 600), ("Training", 9600), ("Downloading", 600)))
-    savings = allocated(twice, found(101, CutPhase("Downloading", Decimal(900))))
-    # 900 s x $1.515 / h
-    assert usd(savings.avoidable_usd) == "0.378750"
+@pytest.mark.parametrize(
+    ("of", "change", "usd_saved"),
+    [
+        # a third of the seconds is billed on spot: cutting 1200 s saves 400 billed seconds
+        (job(purchase=Purchase.SPOT, billable_s=Decimal(3600)), DOWNLOAD, "0.168333"),
+        # an hour cannot be cut from a download of 20 minutes
+        (job(), CutPhase("Downloading", Decimal(3600)), "0.505000"),
+        # two downloads of 10 minutes: 15 minutes are cut from both together, at $1.515 an hour
+        (TWICE, CutPhase("Downloading", Decimal(900)), "0.378750"),
+        # a dearer or a slower type saves nothing
+        (job(), SetType("ml.g4dn.12xlarge"), "0.000000"),
+        (job(), SetType("ml.g4dn.2xlarge", Decimal(2)), "0.000000"),
+        # 4 x 1 h become 2 x 1.5 h: 4 - 3 instance-hours at $0.23, and 1 h of 30 GB
+        (ran(3600, instances=4), SetCount(2, Decimal("1.5")), "0.235645"),
+        # nobody knows which group of a mixed cluster would shrink
+        (ran(3600, groups=MIXED), SetCount(1, Decimal(1)), "0.000000"),
+    ],
+)
+def test_a_change_saves_what_its_bill_is_less(of: Job, change: Change, usd_saved: str) -> None:
+    """Alone and together: at least 0."""
+    savings = allocated(of, found(101, change))
+    assert usd(savings.avoidable_usd) == usd(savings.findings[0].alone_usd) == usd_saved
 
 
 def test_a_run_that_gave_nothing_takes_the_whole_bill() -> None:
@@ -141,14 +149,6 @@ def test_a_run_that_may_be_lost_counts_nothing_and_says_up_to_what() -> None:
     exempt = {"failed": Exemption("ana", None, "known")}
     accepted = allocate(run, bill(run, market()), [perhaps], market(), Severities(), exempt)
     assert accepted.lost_up_to_usd == 0
-
-
-def test_a_dearer_or_slower_type_saves_nothing() -> None:
-    """A marginal saving at or below 0 is 0, alone and together."""
-    dearer = allocated(job(), found(202, SetType("ml.g4dn.12xlarge")))
-    slower = allocated(job(), found(202, SetType("ml.g4dn.2xlarge", Decimal(2))))
-    assert (dearer.avoidable_usd, the("r202", dearer).alone_usd) == (0, 0)
-    assert (slower.avoidable_usd, the("r202", slower).alone_usd) == (0, 0)
 
 
 def test_a_useless_fix_does_not_make_the_others_worse() -> None:
@@ -208,18 +208,13 @@ def test_an_exempt_finding_stays_visible_without_dollars() -> None:
 
 
 def test_a_subsumed_finding_leaves_the_sums() -> None:
-    """It tells the same story as the one that subsumes it."""
+    """It tells the same story as the one that subsumes it, where that was found."""
     savings = allocated(job(), found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",)))
     assert the("r101", savings).subsumed_by == "r202"
     assert the("r101", savings).saving_usd == 0
     assert usd(savings.avoidable_usd) == "1.725000"
-
-
-def test_nothing_is_subsumed_by_what_was_not_found() -> None:
-    """The other rule must have found something."""
-    name, what = found(202, None, Bucket.NONE, subsumes=("r999",))
-    savings = allocated(job(), (name, what), found(101, DOWNLOAD))
-    assert the("r101", savings).subsumed_by is None
+    other = found(202, None, Bucket.NONE, subsumes=("r999",))
+    assert the("r101", allocated(job(), other, found(101, DOWNLOAD))).subsumed_by is None
 
 
 def test_a_range_shows_both_ends_alone() -> None:
@@ -229,31 +224,15 @@ def test_a_range_shows_both_ends_alone() -> None:
     assert savings.avoidable_usd == 0
 
 
-def test_a_finding_without_change_has_no_dollars() -> None:
-    """Unknown, not 0: it is an advice."""
-    savings = allocated(job(), found(601, None, Bucket.NONE))
-    assert (the("r601", savings).saving_usd, the("r601", savings).alone_usd) == (None, None)
-
-
-def test_an_unknown_bill_has_no_savings() -> None:
-    """All sums and shares are unknown, and there is no waterfall."""
-    savings = allocated(ran(3600, region="xx-west-9"), found(205, SetType("ml.m5.large")))
-    assert (savings.avoidable_usd, savings.lost_usd, savings.possible_usd) == (None, None, None)
-    assert (savings.findings[0].saving_usd, savings.waterfall) == (None, ())
-
-
-def test_a_change_to_an_unpriced_type_is_unknown() -> None:
-    """A bill that misses a line is smaller for the wrong reason."""
-    savings = allocated(ran(3600), found(205, SetType("ml.unpriced.xlarge")))
-    assert the("r205", savings).alone_usd is None
-    assert savings.avoidable_usd == 0
-
-
-def test_fewer_instances_take_longer() -> None:
-    """4 x 1 h become 2 x 1.5 h: 4 - 3 instance-hours at $0.23, and 1 h of 30 GB."""
-    savings = allocated(ran(3600, instances=4), found(303, SetCount(2, Decimal("1.5"))))
-    storage = Decimal(30) / 744 * Decimal("0.14")
-    assert usd(savings.avoidable_usd) == usd(Decimal("0.23") + storage)
+def test_what_is_not_known_has_no_dollars() -> None:
+    """An advice, a bill without a price, and a changed bill that would miss a line: never 0."""
+    advice = allocated(job(), found(601, None, Bucket.NONE))
+    assert (the("r601", advice).saving_usd, the("r601", advice).alone_usd) == (None, None)
+    unknown = allocated(ran(3600, region="xx-west-9"), found(205, SetType("ml.m5.large")))
+    assert (unknown.avoidable_usd, unknown.lost_usd, unknown.possible_usd) == (None, None, None)
+    assert (unknown.findings[0].saving_usd, unknown.waterfall) == (None, ())
+    unpriced = allocated(ran(3600), found(205, SetType("ml.unpriced.xlarge")))
+    assert (the("r205", unpriced).alone_usd, unpriced.avoidable_usd) == (None, 0)
 
 
 def test_hosts_that_take_over_work_and_a_smaller_type_are_one_contest() -> None:
@@ -265,13 +244,6 @@ def test_hosts_that_take_over_work_and_a_smaller_type_are_one_contest() -> None:
     beside = found(303, SetCount(3, Decimal(1), refills=False))
     both = allocated(ran(3600, instances=4), beside, kind)
     assert not any(one.superseded_by for one in both.findings)
-
-
-def test_the_count_of_a_mixed_cluster_is_left_alone() -> None:
-    """Nobody knows which group would shrink."""
-    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3))
-    savings = allocated(ran(3600, groups=groups), found(303, SetCount(1, Decimal(1))))
-    assert savings.avoidable_usd == 0
 
 
 def test_the_order_of_findings_does_not_matter() -> None:
@@ -288,30 +260,25 @@ def test_the_order_of_findings_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "severity"),
+    ("seconds", "change", "bucket", "severity"),
     # 3 instances of ml.g4dn.12xlarge at $4.89: $14.67 an hour lost
-    [(0.25, "low"), (0.75, "medium"), (6, "medium"), (7, "high")],
+    [
+        (1, DropRun(), Bucket.LOST, "info"),  # $0.0041 is shown as under one cent
+        (2, DropRun(), Bucket.LOST, "low"),
+        (900, DropRun(), Bucket.LOST, "low"),  # $3.67
+        (2700, DropRun(), Bucket.LOST, "medium"),  # $11.00
+        (21_600, DropRun(), Bucket.LOST, "medium"),  # $88.02
+        (25_200, DropRun(), Bucket.LOST, "high"),  # $102.69
+        # a heuristic is never shown as the main thing
+        (720_000, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE, "low"),
+    ],
 )
-def test_severity_follows_the_dollars_of_one_run(hours: float, severity: str) -> None:
-    """Low under $10, medium under $100: $3.67, $11.00, $88.02 and $102.69."""
-    lost = ran(int(hours * 3600), "ml.g4dn.12xlarge", 3, status="Failed")
-    savings = allocated(lost, found(602, DropRun(), Bucket.LOST))
-    assert savings.findings[0].severity.value == severity
-
-
-@pytest.mark.parametrize(("seconds", "severity"), [(1, "info"), (2, "low")])
-def test_less_than_a_cent_is_info(seconds: int, severity: str) -> None:
-    """$0.0041 is shown as under one cent, $0.0082 as one."""
-    lost = ran(seconds, "ml.g4dn.12xlarge", 3, status="Failed")
-    savings = allocated(lost, found(602, DropRun(), Bucket.LOST))
-    assert savings.findings[0].severity.value == severity
-
-
-def test_a_trial_is_low_however_dear() -> None:
-    """A heuristic is never shown as the main thing."""
-    dear = ran(720_000, "ml.g4dn.12xlarge", 3)
-    savings = allocated(dear, found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE))
-    assert savings.findings[0].severity.value == "low"
+def test_severity_follows_the_dollars_of_one_run(
+    seconds: int, change: Change, bucket: Bucket, severity: str
+) -> None:
+    """Low under $10, medium under $100; a trial is low however dear."""
+    run = ran(seconds, "ml.g4dn.12xlarge", 3, status="Failed")
+    assert allocated(run, found(602, change, bucket)).findings[0].severity.value == severity
 
 
 def test_the_dearest_finding_comes_first() -> None:
@@ -336,15 +303,11 @@ def test_rates_of_different_times_are_not_compared() -> None:
     assert saving(before, run, SetType("ml.g5.48xlarge"), prices) is None
 
 
-def test_an_upper_bound_has_no_saving() -> None:
-    """Spot without billable seconds: what was really billed is not known, nor what is lost."""
+def test_what_cannot_be_compared_has_no_saving() -> None:
+    """An upper bound (what was really billed is not known), and an own rate with a list price."""
     spot = replace(ran(3600), purchase=Purchase.SPOT, billable_s=None)
     assert bill(spot, market()).basis == "upper_bound"
     assert saving(bill(spot, market()), spot, DropRun(), market()) is None
-
-
-def test_own_and_list_prices_are_not_compared() -> None:
-    """A rate of the policy for one type says nothing of another type's."""
     prices = own(market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}}))
     run = ran(3600, "ml.m5.xlarge")
     assert saving(bill(run, prices), run, SetType("ml.m5.large"), prices) is None

@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED, facts
-from sageaudit.domain.bill.by_estimate import marked
 from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.change import CutPhase, SetType
+from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
 from sageaudit.domain.bill.resize import Resize, resize
 from sageaudit.domain.bill.type_rate import small_type
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market, Rate, comparable
 from tests.fakes.any_input import likely_jobs
-from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, job, market, ran
+from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, market, ran
 
 BIG, SMALL, TINY = "ml.m5.4xlarge", "ml.m5.2xlarge", "ml.m5.xlarge"
 RUN = ran(3600, BIG, volume_gb=0)
@@ -69,15 +70,11 @@ def advice(change: SetType | CutPhase) -> Found:
 
 
 def test_a_bill_at_an_estimated_rate_has_dollars_and_is_not_complete() -> None:
-    """It says how the rate was made, and does not say that SageMaker sells the type."""
+    """It says how the rate was made, apart from what the total lacks."""
     billed = bill(RUN, at_estimates(BIG))
     assert billed.total_usd == Decimal("0.92")
     assert (billed.complete, billed.missing) == (False, (guessed(BIG),))
     assert (billed.estimated, billed.gaps) == ((guessed(BIG),), ())
-
-
-def test_an_estimate_and_a_missing_storage_price_are_both_said() -> None:
-    """Only the storage is missing from the total."""
     billed = bill(ran(3600, BIG), at_estimates(BIG, storage_usd=None))
     assert billed.gaps == ("storage: no ML storage price for us-east-1 (Training)",)
     assert set(billed.missing) == {*billed.gaps, guessed(BIG)}
@@ -123,40 +120,35 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert f"{VALUE_ESTIMATED}{guessed(BIG)}" in known.notes
 
 
-def test_a_fix_of_a_job_at_an_estimated_rate_is_counted_and_marked() -> None:
-    """The time was paid for, whatever the last digit of its price."""
-    run, prices = job(BIG, volume_gb=0), at_estimates(BIG)
-    savings = saved(advice(CutPhase("Downloading", Decimal(900))), prices, run)
+@pytest.mark.parametrize(
+    ("estimated", "change", "bucket", "usd", "caution"),
+    [
+        # the time was paid for, whatever the last digit of its price
+        (BIG, CutPhase("Training", Decimal(900)), Bucket.AVOIDABLE, "0.23", None),
+        # a type at a known rate saves certainly from an estimated one
+        (BIG, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
+        # a type at an estimated rate is possible at most
+        (
+            SMALL,
+            SetType(SMALL),
+            Bucket.POSSIBLE,
+            "0.46",
+            f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
+        ),
+        (TINY, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
+    ],
+)
+def test_a_saving_at_an_estimated_rate_is_marked(
+    estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
+) -> None:
+    """Of the job's own type it is counted, of the new type possible at most."""
+    savings = saved(advice(change), at_estimates(estimated))
     [finding] = savings.findings
-    assert (finding.found.bucket, finding.estimated) == (Bucket.AVOIDABLE, True)
-    assert savings.avoidable_usd == finding.saving_usd == Decimal("0.23")
-
-
-def test_a_type_at_an_estimated_rate_is_possible_at_most() -> None:
-    """Its dollars are shown, in no total, with the reason."""
-    savings = saved(advice(SetType(SMALL)), at_estimates(SMALL))
-    [finding] = savings.findings
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert finding.found.confidence is Confidence.HEURISTIC
-    assert (savings.avoidable_usd, savings.possible_usd) == (0, Decimal("0.46"))
-    assert finding.estimated
-    assert finding.found.caution == (
-        f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."
-    )
-
-
-def test_a_type_at_a_known_rate_saves_certainly_from_an_estimated_one() -> None:
-    """An hour at about $0.92 against one at $0.46."""
-    savings = saved(advice(SetType(SMALL)), at_estimates(BIG))
-    [finding] = savings.findings
-    assert (finding.found.bucket, finding.estimated) == (Bucket.AVOIDABLE, True)
-    assert savings.avoidable_usd == Decimal("0.46")
-
-
-def test_known_rates_leave_no_mark() -> None:
-    """As before there were estimates."""
-    [finding] = saved(advice(SetType(SMALL)), at_estimates(TINY)).findings
-    assert (finding.found, finding.estimated) == (advice(SetType(SMALL)), False)
+    assert (finding.found.bucket, finding.saving_usd) == (bucket, Decimal(usd))
+    assert (finding.found.caution, finding.estimated) == (caution, estimated != TINY)
+    counted = bucket is Bucket.AVOIDABLE
+    assert finding.found.confidence is (Confidence.DERIVED if counted else Confidence.HEURISTIC)
+    assert (savings.avoidable_usd if counted else savings.possible_usd) == Decimal(usd)
 
 
 def test_certain_candidates_have_known_rates() -> None:

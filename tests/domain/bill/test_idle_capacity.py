@@ -19,7 +19,8 @@ from sageaudit.domain.bill.change import (
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import HOURLY_USD, TYPES, flat, job, market, phases, ran, series, usage
 
@@ -76,87 +77,70 @@ HALF_THE_DOWNLOAD = (AVOIDABLE, CutPhase("Downloading", Decimal(1800)))
 CHEAPER = (AVOIDABLE, SetType("ml.g4dn.xlarge"))
 
 
+def with_pool() -> Job:
+    """Ten hours on four vCPUs, with a warm pool."""
+    return ran(36000, "ml.m5.xlarge", warm_pool=WarmPool("Terminated", 3600, Decimal(3600)))
+
+
+PLAN, SPOT = Purchase.TRAINING_PLAN, Purchase.SPOT
+POOL, VOLUME = (AVOIDABLE, ShortenPool(Decimal(0))), (AVOIDABLE, SetVolume(1))
+
+
 @pytest.mark.parametrize(
-    ("findings", "counted"),
+    ("of", "findings", "exempt", "paid", "idle", "list_usd", "counted"),
     [
-        ((), "0"),
-        ((HALF_THE_DOWNLOAD,), "2.40"),
-        ((HALF_THE_DOWNLOAD, CHEAPER), "30.72"),
-        (((LOST, DropRun()),), "30.72"),
+        # the docstring's example: 40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48
+        (ten_hours(), (), (), "40", "25.6", "30.72", "0"),
+        (ten_hours(), (HALF_THE_DOWNLOAD,), (), "40", "25.6", "30.72", "2.40"),
+        (ten_hours(), (HALF_THE_DOWNLOAD, CHEAPER), (), "40", "25.6", "30.72", "30.72"),
+        (ten_hours(), ((LOST, DropRun()),), (), "40", "25.6", "30.72", "30.72"),
+        # possible and exempt dollars are in neither sum
+        (ten_hours(), ((Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1]),), (), "40", "25.6", "30.72", "0"),
+        (ten_hours(), (HALF_THE_DOWNLOAD,), ("r0",), "40", "25.6", "30.72", "0"),
+        # another purchase takes only the idle share: 40% fewer seconds, 0.4 x $30.72
+        (ten_hours(), ((AVOIDABLE, SetPurchase(Decimal("0.6"))),), (), "40", "25.6", "30.72",
+         "12.288"),
+        # spot pays its billable seconds: a third of the hours, at the same rate; else all of them
+        (ten_hours(purchase=SPOT, billable_s=Decimal(12000)), (), (), "13.3333", "8.5333",
+         "10.24", "0"),
+        (ten_hours(purchase=SPOT, billable_s=None), (), (), "40", "25.6", "30.72", "0"),
+        # prepaid capacity is worth its on-demand price; its bill is 0, so nothing is counted
+        (ten_hours(purchase=PLAN), (HALF_THE_DOWNLOAD,), (), "40", "25.6", "30.72", "0"),
+        # storage and warm pools are no device hours: their savings are in other lines
+        (with_pool(), (POOL, VOLUME), (), "40", "20", "1.15", "0"),
+        # an unpriced type has hours without dollars: unknown is not 0
+        (ran(3600, "ml.unpriced.xlarge"), (), (), "4", "2", None, None),
     ],
-)
-def test_the_docstrings_example_holds(
-    findings: tuple[tuple[Bucket, Change], ...], counted: str
+)  # fmt: skip
+def test_idle_hours_and_their_value_by_hand(
+    of: Job,
+    findings: tuple[tuple[Bucket, Change], ...],
+    exempt: tuple[str, ...],
+    paid: str,
+    idle: str,
+    list_usd: str | None,
+    counted: str | None,
 ) -> None:
-    """40 GPU-hours paid, 14.4 worked, 25.6 idle: $30.72 of $48, by hand."""
-    of = ten_hours()
-    figure = known(of, at_forty(of), *findings)
-    assert (figure.unit, figure.paid, figure.worked) == ("gpu_hours", 40, Decimal("14.4"))
-    assert (figure.idle, figure.list_usd) == (Decimal("25.6"), Decimal("30.72"))
-    assert figure.counted_usd == Decimal(counted)
+    """Four GPUs at 40% for nine hours, or vCPUs at half."""
+    on_gpus = of.groups[0].instance_type == GPUS
+    minutes = int(of.elapsed_s or 0) // 60
+    measured = at_forty(of) if on_gpus else flat(of, minutes, cpu=50)
+    figure = known(of, measured, *findings, exempt=frozenset(exempt))
+    assert figure.unit == ("gpu_hours" if on_gpus else "vcpu_hours")
+    assert figure.worked == figure.paid - figure.idle
+    found = (figure.paid, figure.idle, figure.list_usd, figure.counted_usd)
+    expected = (paid, idle, list_usd, counted)
+    assert [None if value is None else round(value, 4) for value in found] == [
+        None if value is None else Decimal(value) for value in expected
+    ]
 
 
 def test_eight_hosts_at_a_quarter_of_their_gpus_have_three_quarters_of_the_bill_idle() -> None:
     """Also where no finding counts anything: $691.20 of $921.60."""
     of = ran(86400, GPUS, 8)
     figure = known(of, flat(of, 1440, hosts=8, gpu=25))
-    assert (figure.paid, figure.idle) == (768, 576)
-    assert figure.list_usd == Decimal("691.20")
-    assert figure.counted_usd == 0
-    assert figure.look_at == ("communication", "profile")
-
-
-def test_storage_and_warm_pools_are_no_device_hours() -> None:
-    """Their savings are in other lines of the bill."""
-    of = ran(36000, "ml.m5.xlarge", warm_pool=WarmPool("Terminated", 3600, Decimal(3600)))
-    pool, volume = (AVOIDABLE, ShortenPool(Decimal(0))), (AVOIDABLE, SetVolume(1))
-    figure = known(of, flat(of, 600, cpu=50), pool, volume)
-    assert (figure.unit, figure.paid, figure.counted_usd) == ("vcpu_hours", 40, 0)
-
-
-def test_possible_and_exempt_dollars_are_not_counted() -> None:
-    """They are in neither sum."""
-    of = ten_hours()
-    possible = (Bucket.POSSIBLE, HALF_THE_DOWNLOAD[1])
-    assert known(of, at_forty(of), possible).counted_usd == 0
-    exempt = known(of, at_forty(of), HALF_THE_DOWNLOAD, exempt=frozenset({"r0"}))
-    assert exempt.counted_usd == 0
-
-
-def test_another_purchase_takes_only_the_idle_share() -> None:
-    """40% fewer seconds are 40% less of what worked, too: 0.4 x $30.72."""
-    of = ten_hours()
-    figure = known(of, at_forty(of), (AVOIDABLE, SetPurchase(Decimal("0.6"))))
-    assert figure.counted_usd == Decimal("12.288")
-
-
-def test_spot_pays_its_billable_seconds() -> None:
-    """A third of the training seconds: a third of the hours, at the same rate."""
-    of = ten_hours(purchase=Purchase.SPOT, billable_s=Decimal(12000))
-    figure = known(of, at_forty(of))
-    assert figure.paid == Decimal(4) * 12000 / 3600
-    assert figure.list_usd == pytest.approx(Decimal("10.24"))
-
-
-def test_spot_without_billable_seconds_is_an_upper_bound() -> None:
-    """As its bill: all training seconds."""
-    of = ten_hours(purchase=Purchase.SPOT, billable_s=None)
-    assert known(of, at_forty(of)).paid == 40
-
-
-def test_prepaid_capacity_is_worth_its_on_demand_price() -> None:
-    """Its bill is 0, so nothing is counted; its idle GPUs could have done other work."""
-    of = ten_hours(purchase=Purchase.TRAINING_PLAN)
-    figure = known(of, at_forty(of), HALF_THE_DOWNLOAD)
-    assert (figure.list_usd, figure.counted_usd) == (Decimal("30.72"), 0)
-
-
-def test_an_unpriced_type_has_hours_without_dollars() -> None:
-    """Unknown is not 0."""
-    of = ran(3600, "ml.unpriced.xlarge")
-    figure = known(of, flat(of, 60, cpu=25))
-    assert (figure.paid, figure.idle) == (4, 3)
-    assert (figure.list_usd, figure.counted_usd) == (None, None)
+    assert (figure.paid, figure.idle, figure.list_usd) == (768, 576, Decimal("691.20"))
+    assert (figure.counted_usd, figure.look_at) == (0, ("communication", "profile"))
 
 
 def test_groups_of_one_size_at_two_rates_have_hours_without_dollars() -> None:

@@ -17,13 +17,9 @@ from sageaudit.domain.job.duration import duration
         ("10920", "3 h 2 min"),
         ("187200", "2 d 4 h"),
         ("-61", "-1 min 1 s"),
+        (None, "unknown"),
     ],
 )
-def test_duration(seconds: str, shown: str) -> None:
-    """Two units at most, the largest that fits first."""
-    assert duration(Decimal(seconds)) == shown
-
-
-def test_unknown_duration() -> None:
-    """A time that is not known is not zero."""
-    assert duration(None) == "unknown"
+def test_duration(seconds: str | None, shown: str) -> None:
+    """Two units at most, the largest that fits first; a time that is not known is not zero."""
+    assert duration(None if seconds is None else Decimal(seconds)) == shown

@@ -3,14 +3,19 @@ from __future__ import annotations
 import enum
 import json
 from copy import deepcopy
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sageaudit.domain.job.event import JobEnded, job_ended
+from sageaudit.domain.job.event import JobEnded, described_run, job_ended, same_run
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.errors import RejectedEvent
+from sageaudit.domain.job.ref import JobRef, partition_of
+from sageaudit.errors import Malformed, RejectedEvent
+from tests.fakes.jobs import training_answer
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert"
@@ -208,3 +213,84 @@ def test_a_reason_never_repeats_the_event() -> None:
     with pytest.raises(RejectedEvent) as caught:
         read(event("detail/TrainingJobName", "\x1b[31m<!channel>"))
     assert "channel" not in str(caught.value)
+
+
+CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+ACCOUNTS, REGIONS = (ACCOUNT, "222233334444"), (REGION, "eu-west-1", "cn-north-1")
+NAMES = ("train-vision", "train-vision-2")
+
+
+def ref_of(kind: JobKind, name: str, account: str, region: str) -> JobRef:
+    """A job."""
+    arn = f"arn:{partition_of(region)}:sagemaker:{region}:{account}:{kind.row.arn_word}/{name}"
+    return JobRef(kind, name, arn, account, region)
+
+
+REF = ref_of(JobKind.TRAINING, NAMES[0], ACCOUNT, REGION)
+REFS = st.builds(
+    ref_of,
+    st.sampled_from(JobKind),
+    st.sampled_from(NAMES),
+    st.sampled_from(ACCOUNTS),
+    st.sampled_from(REGIONS),
+)
+
+
+def said(of: JobRef, **changes: Any) -> dict[str, Any]:
+    """Describe's answer about a job."""
+    row = of.kind.row
+    times = {"CreationTime": CREATED, "LastModifiedTime": CREATED + timedelta(hours=1)}
+    return {
+        row.name_key: of.name,
+        row.arn_key: of.arn,
+        row.status_key: "Failed",
+        **times,
+        **changes,
+    }
+
+
+def test_an_answer_about_the_job_names_the_run() -> None:
+    """Its own ARN, when it was created and last changed; names are compared without case."""
+    run = described_run(REF, said(REF))
+    assert (run.arn, run.created_at) == (REF.arn, CREATED)
+    assert run.modified_at == CREATED + timedelta(hours=1)
+    assert described_run(replace(REF, name="Train-Vision"), training_answer()).arn == REF.arn
+    with pytest.raises(Malformed):
+        described_run(REF, said(REF, CreationTime="yesterday"))
+
+
+@given(asked=REFS, answered=REFS)
+def test_an_answer_about_another_job_is_refused(asked: JobRef, answered: JobRef) -> None:
+    """Whichever of kind, name, account and region it differs in."""
+    if asked == answered:
+        assert described_run(asked, said(answered)).arn == asked.arn
+        return
+    with pytest.raises(RejectedEvent) as caught:
+        described_run(asked, said(answered))
+    assert caught.value.code == "answer_disagrees"
+    assert str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arn",
+    [
+        "arn:aws:iam::111122223333:role/x",
+        "nonsense",
+        "arn:aws-cn:sagemaker:us-east-1:111122223333:training-job/train-vision",
+        "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-vision-2",
+    ],
+)
+def test_an_arn_of_something_else_is_refused(arn: str) -> None:
+    """The name beside it may be right."""
+    with pytest.raises(RejectedEvent):
+        described_run(REF, said(REF, TrainingJobArn=arn))
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "same"), [(0, True), (0.4, True), (-0.999, True), (1, False), (-3600, False)]
+)
+def test_creation_times_name_one_run_to_the_second(apart_s: float, *, same: bool) -> None:
+    """Events have milliseconds, lists seconds; an unknown time names what is described."""
+    assert same_run(CREATED, CREATED + timedelta(seconds=apart_s)) is same
+    assert same_run(None, CREATED)
+    assert same_run(CREATED, None)

@@ -18,9 +18,16 @@ from sageaudit.adapters.aws import sagemaker
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.commands.prices import COMPONENTS
-from sageaudit.domain.job import describe, kinds
+from sageaudit.domain.job import describe
 from sageaudit.domain.job.event import TERMINAL, job_ended
-from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
+from sageaudit.domain.job.kinds import (
+    BILLED_KINDS,
+    COUNT_PATHS,
+    TYPE_PATHS,
+    VOLUME_PATHS,
+    Component,
+    JobKind,
+)
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
@@ -44,17 +51,10 @@ def template() -> Mapping[str, Any]:
 
 @EVERY_KIND
 def test_every_kind_has_a_row_that_is_complete(kind: JobKind) -> None:
-    """A kind is billed, with instances and metrics of its own, or says where its cost is."""
+    """A kind is billed, with instances and metrics of its own, or is the sum of its children."""
     row = kind.row
-    own = (row.usage_role, row.request, row.metrics)
-    if row.cost_elsewhere is None:
-        assert None not in own
-        assert row.list_children is None
-    else:
-        assert own == (None, None, None)
-        assert row.list_children is not None
-    for text in (row.prefix, row.sdk_noun, row.arn_word, row.detail_type, row.console_page):
-        assert text
+    own = (row.usage_role, row.cluster, row.metrics, row.whole_run)
+    assert own == (None, None, None, None) if row.rollup else None not in own
 
 
 def test_no_two_kinds_share_what_tells_them_apart() -> None:
@@ -74,15 +74,19 @@ def test_no_two_kinds_share_what_tells_them_apart() -> None:
 
 
 @EVERY_KIND
-def test_the_calls_of_a_kind_are_those_of_the_api(kind: JobKind) -> None:
-    """Describe by name, Create, and the method names that boto3 makes of them."""
+def test_the_calls_and_keys_of_a_kind_are_those_of_the_api(kind: JobKind) -> None:
+    """Describe by name and List, their methods in boto3, Create, and the keys of the answer."""
     row = kind.row
-    assert f"{row.prefix}JobName" in model().operation_model(row.describe_call).input_shape.members
-    answer = model().operation_model(row.describe_call).output_shape.members
-    assert {f"{row.prefix}JobArn", f"{row.prefix}JobStatus"} <= set(answer)
-    assert xform_name(row.describe_call) == f"describe_{row.sdk_noun}"
-    assert xform_name(f"Create{row.prefix}Job") == f"create_{row.sdk_noun}"
-    assert row.list_children is None or row.list_children in model().operation_names
+    described = model().operation_model(row.describe_call)
+    assert row.name_key in described.input_shape.members
+    keys = {row.name_key, row.arn_key, row.status_key, row.start_key, row.end_key}
+    assert keys <= set(described.output_shape.members)
+    assert xform_name(row.describe_call) == row.describe_method
+    assert xform_name(row.list_call) == row.list_method
+    assert xform_name(f"Create{row.prefix}Job{row.version}") == f"create_{row.sdk_noun}"
+    assert row.rollup is None or row.rollup.list_children in model().operation_names
+    trial = model().operation_model("DescribeTrainingJob").output_shape.members
+    assert row.rollup is None or row.rollup.child_key in trial
 
 
 @EVERY_KIND
@@ -99,17 +103,9 @@ def test_the_arn_word_is_the_apis(kind: JobKind) -> None:
 @EVERY_KIND
 def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
     """Type, count and volume; a kind without instances of its own has none."""
-    request = kind.row.request
-    paths = (request.instance_type, request.instance_count, request.volume_gb) if request else ()
+    paths = [by_kind.get(kind) for by_kind in (TYPE_PATHS, COUNT_PATHS, VOLUME_PATHS)]
     assert all(path is None or known(kind, path) for path in paths)
-    assert paths == () or (
-        paths
-        == (
-            kinds.TYPE_PATHS[kind],
-            kinds.COUNT_PATHS[kind],
-            kinds.VOLUME_PATHS.get(kind),
-        )
-    )
+    assert bool(paths[0]) is bool(kind.row.cluster)
 
 
 @EVERY_KIND

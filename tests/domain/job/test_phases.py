@@ -1,155 +1,102 @@
+"""A job's phases from its transitions, and the phases in which its own code ran."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from decimal import Decimal
 
-from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.phases import from_transitions
-from tests.fakes.jobs import training_answer, transition
+import pytest
+
+from sageaudit.domain.job.phases import from_transitions, work_phase
+from tests.fakes.jobs import job, phases, transition
+
+Step = tuple[str, str] | tuple[str, str, str]
 
 
-def at(clock: str) -> datetime:
+def at(clock: str | None) -> datetime | None:
     """A moment of 2026-05-20."""
-    return datetime.fromisoformat(f"2026-05-20T{clock}").replace(tzinfo=UTC)
+    return (
+        None if clock is None else datetime.fromisoformat(f"2026-05-20T{clock}:00Z").astimezone(UTC)
+    )
 
 
-def shape(
-    transitions: list[dict[str, Any]], start: str | None, end: str | None
-) -> list[tuple[str, int | None, bool]]:
-    """Name, seconds and whether billed, in order."""
-    cut = from_transitions(transitions, at(start) if start else None, at(end) if end else None)
-    return [(p.name, None if p.seconds is None else int(p.seconds), p.billed) for p in cut]
-
-
-def test_waiting_is_not_billed() -> None:
-    """Starting and Pending end where the billed time begins."""
-    assert shape(
-        [
-            transition("Pending", "09:00:00", "09:40:00"),
-            transition("Starting", "09:40:00", "10:00:00"),
-            transition("Downloading", "10:00:00", "10:01:40"),
-            transition("Training", "10:01:40", "10:31:40"),
-            transition("Uploading", "10:31:40", "10:32:00"),
-            transition("Completed", "10:32:00", "10:32:00"),
-        ],
-        "10:00:00",
-        "10:32:00",
-    ) == [
-        ("Pending", 2400, False),
-        ("Starting", 1200, False),
-        ("Downloading", 100, True),
-        ("Training", 1800, True),
-        ("Uploading", 20, True),
+@pytest.mark.parametrize(
+    ("steps", "run", "expected"),
+    [
+        # Starting and Pending end where the billed time begins
+        (
+            [("Pending", "09:00", "09:40"), ("Starting", "09:40", "10:00"),
+             ("Downloading", "10:00", "10:02"), ("Training", "10:02", "10:32"),
+             ("Uploading", "10:32", "10:33"), ("Completed", "10:33", "10:33")],
+            ("10:00", "10:33"),
+            [("Pending", 40, False), ("Starting", 20, False), ("Downloading", 2, True),
+             ("Training", 30, True), ("Uploading", 1, True)],
+        ),
+        # statuses of an interrupted spot run repeat; the second Starting is waiting too
+        (
+            [("Starting", "10:00", "10:02"), ("Downloading", "10:02", "10:03"),
+             ("Training", "10:03", "10:33"), ("Interrupted", "10:33", "10:34"),
+             ("Starting", "10:34", "11:15"), ("Downloading", "11:15", "11:16"),
+             ("Training", "11:16", "11:46"), ("Completed", "11:46")],
+            ("10:02", "11:46"),
+            [("Starting", 2, False), ("Downloading", 1, True), ("Training", 30, True),
+             ("Interrupted", 1, False), ("Starting", 41, False), ("Downloading", 1, True),
+             ("Training", 30, True)],
+        ),
+        # a stop before the start bills nothing; inside the run it is billed
+        (
+            [("Starting", "10:00", "10:05"), ("Stopping", "10:05", "10:06"), ("Stopped", "10:06")],
+            (None, None),
+            [("Starting", 5, False), ("Stopping", 1, False)],
+        ),
+        (
+            [("Training", "10:00", "10:30"), ("Stopping", "10:30", "10:32"),
+             ("MaxRuntimeExceeded", "10:32")],
+            ("10:00", "10:32"),
+            [("Training", 30, True), ("Stopping", 2, True)],
+        ),
+        # AWS adds statuses: inside start and end one is billed, before it is waiting
+        (
+            [("Reticulating", "09:59", "10:00"), ("Warming", "10:00", "10:05"),
+             ("Training", "10:05", "10:10")],
+            ("10:00", "10:10"),
+            [("Reticulating", 1, False), ("Warming", 5, True), ("Training", 5, True)],
+        ),
+        # a phase without end lasts to the next one, the last one to the job's end
+        (
+            [("Downloading", "10:00"), ("Training", "10:01")],
+            ("10:00", "10:11"),
+            [("Downloading", 1, True), ("Training", 10, True)],
+        ),
+        # what still runs, and what ends before it begins, has no known length
+        ([("Training", "10:00")], ("10:00", None), [("Training", None, True)]),
+        ([("Training", "10:05", "10:00")], ("10:00", "10:10"), [("Training", None, True)]),
+        # in the order of time, whatever order the answer lists them in
+        (
+            [("Training", "10:01", "10:11"), ("Downloading", "10:00", "10:01")],
+            ("10:00", "10:11"),
+            [("Downloading", 1, True), ("Training", 10, True)],
+        ),
+    ],
+)  # fmt: skip
+def test_phases_are_read_from_transitions(
+    steps: list[Step],
+    run: tuple[str | None, str | None],
+    expected: list[tuple[str, int | None, bool]],
+) -> None:
+    """Name, minutes and whether billed, in order."""
+    transitions = [
+        transition(name, *(f"{clock}:00" for clock in clocks)) for name, *clocks in steps
     ]
+    found = from_transitions(transitions, at(run[0]), at(run[1]))
+    assert [
+        (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in found
+    ] == expected
 
 
-def test_an_interrupted_spot_run_keeps_each_occurrence() -> None:
-    """Statuses repeat; Interrupted and the second Starting are waiting."""
-    assert shape(
-        [
-            transition("Starting", "10:00:00", "10:02:00"),
-            transition("Downloading", "10:02:00", "10:03:00"),
-            transition("Training", "10:03:00", "10:33:00"),
-            transition("Interrupted", "10:33:00", "10:34:00"),
-            transition("Starting", "10:34:00", "11:15:00"),
-            transition("Downloading", "11:15:00", "11:16:00"),
-            transition("Training", "11:16:00", "11:46:00"),
-            transition("Uploading", "11:46:00", "11:47:00"),
-            transition("Completed", "11:47:00"),
-        ],
-        "10:02:00",
-        "11:47:00",
-    ) == [
-        ("Starting", 120, False),
-        ("Downloading", 60, True),
-        ("Training", 1800, True),
-        ("Interrupted", 60, False),
-        ("Starting", 2460, False),
-        ("Downloading", 60, True),
-        ("Training", 1800, True),
-        ("Uploading", 60, True),
-    ]
-
-
-def test_a_stop_before_the_start_bills_nothing() -> None:
-    """Stopped while waiting for capacity: no start time, no billed phase."""
-    assert shape(
-        [
-            transition("Starting", "10:00:00", "10:05:00"),
-            transition("Stopping", "10:05:00", "10:05:10"),
-            transition("Stopped", "10:05:10"),
-        ],
-        None,
-        None,
-    ) == [("Starting", 300, False), ("Stopping", 10, False)]
-
-
-def test_stopping_inside_the_run_is_billed() -> None:
-    """It lies between start and end, and so do its seconds."""
-    cut = shape(
-        [
-            transition("Training", "10:00:00", "10:30:00"),
-            transition("Stopping", "10:30:00", "10:32:00"),
-            transition("MaxRuntimeExceeded", "10:32:00"),
-        ],
-        "10:00:00",
-        "10:32:00",
-    )
-    assert cut == [("Training", 1800, True), ("Stopping", 120, True)]
-
-
-def test_a_status_nobody_knows_is_billed_where_it_lies() -> None:
-    """AWS adds statuses: inside start and end it is billed, before it is waiting."""
-    cut = shape(
-        [
-            transition("Reticulating", "09:59:00", "10:00:00"),
-            transition("Warming", "10:00:00", "10:05:00"),
-            transition("Training", "10:05:00", "10:10:00"),
-        ],
-        "10:00:00",
-        "10:10:00",
-    )
-    assert cut == [("Reticulating", 60, False), ("Warming", 300, True), ("Training", 300, True)]
-
-
-def test_a_phase_without_end_lasts_to_the_next_one() -> None:
-    """And the last one to the job's end."""
-    assert shape(
-        [transition("Downloading", "10:00:00"), transition("Training", "10:01:00")],
-        "10:00:00",
-        "10:11:00",
-    ) == [("Downloading", 60, True), ("Training", 600, True)]
-
-
-def test_a_running_phase_has_no_length_yet() -> None:
-    """Unknown, not zero."""
-    assert shape([transition("Training", "10:00:00")], "10:00:00", None) == [
-        ("Training", None, True)
-    ]
-
-
-def test_phases_come_in_the_order_of_time() -> None:
-    """Whatever order the answer lists them in."""
-    cut = shape(
-        [
-            transition("Training", "10:01:00", "10:11:00"),
-            transition("Downloading", "10:00:00", "10:01:00"),
-        ],
-        "10:00:00",
-        "10:11:00",
-    )
-    assert [name for name, _, _ in cut] == ["Downloading", "Training"]
-
-
-def test_a_phase_that_ends_before_it_begins_has_no_length() -> None:
-    """A clock that went back makes the length unknown."""
-    cut = shape([transition("Training", "10:05:00", "10:00:00")], "10:00:00", "10:10:00")
-    assert cut == [("Training", None, True)]
-
-
-def test_transitions_without_any_billed_phase_do_not_hide_a_run() -> None:
-    """A started and ended job whose answer lists only Starting still ran in between."""
-    job = parse(
-        training_answer(SecondaryStatusTransitions=[transition("Starting", "09:58:00")]), {}
-    )
-    assert sum(p.seconds or 0 for p in job.phases if p.billed) == 3600
+def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:
+    """Where no phase is known, it is called Training."""
+    assert work_phase(job()) == "Training"
+    assert work_phase(job(phases=phases(("Running", 60)))) == "Running"
+    assert work_phase(job(phases=phases(("Starting", -60), ("Processing", 60)))) == "Processing"
+    assert work_phase(job(phases=(), training_s=Decimal(0))) == "Training"

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.tuning import Direction
+from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import BadPolicy
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.estimate import Factor, estimated, factor_of
+from sageaudit.domain.prices.known_prices import Factor, estimated, factor_of
 
 
 def factor(family: str, usd: str, size: str | None = None, **pairs: int) -> Factor:
@@ -43,7 +43,7 @@ def test_a_factor_is_of_the_size_or_family_and_was_tested_for_the_component(
 
 def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
     """It never says that SageMaker sells the type."""
-    rate = estimated("ml.c5n.large", Decimal("0.108"), C5N, "2026-07-20", "EC2")
+    rate = estimated("ml.c5n.large", Decimal("0.108"), C5N, "2026-07-20", "EC2").rate
     assert (rate.usd, rate.kind, rate.as_of) == (Decimal("0.1296"), "estimate", "2026-07-20")
     assert rate.estimated == (
         "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"

@@ -57,36 +57,36 @@ def hourly(on: Market, name: str) -> Rate:
     return rate
 
 
-def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates() -> None:
-    """$1.20 then and $0.92 today; the other costs $0.46 today: half of $1.20."""
-    rate = hourly(market(m5_4xlarge=("1.20", "past")).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal("0.60"), "past", True)
-    assert rate.note == (
-        "no rate of ml.m5.2xlarge is known for the job's day: the rate of ml.m5.4xlarge on that "
-        "day times 0.5000, the ratio of the newest rates of both (2026-05-20)"
-    )
-
-
-def test_an_other_type_that_has_only_an_old_rate_gets_the_ratio_too() -> None:
-    """The job's own rate is today's; $0.70 of another day says nothing beside it."""
-    rate = hourly(market(m5_2xlarge=("0.70", "past")).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal("0.46"), "today", True)
-
-
 @pytest.mark.parametrize(
-    ("own_then", "other_then"),
+    ("own_then", "other_then", "usd", "era", "by_ratio"),
     [
-        (("1.20", "past"), ("0.70", "past")),
-        (("0.92", "today"), ("0.46", "today")),
-        (("0.92", "ambiguous"), ("0.46", "before_known")),
+        # $1.20 then and $0.92 today; the other costs $0.46 today: half of $1.20
+        (("1.20", "past"), None, "0.60", "past", True),
+        # the job's own rate is today's; $0.70 of another day says nothing beside it
+        (None, ("0.70", "past"), "0.46", "today", True),
+        # no ratio is better than two prices of one time
+        (("1.20", "past"), ("0.70", "past"), "0.70", "past", False),
+        (("0.92", "today"), ("0.46", "today"), "0.46", "today", False),
+        (("0.92", "ambiguous"), ("0.46", "before_known"), "0.46", "before_known", False),
     ],
 )
-def test_two_rates_of_one_time_stay_as_they_are(
-    own_then: tuple[str, Era], other_then: tuple[str, Era]
+def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates(
+    own_then: tuple[str, Era] | None,
+    other_then: tuple[str, Era] | None,
+    usd: str,
+    era: Era,
+    by_ratio: bool,
 ) -> None:
-    """No ratio is better than a price."""
-    rate = hourly(market(m5_4xlarge=own_then, m5_2xlarge=other_then).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.by_ratio) == (Decimal(other_then[0]), False)
+    """Of both types."""
+    then = {"m5_4xlarge": own_then, "m5_2xlarge": other_then}
+    on = market(**{name: rate for name, rate in then.items() if rate})
+    rate = hourly(on.relative_to(RUN), OTHER)
+    assert (rate.usd, rate.era, rate.by_ratio) == (Decimal(usd), era, by_ratio)
+    if own_then and by_ratio:
+        assert rate.note == (
+            "no rate of ml.m5.2xlarge is known for the job's day: the rate of ml.m5.4xlarge on "
+            "that day times 0.5000, the ratio of the newest rates of both (2026-05-20)"
+        )
 
 
 def test_the_jobs_own_bill_does_not_change() -> None:
@@ -120,13 +120,6 @@ def test_own_discounts_are_in_both_rates_of_the_ratio() -> None:
     assert (rate.by_ratio, round(rate.usd, 6)) == (True, Decimal("0.326087"))
 
 
-def test_a_rate_of_the_policy_is_not_related_to_a_list_price() -> None:
-    """What is paid under a contract tells nothing of a list price, nor of its day."""
-    discounts = Discounts(rates={REGION: {OWN: Decimal("0.50")}})
-    rate = hourly(own(market(), discounts).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.46"), "list", False)
-
-
 def learnt(*names: str) -> Discounts:
     """Rates of $0.50 an hour, learnt from a report of the month."""
     rates = [
@@ -139,23 +132,33 @@ def learnt(*names: str) -> Discounts:
     return Discounts(learnt=own_rates(RateBasis.NET, None, rates))
 
 
-def test_beside_a_learnt_rate_another_type_costs_its_list_price_at_most() -> None:
-    """Nobody pays more than the list price, so the saving is at least the difference."""
-    rate = hourly(own(market(), learnt(OWN)).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.46"), "own", True)
-    assert rate.note == (
-        "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs"
-    )
-    both = hourly(own(market(), learnt(OWN, OTHER)).relative_to(RUN), OTHER)
-    assert (both.usd, both.kind, both.by_ratio) == (Decimal("0.50"), "own", False)
-
-
-def test_beside_a_list_price_a_learnt_rate_is_not_compared() -> None:
-    """The job's own type may have the same discount, and the saving would be too high."""
-    rate = hourly(own(market(), learnt(OTHER)).relative_to(RUN), OTHER)
-    assert (rate.usd, rate.kind, rate.by_ratio) == (Decimal("0.50"), "own", False)
-    job_rate = hourly(own(market(), learnt(OTHER)).relative_to(RUN), OWN)
-    assert not comparable(job_rate, rate)
+@pytest.mark.parametrize(
+    ("discounts", "usd", "kind", "note"),
+    [
+        # what is paid under a contract tells nothing of a list price, nor of its day
+        (Discounts(rates={REGION: {OWN: Decimal("0.50")}}), "0.46", "list", None),
+        # nobody pays more than the list price, so the saving is at least the difference
+        (
+            learnt(OWN),
+            "0.46",
+            "own",
+            "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
+        ),
+        (learnt(OWN, OTHER), "0.50", "own", None),
+        # the job's own type may have the same discount, and the saving would be too high
+        (learnt(OTHER), "0.50", "own", None),
+    ],
+)
+def test_an_own_rate_stands_beside_a_list_price(
+    discounts: Discounts, usd: str, kind: str, note: str | None
+) -> None:
+    """Of the job's type, of the other one, or of both."""
+    beside = own(market(), discounts).relative_to(RUN)
+    rate, job_rate = hourly(beside, OTHER), hourly(beside, OWN)
+    assert (rate.usd, rate.kind) == (Decimal(usd), kind)
+    assert note is None or rate.note == note
+    assert rate.by_ratio is (note is not None)
+    assert comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
 
 
 def test_what_the_ratio_says_is_said_with_the_candidate() -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.prices.price_history import KnownRate, day_of, rate_on
+from sageaudit.domain.prices.known_prices import KnownRate, day_of, rate_on
 from tests.fakes.jobs import ran
 
 OLD = KnownRate.seen(Decimal("37.688"), "2025-01", "a table of January 2025")
@@ -59,7 +59,7 @@ def test_without_a_day_the_newest_price_answers() -> None:
     """As of its own date."""
     rate = rate_on(BOTH, None)
     assert rate is not None
-    assert (rate.usd, rate.as_of, rate.note) == (NEW.usd, "2026-05-20", None)
+    assert (rate.usd, rate.as_of, rate.note) == (NEW.rate.usd, "2026-05-20", None)
 
 
 def test_nothing_known_is_unknown() -> None:
@@ -72,7 +72,7 @@ def test_two_roundings_of_one_price_are_one_price() -> None:
     rounded = KnownRate.seen(Decimal("25.251"), "2026-11-20", "Price List API")
     rate = rate_on([NEW, rounded], date(2026, 7, 1))
     assert rate is not None
-    assert (rate.usd, rate.other_usd, rate.note) == (rounded.usd, None, None)
+    assert (rate.usd, rate.other_usd, rate.note) == (rounded.rate.usd, None, None)
 
 
 def test_what_speaks_against_a_price_is_said_too() -> None:

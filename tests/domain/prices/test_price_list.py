@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import (
-    STORAGE,
-    Ambiguous,
-    ListedRate,
-    Listing,
-    Refused,
-    read,
-    spot_note,
-)
+from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused, read
 from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
 
 ALL = {path.stem: json.loads(path.read_text("utf-8")) for path in DOCUMENTS.glob("*.json")}
@@ -153,25 +145,26 @@ def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> 
     assert "\n" not in found.reason
 
 
-def test_a_price_in_another_currency_is_refused() -> None:
-    """China's prices are in CNY."""
+def changed(**dimension: Any) -> Any:
+    """A product whose price dimension differs; without terms at all for none."""
     document = product()
-    dimension_of(document)["pricePerUnit"] = {"CNY": "1.7"}
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced in CNY, not in USD")
+    dimension_of(document).update(dimension)
+    return document
 
 
-def test_a_price_per_another_unit_is_refused() -> None:
-    """An upfront fee is sold by quantity."""
-    document = product()
-    dimension_of(document)["unit"] = "Quantity"
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge is priced per Quantity")
-
-
-def test_a_product_without_terms_is_refused() -> None:
-    """It has no price; it is not free."""
-    document = product()
-    document["terms"] = {}
-    assert entry(document) == Refused("XX1-Train:ml.m5.xlarge has no price")
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        # China's prices are in CNY; an upfront fee is sold by quantity
+        (changed(pricePerUnit={"CNY": "1.7"}), "is priced in CNY, not in USD"),
+        (changed(unit="Quantity"), "is priced per Quantity"),
+        # it has no price; it is not free
+        ({**product(), "terms": {}}, "has no price"),
+    ],
+)
+def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, why: str) -> None:
+    """With the reason."""
+    assert entry(document) == Refused(f"XX1-Train:ml.m5.xlarge {why}")
 
 
 @pytest.mark.parametrize("zero", ["0", "0.0000000000"])
@@ -191,12 +184,10 @@ def test_a_free_tier_within_a_product_is_left_out() -> None:
     assert entry(document) == entry(product())
 
 
-def test_two_products_with_different_rates_are_ambiguous() -> None:
+def test_two_products_with_different_rates_give_none() -> None:
     """Neither the first nor the cheapest is taken; both are named."""
     found = entry(product(usd="0.3"), product(usd="0.25"))
-    assert found == Ambiguous((Decimal("0.25"), Decimal("0.3")))
-    assert isinstance(found, Ambiguous)
-    assert found.reason == "the price list has several rates: $0.25 and $0.3"
+    assert found == Refused("the price list has several rates: $0.25 and $0.3")
 
 
 def test_two_products_with_one_rate_are_one() -> None:
@@ -250,7 +241,7 @@ def damaged(name: str, path: list[int], value: object) -> object:
     return document
 
 
-def readings(documents: list[Any]) -> list[Listing]:
+def readings(documents: list[Any]) -> list[PriceListing]:
     """Everything that can be read of them."""
     return [read(documents, region, component) for region in REGIONS for component in Component]
 
@@ -279,20 +270,3 @@ def test_the_order_of_products_never_matters(
     shuffler.shuffle(mixed)
     first = read(documents, "eu-west-1", Component.TRAINING)
     assert read(mixed, "eu-west-1", Component.TRAINING) == first
-
-
-@pytest.mark.parametrize("name", ["EU-TrSpt:ml.m5.xlarge", "EU-trspt:ml.m5.xlarge"])
-def test_a_managed_spot_usage_type_is_named_and_gives_no_rate(name: str) -> None:
-    """In any case, of this region alone, once however many products have it."""
-    spot = product("ml.m5.xlarge", "0.07", usagetype=name)
-    elsewhere = product("ml.m5.xlarge", "0.07", region="us-east-1", usagetype="USE1-TrSpt:ml.x.y")
-    found = read([product("ml.m5.xlarge", "0.26"), spot, spot, elsewhere], "eu-west-1",
-                 Component.TRAINING)  # fmt: skip
-    assert found.managed_spot == (name,)
-    assert {key: rate.usd for key, rate in found.rates.items()} == {"ml.m5.xlarge": Decimal("0.26")}
-    assert spot_note(name).endswith("seen: managed-spot rates; not used for any figure here")
-
-
-def test_a_list_without_managed_spot_says_nothing_of_it() -> None:
-    """As every list that was seen here."""
-    assert read([product()], "eu-west-1", Component.TRAINING).managed_spot == ()

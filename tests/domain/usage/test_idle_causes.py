@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sageaudit.domain.usage.idle_causes import idle_causes
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.domain.usage.work_share import idle_causes
 from tests.fakes.jobs import flat, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"

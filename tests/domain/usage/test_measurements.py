@@ -19,7 +19,7 @@ from sageaudit.domain.usage.measurements import (
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 
 MINUTE = timedelta(minutes=1)
-CPU, GPU, MEMORY = Metric.CPU, Metric.GPU, Metric.MEMORY
+CPU, MEMORY, GPU, GPU_MEMORY, DISK = Metric
 
 
 def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
@@ -28,48 +28,44 @@ def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list
     return [None if value is None else round(value, 1) for value in points]
 
 
-def test_a_sum_over_cores_becomes_a_share_of_all() -> None:
-    """One busy core of a 4-vCPU g4dn.xlarge reads 100.8: that is 25.2 %."""
-    of = usage(ran(180, "ml.g4dn.xlarge"), series(CPU, [100.8, 400, 0]))
-    assert values(of, CPU) == [25.2, 100.0, 0.0]
+TRAINED = phases(("Downloading", 120), ("Training", 180), ("Uploading", 60))
+HALF_PAST = (Phase("Training", START + timedelta(seconds=30), Decimal(180), billed=True),)
+TWICE = phases(("Training", 120), ("Interrupted", 120), ("Training", 60))
 
 
-def test_a_sum_over_gpus_becomes_a_share_of_all() -> None:
-    """One busy GPU of four reads 100: that is 25 %; memory of the GPUs likewise."""
-    of = usage(
-        ran(120, "ml.g4dn.12xlarge"),
-        series(GPU, [100, 400]),
-        series(Metric.GPU_MEMORY, [40, 200]),
-        series(MEMORY, [50, 100]),
-        series(Metric.DISK, [1, 2]),
-    )
-    assert values(of, GPU) == [25.0, 100.0]
-    assert values(of, Metric.GPU_MEMORY) == [10.0, 50.0]
-    assert values(of, MEMORY) == [50.0, 100.0]
-    assert values(of, Metric.DISK) == [1.0, 2.0]
-
-
-def test_points_outside_training_do_not_count() -> None:
-    """Downloading before and Uploading after would dilute it."""
-    run = job("ml.m5.xlarge", phases=phases(("Downloading", 120), ("Training", 180),
-                                            ("Uploading", 60)))  # fmt: skip
-    of = usage(run, series(CPU, [4, 8, 100, 200, 300, 12, 16, 20]))
-    assert values(of, CPU) == [25.0, 50.0, 75.0]
-    assert (of.points, of.period_s, of.minutes) == (3, 60, 3)
-
-
-def test_a_minute_that_is_partly_outside_does_not_count() -> None:
-    """Training from 10:00:30 to 10:03:30 has two whole minutes."""
-    begun = START + timedelta(seconds=30)
-    run = job("ml.m5.xlarge", phases=(Phase("Training", begun, Decimal(180), billed=True),))
-    of = usage(run, series(CPU, [40, 80, 120, 160]))
-    assert values(of, CPU) == [20.0, 30.0]
-
-
-def test_points_that_start_before_the_job_fall_in_their_own_minute() -> None:
-    """The series may begin anywhere."""
-    of = usage(ran(120), series(CPU, [1, 2, 40, 80], start=START - 2 * MINUTE))
-    assert values(of, CPU) == [10.0, 20.0]
+@pytest.mark.parametrize(
+    ("run", "read", "metric", "expected"),
+    [
+        # one busy core of a 4-vCPU g4dn.xlarge reads 100.8: that is 25.2 %
+        (ran(180, "ml.g4dn.xlarge"), series(CPU, [100.8, 400, 0]), CPU, [25.2, 100.0, 0.0]),
+        # sums over four GPUs and their memory; memory and disk are the host's own
+        (ran(120, "ml.g4dn.12xlarge"), series(GPU, [100, 400]), GPU, [25.0, 100.0]),
+        (ran(120, "ml.g4dn.12xlarge"), series(GPU_MEMORY, [40, 200]), GPU_MEMORY, [10.0, 50.0]),
+        (ran(120, "ml.g4dn.12xlarge"), series(MEMORY, [50, 100]), MEMORY, [50.0, 100.0]),
+        (ran(120, "ml.g4dn.12xlarge"), series(DISK, [1, 2]), DISK, [1.0, 2.0]),
+        # Downloading before and Uploading after would dilute it
+        (job("ml.m5.xlarge", phases=TRAINED), series(CPU, [4, 8, 100, 200, 300, 12, 16, 20]), CPU,
+         [25.0, 50.0, 75.0]),
+        # Training from 10:00:30 to 10:03:30 has two whole minutes
+        (job("ml.m5.xlarge", phases=HALF_PAST), series(CPU, [40, 80, 120, 160]), CPU,
+         [20.0, 30.0]),
+        # an interrupted run trained twice; the waiting between is not in it
+        (ran(300, phases=TWICE), series(CPU, [40, 80, 1, 1, 120]), CPU, [10.0, 20.0, 30.0]),
+        # the series may begin anywhere
+        (ran(120), series(CPU, [1, 2, 40, 80], start=START - 2 * MINUTE), CPU, [10.0, 20.0]),
+        # what no utilisation can be is missing; real busy cores read up to 100.8
+        *((ran(120), series(CPU, [40, broken]), CPU, [10.0, None])
+          for broken in (nan, inf, -inf, -1.0, 421.0, 1e300)),
+        (ran(60), series(CPU, [403.2]), CPU, [100.0]),
+    ],
+)  # fmt: skip
+def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
+    run: Job, read: RawSeries, metric: Metric, expected: list[float | None]
+) -> None:
+    """0..100 of all vCPUs, GPUs or memory, in whole periods of the Training phase."""
+    of = usage(run, read)
+    assert values(of, metric) == expected
+    assert (of.points, of.period_s, of.minutes) == (len(expected), 60, len(expected))
 
 
 def test_a_missing_point_stays_missing() -> None:
@@ -79,39 +75,54 @@ def test_a_missing_point_stays_missing() -> None:
     assert of.share(CPU) == pytest.approx(2 / 6)
 
 
-@pytest.mark.parametrize("broken", [nan, inf, -inf, -1.0, 421.0, 1e300])
-def test_what_no_utilisation_can_be_is_missing(broken: float) -> None:
-    """Not a number, negative, or more than 5 % above all four vCPUs."""
-    of = usage(ran(120), series(CPU, [40, broken]))
-    assert values(of, CPU) == [10.0, None]
+MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
 
 
-def test_a_little_above_all_of_it_is_all_of_it() -> None:
-    """Real busy cores read up to 100.8."""
-    of = usage(ran(60), series(CPU, [403.2]))
-    assert values(of, CPU) == [100.0]
+@pytest.mark.parametrize(
+    ("run", "cpu", "metric", "code"),
+    [
+        # the adapter says why a metric has no series
+        (ran(60, "ml.g4dn.xlarge"), series(CPU, [40]), GPU, "metric_missing"),
+        # clock offsets of whole hours happen in recordings
+        (ran(60), series(CPU, [40], start=START + timedelta(hours=5)), CPU, "metric_missing"),
+        (ran(60), series(CPU, [None]), CPU, "metric_missing"),
+        # not unknown: there is no GPU
+        (ran(60), series(CPU, [40]), GPU, "no_gpu"),
+        (ran(60), series(CPU, [40]), GPU_MEMORY, "no_gpu"),
+        # without the number of vCPUs a sum over cores says nothing
+        (ran(60, "ml.new.xlarge"), series(CPU, [40]), CPU, "type_unknown"),
+        (ran(60, groups=()), series(CPU, [40]), CPU, "type_unknown"),
+        # Describe does not say which host is of which group
+        (ran(60, groups=MIXED), series(CPU, [40]), CPU, "hosts_unmapped"),
+        (ran(60, groups=MIXED), series(CPU, [40]), GPU, "hosts_unmapped"),
+        # series of another job's hosts, whose name may begin alike
+        (ran(60), series(CPU, [40], host="train-2/algo-1"), CPU, "metric_missing"),
+        # hourly points of a disk blur neither CPU nor GPU
+        (ran(60), series(DISK, [40], period_s=3600), CPU, "metric_missing"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_missing_with_its_reason(
+    run: Job, cpu: RawSeries, metric: Metric, code: str
+) -> None:
+    """Never an empty series, nor 0."""
+    of = usage(run, cpu)
+    assert (of.missing[metric].code, metric in of.series, of.share(metric)) == (code, False, None)
 
 
-def test_a_metric_without_series_is_missing_with_its_reason() -> None:
-    """The adapter says why; it is not an empty series."""
-    of = usage(ran(60, "ml.g4dn.xlarge"), series(CPU, [40]))
-    assert of.missing[GPU].code == "metric_missing"
-    assert GPU not in of.series
-    assert of.share(GPU) is None
-
-
-def test_a_series_with_no_point_in_the_phase_is_missing() -> None:
-    """Clock offsets of whole hours happen in recordings."""
-    of = usage(ran(60), series(CPU, [40], start=START + timedelta(hours=5)))
-    assert of.missing[CPU].code == "metric_missing"
-    assert "Training phase" in of.missing[CPU].reason
-
-
-def test_a_type_without_gpu_has_no_gpu_metric() -> None:
-    """Not unknown: there is none."""
-    of = usage(ran(60), series(CPU, [40]))
-    assert of.missing[GPU].code == "no_gpu"
-    assert of.missing[Metric.GPU_MEMORY].code == "no_gpu"
+def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:
+    """Hourly disk points make disk missing; other jobs' hosts are left out with a note."""
+    of = usage(
+        ran(7200),
+        series(CPU, [40] * 120),
+        series(CPU, [80] * 120, host="train-2/algo-1"),
+        series(DISK, [1, 2], period_s=3600),
+    )
+    assert (of.period_s, of.hosts, of.missing[DISK].code) == (
+        60,
+        ("train/algo-1",),
+        "period_too_coarse",
+    )
+    assert of.notes == ("1 series are not of this job's hosts",)
 
 
 def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
@@ -128,21 +139,9 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
     assert beside.vcpu == 8
 
 
-@pytest.mark.parametrize("unknown", [ran(60, "ml.new.xlarge"), ran(60, groups=())])
-def test_an_unknown_type_cannot_be_normalised(unknown: Job) -> None:
-    """Without the number of vCPUs a sum over cores says nothing."""
-    of = usage(unknown, series(CPU, [40]))
-    assert of.missing[CPU].code == "type_unknown"
-    assert (of.vcpu, of.gpus) == (None, None)
-
-
-def test_hosts_of_a_mixed_cluster_have_no_map() -> None:
-    """Describe does not say which host is of which group; memory needs no map."""
-    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
-    of = usage(ran(60, groups=groups), series(CPU, [40]), series(MEMORY, [30]))
-    assert of.missing[CPU].code == "hosts_unmapped"
-    assert of.missing[GPU].code == "hosts_unmapped"
-    assert values(of, MEMORY) == [30.0]
+def test_memory_of_a_mixed_cluster_needs_no_map() -> None:
+    """It is a share already."""
+    assert values(usage(ran(60, groups=MIXED), series(MEMORY, [30])), MEMORY) == [30.0]
 
 
 def test_groups_of_the_same_size_need_no_map() -> None:
@@ -167,17 +166,6 @@ def test_hosts_come_in_the_order_of_their_numbers() -> None:
     names = [f"train/algo-{n}" for n in (10, 2, 1)]
     of = usage(ran(60, instances=10), *(series(CPU, [40], host=name) for name in names))
     assert of.hosts == ("train/algo-1", "train/algo-2", "train/algo-10")
-
-
-def test_phases_that_repeat_are_one_grid() -> None:
-    """An interrupted run trained twice; the waiting between is not in it."""
-    twice = (
-        Phase("Training", START, Decimal(120), billed=True),
-        Phase("Interrupted", START + 2 * MINUTE, Decimal(120), billed=False),
-        Phase("Training", START + 4 * MINUTE, Decimal(60), billed=True),
-    )
-    of = usage(ran(300, phases=twice), series(CPU, [40, 80, 1, 1, 120]))
-    assert values(of, CPU) == [10.0, 20.0, 30.0]
 
 
 def test_series_of_two_periods_share_the_coarser_grid() -> None:
@@ -215,42 +203,31 @@ def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
     return values(usage(run, series(CPU, cpu), series(GPU, gpu)).active(), CPU)
 
 
-def test_idle_head_and_tail_are_cut() -> None:
-    """Under 0.2 cores is idle; what is idle in the middle stays."""
-    assert cut([0, 19, 40, 0, 80, 4, 0]) == [10.0, 0.0, 20.0]
-
-
-def test_exactly_a_fifth_of_a_core_is_work() -> None:
-    """The limit is counted in cores: 20 of a 4-vCPU sum."""
-    assert cut([19.9, 20, 19.9]) == [5.0]
-
-
-def test_a_busy_gpu_makes_a_minute_active() -> None:
-    """One core idle and the GPU at work is no idle head."""
-    assert cut([0, 0, 40, 0], [0, 50, 50, 0]) == [0.0, 10.0]
-
-
-def test_a_minute_without_data_is_not_idle() -> None:
-    """A missing signal must count as active: nothing is cut that was not seen idle."""
-    assert cut([None, 40, 0]) == [None, 10.0]
-    assert cut([0, 40, 40], [None, 50, 50]) == [0.0, 10.0, 10.0]
-
-
-def test_late_first_points_do_not_keep_an_idle_head() -> None:
-    """What is idle when it is first seen, within six minutes, was so before; work was not."""
-    assert cut([0] * 8 + [40] * 2, [None] * 6 + [0] * 2 + [50] * 2) == [10.0, 10.0]
-    assert len(cut([None] * 7 + [0] * 2 + [40])) == 10
-    assert len(cut([None] * 3 + [40] + [0] * 2 + [40])) == 7
-
-
-def test_a_run_seen_late_and_idle_throughout_is_kept_whole() -> None:
-    """Its first points are missing, not busy."""
-    assert cut([None, 0, 0]) == [None, 0.0, 0.0]
-
-
-def test_a_run_that_was_idle_throughout_is_kept_whole() -> None:
-    """There is nothing else to judge."""
-    assert cut([0, 0, 4]) == [0.0, 0.0, 1.0]
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "active"),
+    [
+        # under 0.2 of 4 cores is idle; what is idle in the middle stays
+        ([0, 19, 40, 0, 80, 4, 0], None, [10.0, 0.0, 20.0]),
+        ([19.9, 20, 19.9], None, [5.0]),
+        # one core idle and the GPU at work is no idle head
+        ([0, 0, 40, 0], [0, 50, 50, 0], [0.0, 10.0]),
+        # a missing signal counts as active: nothing is cut that was not seen idle
+        ([None, 40, 0], None, [None, 10.0]),
+        ([0, 40, 40], [None, 50, 50], [0.0, 10.0, 10.0]),
+        # what is idle when it is first seen, within six minutes, was so before; work was not
+        ([0] * 8 + [40] * 2, [None] * 6 + [0] * 2 + [50] * 2, [10.0, 10.0]),
+        ([None] * 7 + [0] * 2 + [40], None, [None] * 7 + [0.0] * 2 + [10.0]),
+        ([None] * 3 + [40] + [0] * 2 + [40], None, [None] * 3 + [10.0] + [0.0] * 2 + [10.0]),
+        # a run that was idle throughout, as far as it was seen, is kept whole
+        ([None, 0, 0], None, [None, 0.0, 0.0]),
+        ([0, 0, 4], None, [0.0, 0.0, 1.0]),
+    ],
+)
+def test_the_idle_head_and_tail_are_no_active_minutes(
+    cpu: Points, gpu: Points | None, active: list[float | None]
+) -> None:
+    """By one point a minute of the CPU, and of the GPU where there is one."""
+    assert cut(cpu, gpu) == active
 
 
 def test_one_busy_host_keeps_the_minute_of_all() -> None:
@@ -287,14 +264,10 @@ def test_an_algorithm_metric_is_a_curve() -> None:
 
 
 def test_only_the_jobs_own_curves_count() -> None:
-    """Neither another job's, nor one whose name begins alike, nor a host's."""
+    """Neither another job's, nor a host's, nor values that CloudWatch would not hold."""
     others = [algorithm(1.0, host=host) for host in ("train-2", "other", "train/algo-1")]
     assert usage(ran(600), *others).curves == {}
     assert usage(ran(600), algorithm(None, nan)).curves == {}
-
-
-def test_a_curve_holds_no_value_that_cloudwatch_would_not() -> None:
-    """Sums of those would overflow."""
     assert usage(ran(600), algorithm(1.7e308, -(2.0**361))).curves == {}
     assert curve(usage(ran(600), algorithm(2.0**360)))[0][1] == 2.0**360
 
@@ -337,12 +310,12 @@ def test_a_metric_without_points_when_active_is_missing() -> None:
     run = ran(600, "ml.m5.xlarge", 2)
     cpu = [series(CPU, [0] * 5 + [400] * 5, host=f"train/algo-{n}") for n in (1, 2)]
     early = [5, 5, *[None] * 8]
-    memory = series(Metric.MEMORY, early)
-    disk = [series(Metric.DISK, early), series(Metric.DISK, [5] * 10, host="train/algo-2")]
+    memory = series(MEMORY, early)
+    disk = [series(DISK, early), series(DISK, [5] * 10, host="train/algo-2")]
     of = usage(run, *cpu, memory, *disk).active()
-    assert (of.points, of.missing[Metric.MEMORY].code) == (5, "metric_missing")
-    assert set(of.series) == {CPU, Metric.DISK}
-    assert list(of.series[Metric.DISK]) == ["train/algo-2"]
+    assert (of.points, of.missing[MEMORY].code) == (5, "metric_missing")
+    assert set(of.series) == {CPU, DISK}
+    assert list(of.series[DISK]) == ["train/algo-2"]
 
 
 def test_curves_are_not_cut_with_the_idle_head() -> None:

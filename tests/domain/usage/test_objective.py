@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.tuning import Direction, Objective
+from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
 from sageaudit.domain.usage.objective import (
     Watched,

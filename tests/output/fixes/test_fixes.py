@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect, fix_text
 from sageaudit.output.fixes.names import NAMES

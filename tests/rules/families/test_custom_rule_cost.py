@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sageaudit.domain.bill.finding import Bucket, Clear
 from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.job import CustomRule
+from sageaudit.domain.job.parts import CustomRule
 from tests.fakes.jobs import job
 from tests.fakes.judging import found, outcome, priced
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
-from sageaudit.domain.job.job import Job, RuleEvaluation
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.parts import RuleEvaluation
 from tests.fakes.jobs import job
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
-from sageaudit.domain.job.job import Job, UsedBucket
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import UsedBucket
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown

@@ -7,7 +7,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
-from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Phase, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 

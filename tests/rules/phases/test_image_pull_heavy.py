@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import DataSource, InputChannel, Job, Purchase
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 

@@ -9,7 +9,8 @@ import pytest
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import DataSource, Hints, InputChannel, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, market, phases
 from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown
 

@@ -9,8 +9,9 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
-from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase, WarmPool
+from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, market, phases
 from tests.fakes.judging import found, not_applicable, outcome

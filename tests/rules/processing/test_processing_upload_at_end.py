@@ -10,8 +10,9 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, RuleName
-from sageaudit.domain.job.job import InstanceGroup, Job, Upload
+from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import Upload
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.jobs import market
 from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown

@@ -6,8 +6,9 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Job, TransformBatching
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import TransformBatching
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.batch_jobs import batch_job, used

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Job, TransformBatching
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import TransformBatching
 from tests.fakes.batch_jobs import batch_job, used
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
 

@@ -7,8 +7,9 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase, WarmPool
+from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd

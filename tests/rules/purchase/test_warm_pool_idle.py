@@ -9,8 +9,9 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import Job, Phase, Purchase, WarmPool
+from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
 

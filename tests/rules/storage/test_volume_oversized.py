@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import DataSource, InputChannel, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import ran, series, usage

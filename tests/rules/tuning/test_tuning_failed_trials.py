@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from tests.fakes.families import trial
 from tests.fakes.tuning import found_in, judged, priced_in, tuning_job

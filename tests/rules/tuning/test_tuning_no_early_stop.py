@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Bucket, Clear, Found, NotApplicable, Unknown
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.tuning import Objective
+from sageaudit.domain.job.parts import Objective
 from tests.fakes.families import trial
 from tests.fakes.tuning import found_in, judged, priced_in, tuning_job
 

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.tuning import Direction, Objective
+from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import trial
 from tests.fakes.tuning import AUC, found_in, judged, priced_in, tuning_job

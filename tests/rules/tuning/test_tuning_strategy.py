@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.trial import Trial
+from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.finding import Bucket, Clear, Found, Unknown
 from sageaudit.domain.job.job import Job
 from tests.fakes.families import trial

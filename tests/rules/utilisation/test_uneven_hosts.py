@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
-from sageaudit.domain.job.job import DataSource, Hints, InputChannel, Job
+from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
 from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd

@@ -12,10 +12,9 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.bill import shared_resize
+from sageaudit.domain.bill import resize as resize_module
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.bill.resize import Resize, resize
-from sageaudit.domain.bill.shared_resize import Resizes
+from sageaudit.domain.bill.resize import Resize, Resizes, resize
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
@@ -52,7 +51,7 @@ def resizes(monkeypatch: pytest.MonkeyPatch) -> list[Decimal]:
         headrooms.append(headroom_percent)
         return resize(job, whole, on, headroom_percent=headroom_percent, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shared_resize, "resize", counted)
+    monkeypatch.setattr(resize_module, "resize", counted)
     return headrooms
 
 

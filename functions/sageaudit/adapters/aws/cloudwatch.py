@@ -11,6 +11,7 @@ from typing import Any
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobMetrics
+from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (
@@ -20,7 +21,6 @@ from sageaudit.domain.usage.measurements import (
     RawSeries,
     ReadSeries,
 )
-from sageaudit.domain.usage.work_windows import work_windows
 from sageaudit.errors import AccessDenied
 
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")

@@ -78,7 +78,7 @@ class SageMakerJobLists:
 
     def _page(self, kind: JobKind, region: str, call: Mapping[str, Any]) -> Mapping[str, Any]:
         with aws_errors("sagemaker", f"in {region}"):
-            method = f"list_{kind.row.sdk_noun}s"
+            method = kind.row.list_method
             answer: Mapping[str, Any] = getattr(self._client_of(region), method)(**call)
         return answer
 

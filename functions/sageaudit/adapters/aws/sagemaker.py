@@ -21,7 +21,7 @@ from sageaudit.errors import JobNotFound
 
 PERMISSIONS = (*(f"sagemaker:{kind.row.describe_call}" for kind in JobKind), "sagemaker:ListTags")
 CHILDREN_PERMISSIONS = tuple(
-    f"sagemaker:{kind.row.list_children}" for kind in JobKind if kind.row.list_children
+    f"sagemaker:{kind.row.rollup.list_children}" for kind in JobKind if kind.row.rollup
 )
 """Only the command line lists a tuning job's children; the Lambda reads them from the history."""
 
@@ -34,8 +34,8 @@ class SageMakerJobs:
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
         """The Describe* response without ResponseMetadata. Raises JobNotFound or AwsError."""
-        method = f"describe_{ref.kind.row.sdk_noun}"
-        name = {f"{ref.kind.row.prefix}JobName": ref.name}
+        method = ref.kind.row.describe_method
+        name = {ref.kind.row.name_key: ref.name}
         with aws_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             try:
@@ -46,7 +46,7 @@ class SageMakerJobs:
                 raise
         answer.pop("ResponseMetadata", None)
         # A page of a proxy is an empty answer to the SDK, and must not pass for a job's.
-        part_of(answer, f"{ref.kind.row.prefix}JobArn")
+        part_of(answer, ref.kind.row.arn_key)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_cache import Stored
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import Malformed
 
@@ -84,7 +84,6 @@ def prices_document(prices: ListedPrices) -> dict[str, Any]:
         "component": prices.component.value,
         "read_at": None if stored is None else iso(stored.read_at),
         "why": prices.why,
-        "managed_spot": [] if listing is None else list(listing.managed_spot),
         "rates": {}
         if listing is None
         else {name: _entry_document(entry) for name, entry in listing.entries.items()},
@@ -106,16 +105,13 @@ def prices_of(document: Mapping[str, Any]) -> ListedPrices | None:
     if read_at is not None and region is not None:
         rates = fields.section(section, "rates")
         entries = {name: _entry(name, fields.section(rates, name)) for name in rates}
-        spot = _sentences(section, "managed_spot")
-        stored = Stored(Listing(region, component, entries, spot), read_at)
+        stored = Stored(PriceListing(region, component, entries), read_at)
     return ListedPrices(region, component, stored, fields.text(section, "why"))
 
 
 def _entry_document(entry: Entry) -> dict[str, Any]:
     if isinstance(entry, Refused):
         return {"refused": entry.reason}
-    if isinstance(entry, Ambiguous):
-        return {"ambiguous_usd": [str(usd) for usd in entry.usd]}
     effective = None if entry.effective is None else entry.effective.isoformat()
     return {"usd": str(entry.usd), "effective": effective, "usage_type": entry.usage_type}
 
@@ -124,9 +120,6 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
     where = f"{_PRICES}.rates.{name}"
     if reason := fields.text(section, "refused"):
         return Refused(reason)
-    several = section.get("ambiguous_usd")
-    if isinstance(several, list):
-        return Ambiguous(tuple(_usd(usd, where) for usd in several))
     effective = fields.text(section, "effective")
     try:
         day = date.fromisoformat(effective) if effective else None

@@ -16,8 +16,7 @@ from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import buckets, fields
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 
@@ -73,7 +72,8 @@ def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
         return of_document(document)
     _check_schema(document)
     children = fields.items(document, "children")
-    tuning = kind_of(fields.section(document, "describe")) is JobKind.TUNING
+    kind = kind_of(fields.section(document, "describe"))
+    tuning = kind is not None and kind.row.rollup is not None
     if not children and not (tuning and "schema" in document):
         raise Malformed("children", "is empty")
     shared = {key: document[key] for key in ("buckets", "as_of") if key in document}

@@ -17,7 +17,7 @@ from typing import Any
 from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse

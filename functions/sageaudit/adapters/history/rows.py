@@ -9,8 +9,9 @@ from decimal import Decimal
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, estimates, gaps, stands
+from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import run_stamp
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
     NOT_NAMED,
@@ -60,7 +61,7 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
         facts=entry.facts,
         judged=Judged(document["judged"]) if document["judged"] else None,
-        estimated=bool(estimates(document["bill"])) or None,
+        estimated=bool(document["bill"]["estimated"]) or None,
         incomplete=bool(gaps(document["bill"])) or None,
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),

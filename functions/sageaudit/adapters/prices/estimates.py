@@ -16,8 +16,7 @@ from importlib import resources
 from typing import Any
 
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.estimate import Factor, estimated, factor_of
-from sageaudit.domain.prices.price_source import Quote
+from sageaudit.domain.prices.known_prices import Factor, Quote, estimated, factor_of
 
 TABLE = "estimated_prices.json"
 """File name in the package's data."""
@@ -53,9 +52,9 @@ class EstimatedPrices:
             return Quote()
         provenance = self.table["provenance"]
         source = f"EC2's on-demand rate in {region} x {factor.factor:.2f}: {provenance['source']}"
-        rate = estimated(instance_type, Decimal(ec2_usd), factor, provenance["as_of"], source)
+        known = estimated(instance_type, Decimal(ec2_usd), factor, provenance["as_of"], source)
         why = next(self._unlisted(region, component, factor), None)
-        return Quote((replace(rate, unlisted=why),))
+        return Quote((replace(known, rate=replace(known.rate, unlisted=why)),))
 
     def storage(self, region: str, component: Component) -> Quote:
         """None: no factor was tested on volumes."""

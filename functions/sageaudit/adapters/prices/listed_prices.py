@@ -6,7 +6,7 @@ After a failed read, the price list is not read again for 10 minutes, so that au
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -14,9 +14,9 @@ from typing import Protocol
 
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_history import KnownRate
-from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, Listing, spot_note
-from sageaudit.domain.prices.price_source import Quote
+from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.market import Rate
+from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing
 from sageaudit.errors import AwsError
 
 FRESH_FOR = timedelta(days=1)
@@ -28,7 +28,7 @@ ASK_AGAIN_AFTER = timedelta(minutes=10)
 class Listings(Protocol):
     """The live price list."""
 
-    def listing(self, region: str, component: Component) -> Listing:
+    def listing(self, region: str, component: Component) -> PriceListing:
         """The price list of a region and component. Raises AwsError."""
 
 
@@ -86,11 +86,6 @@ class ListedPrices:
             return None
         return self.stored.listing.entries.get(what)
 
-    def _managed_spot(self, what: str) -> Iterator[str]:
-        """That the list has managed-spot rates of a type, which no figure uses."""
-        seen = () if self.stored is None else self.stored.listing.managed_spot
-        return (spot_note(name) for name in seen if name.rpartition(":")[2] == what)
-
     def _quote(self, region: str, component: Component, what: str) -> Quote:
         entry, read_on = self._entry(region, component, what), self._read_on
         if read_on is None or (region, component) != (self.region, self.component):
@@ -100,9 +95,8 @@ class ListedPrices:
         if not isinstance(entry, ListedRate):
             return Quote(why=entry.reason)
         first = min(entry.effective or read_on, read_on)
-        note = "; ".join(filter(None, (self.why, *self._managed_spot(what)))) or None
-        listed = KnownRate(entry.usd, first, read_on, read_on.isoformat(), self.name, note)
-        return Quote((listed,))
+        rate = Rate(entry.usd, read_on.isoformat(), self.name, self.why)
+        return Quote((KnownRate(rate, first, read_on),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,9 @@ from typing import Any
 from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
-from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.prices.price_history import KnownRate
+from sageaudit.domain.prices.known_prices import KnownRate, Quote
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_list import ROLES
-from sageaudit.domain.prices.price_source import Quote
 from sageaudit.errors import BadUsage
 
 HOURLY = "hourly_prices.json"
@@ -113,7 +112,7 @@ class PackagedPrices:
             source = f"{self.name}, derived: training storage / 1.4"
         as_of = row.get("as_of", self.storage_table["provenance"]["as_of"])
         # No earlier price is known, so this one applies to every day.
-        return Quote((KnownRate(usd, date.min, date.max, as_of, source),))
+        return Quote((KnownRate(Rate(usd, as_of, source), date.min, date.max),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type as bills print it; None where the region's prefix was never observed."""

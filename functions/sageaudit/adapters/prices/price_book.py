@@ -15,10 +15,9 @@ from datetime import date, datetime
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.known_prices import KnownPrices, PriceSource, Quote, day_of, rate_on
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
-from sageaudit.domain.prices.price_history import day_of, rate_on
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.domain.prices.price_source import KnownPrices, PriceSource, Quote
 
 _Asked = tuple[date | None, str, Component, str]
 """Day, region, component, and an instance type or the key of ML storage."""
@@ -88,7 +87,7 @@ class PriceBook:
             known
             for quote in quotes[first + 1 :]
             for known in quote.rates
-            if other_days and known.note is None and known.kind == rates[0].kind
+            if other_days and known.rate.note is None and known.rate.kind == rates[0].rate.kind
         )
         rate = rate_on([*undisputed, *rates], day)
         why = "; ".join(quote.why for quote in quotes[:first] if quote.why)

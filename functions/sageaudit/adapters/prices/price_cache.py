@@ -19,7 +19,7 @@ from sageaudit.adapters.history.dynamo.calls import Dynamo
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Ambiguous, Entry, ListedRate, Listing, Refused
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.errors import UNREADABLE
 
 PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
@@ -36,7 +36,7 @@ time of the audit, which has other sources of prices."""
 class Stored:
     """A listing and the time at which it was read."""
 
-    listing: Listing
+    listing: PriceListing
     read_at: datetime
 
 
@@ -76,8 +76,6 @@ class PriceCache:
             ]
         )
         head: Item = {**shared, SORT_KEY: _HEAD, "entries": len(listing.entries)}
-        if listing.managed_spot:
-            head["managed_spot"] = list(listing.managed_spot)
         self._table.put_all([head])
 
 
@@ -92,15 +90,13 @@ def _read(items: list[Item], region: str, component: Component) -> Stored | None
     }
     if len(entries) != head["entries"]:
         return None
-    listing = Listing(region, component, entries, tuple(head.get("managed_spot", ())))
+    listing = PriceListing(region, component, entries)
     return Stored(listing, read_moment(head["read_at"]))
 
 
 def _attributes(entry: Entry) -> Iterator[tuple[str, object]]:
     if isinstance(entry, Refused):
         yield "refused", entry.reason
-    elif isinstance(entry, Ambiguous):
-        yield "ambiguous_usd", list(entry.usd)
     else:
         yield "usd", entry.usd
         yield "usage_type", entry.usage_type
@@ -111,8 +107,6 @@ def _attributes(entry: Entry) -> Iterator[tuple[str, object]]:
 def _read_entry(item: Item) -> Entry:
     if "refused" in item:
         return Refused(item["refused"])
-    if "ambiguous_usd" in item:
-        return Ambiguous(tuple(item["ambiguous_usd"]))
     usd = item.get("usd")
     if not isinstance(usd, Decimal) or usd <= 0:
         return Refused("the stored price is not an amount")

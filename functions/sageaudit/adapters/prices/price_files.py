@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from sageaudit.adapters.aws.clients import aws_errors
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Listing, read
+from sageaudit.domain.prices.price_list import PriceListing, read
 from sageaudit.errors import Unavailable
 
 PAST_PERMISSIONS = ("pricing:GetPriceListFileUrl", "pricing:ListPriceLists")
@@ -72,7 +72,7 @@ class PriceFiles:
         ]
         return max(lists, key=lambda listed: listed.arn, default=None)
 
-    def listing(self, past: PastList, component: Component) -> Listing:
+    def listing(self, past: PastList, component: Component) -> PriceListing:
         """The rates of a component in a past price list. Raises AwsError."""
         with aws_errors("pricing"):
             url = self._clients(endpoint_of(past.region)).get_price_list_file_url(

@@ -13,7 +13,7 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, Listing, Refused, read
+from sageaudit.domain.prices.price_list import STORAGE, PriceListing, Refused, read
 from sageaudit.errors import Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
@@ -38,7 +38,7 @@ class PriceList:
 
     def listing(
         self, region: str, component: Component, instance_type: str | None = None
-    ) -> Listing:
+    ) -> PriceListing:
         """All rates of a region and component, ML storage included, or those of one type only.
 
         Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also when no
@@ -88,7 +88,7 @@ def _document(text: object) -> object:
         return None
 
 
-def _why_nothing(listing: Listing) -> str:
+def _why_nothing(listing: PriceListing) -> str:
     where = f"{listing.component.value} prices of {listing.region}"
     reasons = sorted(e.reason for e in listing.entries.values() if isinstance(e, Refused))
     if reasons:

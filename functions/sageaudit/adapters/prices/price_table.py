@@ -15,8 +15,8 @@ from typing import Any
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_history import SAME_WITHIN, KnownRate
-from sageaudit.domain.prices.price_list import STORAGE, Listing
+from sageaudit.domain.prices.known_prices import SAME_WITHIN, KnownRate
+from sageaudit.domain.prices.price_list import STORAGE, PriceListing
 from sageaudit.errors import BadUsage, Unavailable
 
 LEAST_SHARE = Decimal("0.8")
@@ -36,7 +36,7 @@ class Refreshed:
     superseded: int
 
 
-def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refreshed:
+def refreshed(old: PackagedPrices, listings: list[PriceListing], day: date) -> Refreshed:
     """The hourly table as of `day`. Raises Unavailable when under 80% of known rows came back."""
     prices = _by_region(listings)
     known = [(r, t) for r, row in old.hourly_table["usd_per_hour"].items() for t in row]
@@ -62,7 +62,7 @@ def refreshed(old: PackagedPrices, listings: list[Listing], day: date) -> Refres
     return Refreshed(table, len(known), came_back, added, len(superseded))
 
 
-def storage_refreshed(old: Mapping[str, Any], listings: list[Listing], day: date) -> TableRow:
+def storage_refreshed(old: Mapping[str, Any], listings: list[PriceListing], day: date) -> TableRow:
     """The storage table with the listed rates; other rows keep their price and date."""
     regions = {region: dict(row) for region, row in old["regions"].items()}
     for row in regions.values():
@@ -127,7 +127,7 @@ def _lines(rows: Mapping[str, object] | list[TableRow], indent: str = "   ") -> 
     return f"{opened}\n{body}\n{indent[:-1]}{closed}" if lines else f"{opened}{closed}"
 
 
-def _by_region(listings: list[Listing]) -> dict[str, dict[str, dict[str, Decimal]]]:
+def _by_region(listings: list[PriceListing]) -> dict[str, dict[str, dict[str, Decimal]]]:
     prices: dict[str, dict[str, dict[str, Decimal]]] = {}
     for listing in listings:
         for name, rate in listing.rates.items():
@@ -167,13 +167,14 @@ def _superseded(
 
 
 def _differs(before: KnownRate, now: Decimal | None) -> bool:
-    return now is not None and abs(now - before.usd) > SAME_WITHIN * now
+    return now is not None and abs(now - before.rate.usd) > SAME_WITHIN * now
 
 
 def _history_row(region: str, name: str, known: KnownRate) -> TableRow:
-    row = {"region": region, "type": name, "usd": known.usd, "seen": known.as_of}
-    row["source"] = known.source
-    return row if known.note is None else row | {"note": known.note}
+    rate = known.rate
+    row = {"region": region, "type": name, "usd": rate.usd, "seen": rate.as_of}
+    row["source"] = rate.source
+    return row if rate.note is None else row | {"note": rate.note}
 
 
 def _provenance(old: PackagedPrices, day: date) -> TableRow:

@@ -10,7 +10,7 @@ from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.adapters.prices.listed_prices import Cache, Listings, PriceListSource
 from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_source import PriceSource
+from sageaudit.domain.prices.known_prices import PriceSource
 
 
 def offline() -> tuple[PriceSource, ...]:

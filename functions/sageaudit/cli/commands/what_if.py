@@ -17,7 +17,7 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
-from sageaudit.domain.audit.document import rounded
+from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.candidate import Candidate
@@ -26,7 +26,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.price_history import day_of
+from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates

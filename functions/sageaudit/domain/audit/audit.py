@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.judgement import Judgement
+from sageaudit.domain.audit.judgement import Judged, Judgement
 from sageaudit.domain.bill.bill import Bill, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.bill.finding import Outcome, RuleName
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import PooledRuns
-
-Outcomes = Sequence[tuple[RuleName, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +55,35 @@ class Audit:
     @property
     def rollup(self) -> bool:
         """True when its dollars are its children's, and in no other sum."""
-        return self.job.kind is JobKind.TUNING and self.unauditable is None
+        return self.job.kind.row.rollup is not None and self.unauditable is None
+
+
+def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Audit:
+    """The audit of a job that could not be audited: its identity, the reason and no figures."""
+    ref = ended.ref
+    return Audit(
+        job=Job(
+            kind=ref.kind,
+            name=ref.name,
+            arn=ref.arn,
+            account=ref.account,
+            region=ref.region,
+            status=ended.status,
+            created_at=ended.created_at,
+            ended_at=ended.at,
+        ),
+        family=f"{ref.kind.value}/-/-/{ref.name}",
+        owner=policy.owner(ended.tags),
+        bill=Bill("none", (), (), (reason,)),
+        facts=BillFacts(None, None, None, ()),
+        usage=None,
+        outcomes=(),
+        savings=Savings((), None, None, None, ()),
+        judgement=Judgement(Judged.NO, (f"It could not be audited: {reason}.",)),
+        final=True,
+        recheck_at=None,
+        ruleset=ruleset,
+        policy=policy.version,
+        notes=(reason,),
+        unauditable=reason,
+    )

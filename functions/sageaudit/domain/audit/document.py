@@ -5,41 +5,36 @@ unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so 
 becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
 with their StrEnum, as in `Bucket(finding["bucket"]).counted`.
 
-A key is added here alone: in its shape, and in the function under it that writes the shape.
+A key is added in its shape: it is filled by the attribute of that name, or by the function under
+the shape. Findings and other outcomes: `finding_document`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.bill.bill import Line, PhaseCost
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.finding_document import (
+    FindingDocument,
+    NotApplicableDocument,
+    UnknownDocument,
+    clear_names,
+    filled,
+    finding_document,
+    iso,
+    not_applicable_documents,
+    rounded,
+    unknown_documents,
+)
+from sageaudit.domain.bill.bill import Line
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import Slice
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Clear,
-    Confidence,
-    Evidence,
-    Exemption,
-    Finding,
-    Found,
-    NotApplicable,
-    Parameter,
-    RuleName,
-    Scalar,
-    Severity,
-    Unknown,
-)
 from sageaudit.domain.bill.idle_capacity import IdleCapacity
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.domain.usage.idle_causes import LookAt
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.work_share import Unit
+from sageaudit.domain.usage.work_share import LookAt, Unit
 
 SCHEMA = 1
 _MICRO = Decimal("0.000001")
@@ -54,16 +49,15 @@ class AuditDocument(TypedDict):
     audit: AuditDocumentHead
     phases: list[PhaseDocument]
     bill: BillDocument
-    judged: str | None
-    """A Judged; None in an audit that was stored before there was this key."""
+    judged: str
+    """A Judged."""
     not_judged: list[str]
     """What was not judged, why, and what to do: a handful of sentences, none where all was."""
     avoidable_usd: Decimal | None
     """None where nothing that could find waste could judge, and where the cost is not known."""
     lost_usd: Decimal | None
     lost_up_to_usd: Decimal | None
-    """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range.
-    Documents that were stored before this key existed lack it: read it with `lost_up_to`."""
+    """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
     """In no sum. None where it is not known: `audit.coverage.missing` then says why."""
@@ -75,8 +69,7 @@ class AuditDocument(TypedDict):
     children: list[AuditDocument] | None
     rollup: bool
     own_rules: list[str]
-    """Of a roll-up: the rules whose findings are of the tuning job itself, in no child's audit.
-    Empty in other audits, absent in documents that were stored before this key existed."""
+    """Of a roll-up: the rules whose findings are of the tuning job itself, in no child's audit."""
     unauditable: str | None
     """Why the job could not be audited (deleted, never described); None for a real audit."""
 
@@ -90,7 +83,9 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "schema": SCHEMA,
         "job": _job(audit),
         "audit": _head(audit),
-        "phases": [_phase(cost) for cost in audit.bill.phases],
+        "phases": [
+            filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
+        ],
         "bill": _bill(audit),
         "judged": audit.judgement.judged.value,
         "not_judged": list(audit.judgement.not_judged),
@@ -109,11 +104,6 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "own_rules": list(audit.own_rules),
         "unauditable": audit.unauditable,
     }
-
-
-def lost_up_to(document: AuditDocument) -> Decimal | None:
-    """The upper end of the lost dollars, also of a document that was stored without it."""
-    return document.get("lost_up_to_usd", document["lost_usd"])
 
 
 class JobDocument(TypedDict):
@@ -141,23 +131,14 @@ class JobDocument(TypedDict):
 
 def _job(audit: Audit) -> JobDocument:
     job = audit.job
-    bought = job.kind is not JobKind.TUNING and audit.unauditable is None
-    return {
-        "name": job.name,
-        "arn": job.arn,
-        "kind": job.kind.value,
-        "status": job.status,
-        "account": job.account,
-        "region": job.region,
-        "family": audit.family,
-        "owner": audit.owner,
-        "created_at": iso(job.created_at),
-        "started_at": iso(job.started_at),
-        "ended_at": iso(job.ended_at),
-        "instances": job.instances,
-        "purchase": job.purchase.value if bought else None,
-        "parent": job.parent.arn if job.parent else None,
-    }
+    bought = not job.kind.row.rollup and audit.unauditable is None
+    return filled(
+        JobDocument,
+        job,
+        audit,
+        purchase=job.purchase.value if bought else None,
+        parent=job.parent.arn if job.parent else None,
+    )
 
 
 class AuditDocumentHead(TypedDict):
@@ -173,15 +154,15 @@ class AuditDocumentHead(TypedDict):
 
 
 def _head(audit: Audit) -> AuditDocumentHead:
-    return {
-        "version": 1,
-        "settled": audit.final,
-        "due_at": iso(audit.recheck_at),
-        "ruleset": audit.ruleset,
-        "policy": audit.policy,
-        "coverage": _coverage(audit.usage, audit.notes),
-        "pool": _pool(audit),
-    }
+    return filled(
+        AuditDocumentHead,
+        audit,
+        version=1,
+        settled=audit.final,
+        due_at=iso(audit.recheck_at),
+        coverage=_coverage(audit.usage, audit.notes),
+        pool=_pool(audit),
+    )
 
 
 class PoolDocument(TypedDict):
@@ -204,13 +185,14 @@ def _pool(audit: Audit) -> PoolDocument | None:
         return None
     own_usd, earlier_usd = audit.savings.avoidable_usd, audit.pooled_usd
     together_usd = None if own_usd is None or earlier_usd is None else own_usd + earlier_usd
-    return {
-        "runs": pool.runs,
-        "active_minutes": Decimal(str(round(pool.usage.minutes, 1))),
-        "own_active_minutes": Decimal(str(round(pool.own.minutes, 1))),
-        "earlier_runs": list(pool.names),
-        "avoidable_usd": rounded(together_usd),
-    }
+    return filled(
+        PoolDocument,
+        pool,
+        active_minutes=Decimal(str(round(pool.usage.minutes, 1))),
+        own_active_minutes=Decimal(str(round(pool.own.minutes, 1))),
+        earlier_runs=list(pool.names),
+        avoidable_usd=rounded(together_usd),
+    )
 
 
 class CoverageDocument(TypedDict):
@@ -225,30 +207,24 @@ class CoverageDocument(TypedDict):
 
 
 def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocument:
-    if usage is None:
-        nothing = dict[str, Decimal | None]()
-        return {
-            "period_s": None,
-            "hosts": 0,
-            "hosts_expected": None,
-            "share": nothing,
-            "missing": [*notes],
-        }
-    shares = {metric: usage.share(metric) for metric in Metric}
-    absent = dict.fromkeys(
-        f"{metric.value}: {missing.reason}"
-        for metric, missing in usage.missing.items()
-        if missing.code != "no_gpu"
-    )
+    shares = {} if usage is None else {metric: usage.share(metric) for metric in Metric}
+    missing = [*notes]
+    if usage is not None:
+        absent = dict.fromkeys(
+            f"{metric.value}: {missing.reason}"
+            for metric, missing in usage.missing.items()
+            if missing.code != "no_gpu"
+        )
+        missing = [*absent, *usage.notes, *notes]
     return {
-        "period_s": usage.period_s,
-        "hosts": len(usage.hosts),
-        "hosts_expected": usage.hosts_expected,
+        "period_s": usage.period_s if usage else None,
+        "hosts": len(usage.hosts) if usage else 0,
+        "hosts_expected": usage.hosts_expected if usage else None,
         "share": {
             metric.value: None if share is None else Decimal(share).quantize(_MILLI)
             for metric, share in shares.items()
         },
-        "missing": [*absent, *usage.notes, *notes],
+        "missing": missing,
     }
 
 
@@ -259,15 +235,6 @@ class PhaseDocument(TypedDict):
     seconds: Decimal | None
     billed: bool
     usd: Decimal | None
-
-
-def _phase(cost: PhaseCost) -> PhaseDocument:
-    return {
-        "name": cost.phase.name,
-        "seconds": rounded(cost.phase.seconds),
-        "billed": cost.phase.billed,
-        "usd": rounded(cost.usd),
-    }
 
 
 class BillDocument(TypedDict):
@@ -292,30 +259,13 @@ class BillDocument(TypedDict):
 
 
 def _bill(audit: Audit) -> BillDocument:
-    bill, facts = audit.bill, audit.facts
-    return {
-        "total_usd": rounded(bill.total_usd),
-        "complete": bill.complete,
-        "missing": list(bill.missing),
-        "estimated": list(bill.estimated),
-        "basis": bill.basis,
-        "lines": [_line(line) for line in bill.lines],
-        "price_kind": facts.price_kind,
-        "spot_saved_usd": rounded(facts.spot_saved_usd),
-        "prepaid_value_usd": rounded(facts.prepaid_value_usd),
-        "notes": list(facts.notes),
-    }
-
-
-def estimates(bill: BillDocument) -> list[str]:
-    """The bill's sentences on estimated rates; none in a bill that was stored before the key."""
-    return bill.get("estimated") or []
+    lines = [_line(line) for line in audit.bill.lines]
+    return filled(BillDocument, audit.bill, audit.facts, lines=lines)
 
 
 def gaps(bill: BillDocument) -> list[str]:
     """What the bill's total lacks: all that is missing but the estimates."""
-    said = estimates(bill)
-    return [missing for missing in bill["missing"] if missing not in said]
+    return [missing for missing in bill["missing"] if missing not in bill["estimated"]]
 
 
 class LineDocument(TypedDict):
@@ -334,18 +284,15 @@ class LineDocument(TypedDict):
 
 
 def _line(line: Line) -> LineDocument:
-    return {
-        "item": line.item,
-        "usage_type": line.usage_type,
-        "quantity": rounded(line.quantity),
-        "unit": line.unit,
-        "rate_usd": rounded(line.rate.usd) if line.rate else None,
-        "usd": rounded(line.usd),
-        "price_as_of": line.rate.as_of if line.rate else None,
-        "price_source": line.rate.source if line.rate else None,
-        "price_kind": line.rate.kind if line.rate else None,
-        "note": line.note,
-    }
+    rate = line.rate
+    return filled(
+        LineDocument,
+        line,
+        rate_usd=rounded(rate.usd) if rate else None,
+        price_as_of=rate.as_of if rate else None,
+        price_source=rate.source if rate else None,
+        price_kind=rate.kind if rate else None,
+    )
 
 
 class IdleCapacityDocument(TypedDict):
@@ -369,179 +316,7 @@ def _idle_capacity(figure: IdleCapacity | None) -> IdleCapacityDocument | None:
     if figure is None:
         return None
     paid, worked = figure.paid.quantize(_MICRO), figure.worked.quantize(_MICRO)
-    return {
-        "unit": figure.unit,
-        "paid": paid,
-        "worked": worked,
-        "idle": paid - worked,
-        "list_usd": rounded(figure.list_usd),
-        "counted_usd": rounded(figure.counted_usd),
-        "look_at": list(figure.look_at),
-    }
-
-
-class FindingDocument(TypedDict):
-    """One slice of the bill, its reason and its fix. A `fix` list applies together."""
-
-    rule: str
-    id: str
-    severity: str
-    """A Severity."""
-    confidence: str
-    """A Confidence."""
-    bucket: str
-    """A Bucket."""
-    summary: str
-    saving_usd: Decimal | None
-    saving_alone_usd: Decimal | None
-    saving_range_usd: list[Decimal] | None
-    superseded_by: str | None
-    subsumed_by: str | None
-    exempt: ExemptDocument | None
-    evidence: dict[str, Any]
-    fix: list[FixDocument]
-    alternatives: list[list[FixDocument]]
-    caution: str | None
-    """One or two sentences on when the advice may be wrong, or why it has no dollars."""
-    in_chat: bool
-    """False for guard-rails that are stored and shown, but never posted."""
-    estimated: bool
-    """Its dollars rest on an estimated rate."""
-    said_of: str | None
-    """The newest earlier run of the family of which the same advice was stored, where the rule
-    tells it once a family: views then only name the rule. Absent in audits stored before."""
-
-
-def stands(finding: FindingDocument) -> bool:
-    """True unless the finding is exempt, or another finding includes or replaces it."""
-    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
-
-
-def finding_document(finding: Finding) -> FindingDocument:
-    """One finding as documents show it."""
-    found, span = finding.found, finding.range_usd
-    return {
-        "rule": finding.rule.name,
-        "id": finding.rule.id,
-        "severity": finding.severity.value,
-        "confidence": found.confidence.value,
-        "bucket": found.bucket.value,
-        "summary": found.summary,
-        "saving_usd": rounded(finding.saving_usd),
-        "saving_alone_usd": rounded(finding.alone_usd),
-        "saving_range_usd": [end.quantize(_MICRO) for end in span] if span else None,
-        "superseded_by": finding.superseded_by,
-        "subsumed_by": finding.subsumed_by,
-        "exempt": _exempt(finding.exempt),
-        "evidence": {key: _evidence(value) for key, value in found.evidence.items()},
-        "fix": [_fix(item) for item in found.fix],
-        "alternatives": [[_fix(item) for item in way] for way in found.alternatives],
-        "caution": found.caution,
-        "in_chat": finding.rule.in_chat,
-        "estimated": finding.estimated,
-        "said_of": finding.said_of,
-    }
-
-
-def read_finding(written: FindingDocument) -> Finding:
-    """Parses a finding of a document; its `change` is not in the document and is None."""
-    span = written["saving_range_usd"]
-    return Finding(
-        rule=RuleName(written["id"], written["rule"], in_chat=written["in_chat"]),
-        found=Found(
-            confidence=Confidence(written["confidence"]),
-            bucket=Bucket(written["bucket"]),
-            summary=written["summary"],
-            evidence=written["evidence"],
-            fix=tuple(map(_parameter, written["fix"])),
-            alternatives=tuple(tuple(map(_parameter, way)) for way in written["alternatives"]),
-            caution=written["caution"],
-        ),
-        severity=Severity(written["severity"]),
-        saving_usd=written["saving_usd"],
-        alone_usd=written["saving_alone_usd"],
-        range_usd=(span[0], span[1]) if span else None,
-        estimated=written.get("estimated", False),
-        said_of=written.get("said_of"),
-    )
-
-
-class FixDocument(TypedDict):
-    """`parameter` is the path in the Create*Job request; `old` None when it was not set."""
-
-    parameter: str
-    old: Any
-    new: Any
-
-
-def _fix(item: Parameter) -> FixDocument:
-    return {"parameter": item.path, "old": _scalar(item.old), "new": _scalar(item.new)}
-
-
-def _parameter(written: FixDocument) -> Parameter:
-    return Parameter(written["parameter"], written["old"], written["new"])
-
-
-class ExemptDocument(TypedDict):
-    """Who exempted a finding, until when (ISO date or None) and why."""
-
-    by: str
-    until: str | None
-    reason: str
-
-
-def _exempt(exempt: Exemption | None) -> ExemptDocument | None:
-    if exempt is None:
-        return None
-    until = exempt.until.isoformat() if exempt.until else None
-    return {"by": exempt.by, "until": until, "reason": exempt.reason}
-
-
-def _evidence(value: Evidence) -> Evidence:
-    return value if isinstance(value, list) else _scalar(value)
-
-
-def _scalar(value: Scalar) -> Scalar:
-    """A float becomes the Decimal of its printed form: a document contains no floats."""
-    return Decimal(str(value)) if isinstance(value, float) else value
-
-
-class UnknownDocument(TypedDict):
-    """A rule that could not be judged: a stable code and a sentence."""
-
-    rule: str
-    code: str
-    reason: str
-
-
-def unknown_documents(outcomes: Outcomes) -> list[UnknownDocument]:
-    """The rules that could not judge, with their reasons."""
-    return [
-        {"rule": name.name, "code": outcome.code, "reason": outcome.reason}
-        for name, outcome in outcomes
-        if isinstance(outcome, Unknown)
-    ]
-
-
-class NotApplicableDocument(TypedDict):
-    """A rule that does not apply to this job, and why."""
-
-    rule: str
-    reason: str
-
-
-def not_applicable_documents(outcomes: Outcomes) -> list[NotApplicableDocument]:
-    """The rules that do not apply to this job, with their reasons."""
-    return [
-        {"rule": name.name, "reason": outcome.reason}
-        for name, outcome in outcomes
-        if isinstance(outcome, NotApplicable)
-    ]
-
-
-def clear_names(outcomes: Outcomes) -> list[str]:
-    """The rules that judged and found nothing."""
-    return [name.name for name, outcome in outcomes if isinstance(outcome, Clear)]
+    return filled(IdleCapacityDocument, figure, paid=paid, worked=worked, idle=paid - worked)
 
 
 class SliceDocument(TypedDict):
@@ -562,15 +337,3 @@ def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[Slice
     ]
     left = total - sum((row["usd"] for row in rows), Decimal(0))
     return [*rows, {"slice": rest.name, "usd": left}]
-
-
-def rounded(value: Decimal | None) -> Decimal | None:
-    """At most 6 decimals; None stays None."""
-    return None if value is None else value.quantize(_MICRO)
-
-
-def iso(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC, ending in Z."""
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

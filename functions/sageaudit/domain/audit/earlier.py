@@ -25,7 +25,7 @@ TOLD_ONCE = frozenset(
         "volume-oversized",
     }
 )
-"""Rules whose findings name the earlier run of the family that was told the same."""
+"""Rules whose findings name the earlier run of the family with the same finding."""
 FOUND_COMPARED = TOLD_ONCE | {"poor-scaling", "spot-interrupted-much"}
 """Findings of an earlier run that are asked for when a later one is judged."""
 

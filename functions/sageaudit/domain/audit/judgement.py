@@ -31,7 +31,7 @@ NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
 UNLIKE_FAMILY = "unlike_family"
 """The code where a run too short to be judged alone differs from its family's last runs."""
-SAID_BY_USE = frozenset(
+USE_CODES = frozenset(
     {
         NOT_FINISHED,
         "accelerator_unseen",
@@ -135,8 +135,8 @@ def judgement(
     answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
     outcomes = [one.outcome for one in waste]
     reasons_of_use = _reasons(job, usage, outcomes, pool)
-    said = (*_without_dollars(billed, savings), *reasons_of_use)
-    reasons = tuple(dict.fromkeys(said))[:_MOST]
+    sentences = (*_without_dollars(billed, savings), *reasons_of_use)
+    reasons = tuple(dict.fromkeys(sentences))[:_MOST]
     if answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else WHOLE
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
@@ -212,18 +212,17 @@ def _others(unknown: Iterable[Unknown]) -> Iterator[str]:
     for outcome in unknown:
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
-        elif outcome.code not in SAID_BY_USE:
+        elif outcome.code not in USE_CODES:
             yield f"Whether fewer or smaller machines would do was not judged: {outcome.reason}."
 
 
-def judged_together(children: Sequence[Judgement | None], unaudited: int) -> Judgement:
+def judged_together(children: Sequence[Judgement], unaudited: int) -> Judgement:
     """How much of a tuning job's or set's training jobs could be judged.
 
-    None stands for an audit that was stored before audits said so. `unaudited`: how many training
-    jobs have no audit. Without any training job nothing was left to judge.
+    `unaudited`: how many training jobs have no audit. Without any training job nothing was left to
+    judge.
     """
-    parts = [child.judged if child else Judged.PARTLY for child in children]
-    parts += [Judged.NO] * unaudited
+    parts = [child.judged for child in children] + [Judged.NO] * unaudited
     if all(part is Judged.YES for part in parts):
         return WHOLE
     judged = Judged.NO if all(part is Judged.NO for part in parts) else Judged.PARTLY
@@ -238,20 +237,11 @@ def judged_together(children: Sequence[Judgement | None], unaudited: int) -> Jud
     return Judgement(judged, tuple(reasons))
 
 
-def _shared(children: Sequence[Judgement | None]) -> list[str]:
+def _shared(children: Sequence[Judgement]) -> list[str]:
     """The children's sentences, the most frequent first; figures in them are those of the first."""
-    counts: dict[str, int] = {}
-    first: dict[str, str] = {}
-    for child in children:
-        sentences = child.not_judged if child else (STORED_BEFORE,)
-        for sentence in sentences:
-            same = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
-            key = " ".join(same)
-            counts[key] = counts.get(key, 0) + 1
-            first.setdefault(key, sentence)
-    ranked = sorted(counts, key=lambda key: -counts[key])
-    return [f"In {counts[key]} of {len(children)} training jobs: {first[key]}" for key in ranked]
-
-
-STORED_BEFORE = "It was audited before audits said how much was judged: audit it again."
-"""Said of an audit that was stored before there was `judged`, which then is None."""
+    same: dict[str, list[str]] = {}
+    for sentence in (sentence for child in children for sentence in child.not_judged):
+        words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
+        same.setdefault(" ".join(words), []).append(sentence)
+    ranked = sorted(same.values(), key=lambda sentences: -len(sentences))
+    return [f"In {len(each)} of {len(children)} training jobs: {each[0]}" for each in ranked]

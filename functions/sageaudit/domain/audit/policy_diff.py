@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket
 
 _ZERO = Decimal(0)
@@ -71,7 +72,7 @@ def moves(before: AuditDocument, after: AuditDocument) -> Iterator[FindingMove]:
                 moved_usd=_usd(is_now, _COUNTED) - _usd(was, _COUNTED),
                 possible_usd=_usd(is_now, _POSSIBLE) - _usd(was, _POSSIBLE),
                 why=why,
-                estimated=any(one.get("estimated", False) for one in (was, is_now) if one),
+                estimated=any(one["estimated"] for one in (was, is_now) if one),
             )
 
 

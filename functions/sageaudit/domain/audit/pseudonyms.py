@@ -12,8 +12,7 @@ import hmac
 import re
 from collections.abc import Iterable
 
-from sageaudit.domain.job.buckets import bucket_of
-from sageaudit.domain.job.data_version import CODE_INPUTS, data_pinned
+from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of, data_pinned
 from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.image import cuda, pytorch

@@ -8,7 +8,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, stands
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 from sageaudit.domain.bill.finding import Bucket

@@ -12,27 +12,21 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.audit import Audit, Outcomes
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    read_finding,
-    stands,
-)
-from sageaudit.domain.audit.idle_of_children import idle_of_children
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, gaps
+from sageaudit.domain.audit.finding_document import FindingDocument, Outcomes, read_finding, stands
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
-from sageaudit.domain.audit.tuning_savings import TrialSavings
+from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.bill import UPPER_BOUND, BillSum
 from sageaudit.domain.bill.bill_facts import BillFacts
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.bill.counterfactual import REST, Savings, Severities, Slice
 from sageaudit.domain.bill.finding import Bucket, Finding, Severity
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.bill.idle_capacity import IdleCapacity
+from sageaudit.domain.job.job import Job, whole_sum
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import PriceKind
+from sageaudit.domain.usage.measurements import MIN_COVERAGE
 
 _ZERO = Decimal(0)
 
@@ -124,10 +118,8 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None) -> Judge
     return replace(judged_together(list(map(_of_child, children)), unaudited), answered=known)
 
 
-def _of_child(child: AuditDocument) -> Judgement | None:
+def _of_child(child: AuditDocument) -> Judgement:
     """A child's judgement; only in part where its dollars are in no sum, for want of a price."""
-    if child["judged"] is None:
-        return None
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -175,7 +167,7 @@ def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
 
 
 def _estimated(children: Sequence[AuditDocument]) -> Iterable[str]:
-    count = sum(bool(estimates(child["bill"])) for child in children)
+    count = sum(bool(child["bill"]["estimated"]) for child in children)
     if count:
         yield f"{count} of {len(children)} training jobs are billed at an estimated rate"
 
@@ -201,7 +193,7 @@ def _savings(
         total((child["lost_usd"] for child in children), Bucket.LOST),
         total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),
-        total(map(lost_up_to, children), Bucket.LOST),
+        total((child["lost_up_to_usd"] for child in children), Bucket.LOST),
     )
 
 
@@ -220,7 +212,7 @@ def _merged(findings: Sequence[Finding], children: int, severities: Severities) 
     """Merges a rule's findings: text of the most expensive one, sum of their shares."""
     dearest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
     rule, found = dearest.rule, dearest.found
-    usd = _sum((finding.saving_usd for finding in findings), empty=None)
+    usd = whole_sum(finding.saving_usd for finding in findings)
     spans = [finding.range_usd for finding in findings if finding.range_usd]
     span = None
     if spans:
@@ -264,13 +256,70 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:
     """`empty` when there is nothing to add, None when a part is not known."""
     parts = list(values)
-    known = [part for part in parts if part is not None]
-    if not parts:
-        return empty
-    return sum(known, _ZERO) if len(known) == len(parts) else None
+    return whole_sum(parts) if parts else empty
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
     """The known parts together; None where no part is known."""
     known = [value for value in values if value is not None]
     return sum(known, _ZERO) if known else None
+
+
+def idle_of_children(
+    children: Sequence[AuditDocument], own_usd: Decimal
+) -> tuple[IdleCapacity | None, str | None]:
+    """The sum of the idle capacity, and a sentence where a part or all of it is not known.
+
+    It is a lower bound where some training jobs have none. Where those that have one are less than
+    70% of the dollars (of the jobs, where dollars are not known), and where hours of GPUs and of
+    vCPUs would be added, there is no figure. `own_usd`: what the tuning rules' findings count
+    beside the children's own. They drop whole trials, so they take the idle share of what the
+    children's findings left.
+    """
+    if not children:
+        return None, None
+    figures = [figure for child in children if (figure := child["idle_capacity"])]
+    without = len(children) - len(figures)
+    units = {figure["unit"] for figure in figures}
+    if len(units) > 1:
+        return None, "the training jobs ran on GPUs and on CPUs"
+    why = f"{without} of {len(children)} training jobs have no figure" if without else None
+    if _covered(children) < MIN_COVERAGE:
+        return None, why
+    causes = dict.fromkeys(cause for figure in figures for cause in figure["look_at"])
+    list_usd = whole_sum(figure["list_usd"] for figure in figures)
+    counted_usd = whole_sum(figure["counted_usd"] for figure in figures)
+    if list_usd is not None and counted_usd is not None:
+        counted_usd = min(counted_usd + own_usd * _idle_share_left(children), list_usd)
+    return IdleCapacity(
+        unit=figures[0]["unit"],
+        paid=sum((figure["paid"] for figure in figures), _ZERO),
+        worked=sum((figure["worked"] for figure in figures), _ZERO),
+        list_usd=list_usd,
+        counted_usd=counted_usd,
+        look_at=tuple(sorted(causes, key=lambda cause: cause == "profile")),
+    ), why
+
+
+def _covered(children: Sequence[AuditDocument]) -> Decimal:
+    """The share (0..1) of the children's dollars, else of their number, that has a figure."""
+    paid = [child["bill"]["total_usd"] for child in children]
+    known = [usd for usd in paid if usd is not None]
+    weights = known if len(known) == len(paid) and sum(known, _ZERO) else [Decimal(1)] * len(paid)
+    having = zip(children, weights, strict=True)
+    return sum((w for child, w in having if child["idle_capacity"]), _ZERO) / sum(weights, _ZERO)
+
+
+def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:
+    """Of the dollars that no child's finding took, the share (0..1) of idle capacity."""
+    left = idle = _ZERO
+    for child in children:
+        figure, total = child["idle_capacity"], child["bill"]["total_usd"]
+        claimed = (child["avoidable_usd"] or _ZERO) + (child["lost_usd"] or _ZERO)
+        left += max((total or _ZERO) - claimed, _ZERO)
+        idle += _uncounted(figure) if figure else _ZERO
+    return min(idle / left, Decimal(1)) if left else _ZERO
+
+
+def _uncounted(figure: IdleCapacityDocument) -> Decimal:
+    return (figure["list_usd"] or _ZERO) - (figure["counted_usd"] or _ZERO)

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.record import Detail
 from sageaudit.domain.job import entry_point, failure_words, hints, job_outputs
-from sageaudit.domain.job.data_version import data_pinned
+from sageaudit.domain.job.buckets import data_pinned
 from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import FREE_TEXTS, PAIRS, RANGES, WORDS, user_values
 from sageaudit.domain.privacy.addresses import SOME_VERSION, without_query

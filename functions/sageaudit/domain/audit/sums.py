@@ -13,14 +13,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 
@@ -58,10 +52,7 @@ class RuleSums:
         return self.avoidable_usd + self.lost_usd
 
     def __add__(self, other: RuleSums) -> RuleSums:
-        return RuleSums(**_added(self, other))
-
-    def __neg__(self) -> RuleSums:
-        return RuleSums(**{name: -value for name, value in _values(self).items()})
+        return RuleSums(**_combined(self, other, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +108,24 @@ class Sums:
         return self.jobs > self.unpriced + self.unauditable or not self.jobs
 
     def __add__(self, other: Sums) -> Sums:
-        rules = dict(self.rules)
-        for name, added in other.rules.items():
-            rules[name] = rules.get(name, RuleSums()) + added
-        kept = {name: rule for name, rule in rules.items() if rule != RuleSums()}
-        return Sums(**_added(self, other), rules=kept)
-
-    def __neg__(self) -> Sums:
-        rules = {name: -rule for name, rule in self.rules.items()}
-        return Sums(**{name: -value for name, value in _values(self).items()}, rules=rules)
+        return self._with(other, 1)
 
     def __sub__(self, other: Sums) -> Sums:
-        return self + -other
+        return self._with(other, -1)
+
+    def __neg__(self) -> Sums:
+        return Sums() - self
+
+    def _with(self, other: Sums, sign: int) -> Sums:
+        none = RuleSums()
+        rules = {
+            name: RuleSums(
+                **_combined(self.rules.get(name, none), other.rules.get(name, none), sign)
+            )
+            for name in {**self.rules, **other.rules}
+        }
+        kept = {name: rule for name, rule in rules.items() if rule != none}
+        return Sums(**_combined(self, other, sign), rules=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +163,15 @@ def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, S
 def sums_of(document: AuditDocument) -> Sums:
     """What one audit adds."""
     if document["rollup"]:
-        own = set(document.get("own_rules") or ())
-        return _of_findings(
-            document, [finding for finding in document["findings"] if finding["rule"] in own]
+        own = [found for found in document["findings"] if found["rule"] in document["own_rules"]]
+        rules = _rules(document, own)
+        together = sum(rules.values(), RuleSums())
+        return Sums(
+            avoidable_usd=together.avoidable_usd,
+            lost_usd=together.lost_usd,
+            lost_up_to_usd=together.lost_usd,
+            possible_usd=together.possible_usd,
+            rules=rules,
         )
     bill, idle = document["bill"], document["idle_capacity"]
     unauditable = document["unauditable"] is not None
@@ -179,28 +182,16 @@ def sums_of(document: AuditDocument) -> Sums:
         partly_judged=int(document["judged"] == Judged.PARTLY),
         unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
         incomplete=int(bool(gaps(bill))),
-        estimated=int(bool(estimates(bill))),
-        total_usd=storable_usd(bill["total_usd"]) or _ZERO,
-        avoidable_usd=storable_usd(document["avoidable_usd"]) or _ZERO,
-        lost_usd=storable_usd(document["lost_usd"]) or _ZERO,
-        lost_up_to_usd=storable_usd(lost_up_to(document)) or _ZERO,
-        possible_usd=storable_usd(document["possible_usd"]) or _ZERO,
-        idle_usd=(storable_usd(idle["list_usd"]) if idle else None) or _ZERO,
-        idle_counted_usd=(storable_usd(idle["counted_usd"]) if idle else None) or _ZERO,
+        estimated=int(bool(bill["estimated"])),
+        total_usd=_known(bill["total_usd"]),
+        avoidable_usd=_known(document["avoidable_usd"]),
+        lost_usd=_known(document["lost_usd"]),
+        lost_up_to_usd=_known(document["lost_up_to_usd"]),
+        possible_usd=_known(document["possible_usd"]),
+        idle_usd=_known(idle["list_usd"] if idle else None),
+        idle_counted_usd=_known(idle["counted_usd"] if idle else None),
         idle_unpriced=int(idle is not None and idle["list_usd"] is None and idle["idle"] > 0),
         rules=_rules(document, document["findings"]),
-    )
-
-
-def _of_findings(document: AuditDocument, findings: list[FindingDocument]) -> Sums:
-    rules = _rules(document, findings)
-    together = sum(rules.values(), RuleSums())
-    return Sums(
-        avoidable_usd=together.avoidable_usd,
-        lost_usd=together.lost_usd,
-        lost_up_to_usd=together.lost_usd,
-        possible_usd=together.possible_usd,
-        rules=rules,
     )
 
 
@@ -215,7 +206,7 @@ def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str
 
 
 def _of_finding(document: AuditDocument, finding: FindingDocument) -> RuleSums:
-    usd = storable_usd(finding["saving_usd"]) or _ZERO
+    usd = _known(finding["saving_usd"])
     bucket = Bucket(finding["bucket"])
     if bucket is Bucket.AVOIDABLE and document["avoidable_usd"] is not None:
         return RuleSums(1, avoidable_usd=usd)
@@ -233,14 +224,14 @@ def storable_usd(amount: Decimal | None) -> Decimal | None:
     return amount.quantize(_MICRODOLLAR)
 
 
+def _known(amount: Decimal | None) -> Decimal:
+    return storable_usd(amount) or _ZERO
+
+
 Added = TypeVar("Added", Sums, RuleSums)
 
 
-def _values(sums: Sums | RuleSums) -> dict[str, Any]:
-    """The counts and amounts by the name of their field."""
-    return {of.name: getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}
-
-
-def _added(one: Added, other: Added) -> dict[str, Any]:
-    added = _values(other)
-    return {name: value + added[name] for name, value in _values(one).items()}
+def _combined(one: Added, other: Added, sign: int) -> dict[str, Any]:
+    """Each count and amount of `one`, plus or minus that of the other."""
+    names = [of.name for of in fields(one) if of.name != "rules"]
+    return {name: getattr(one, name) + sign * getattr(other, name) for name in names}

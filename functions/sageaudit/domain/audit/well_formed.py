@@ -1,7 +1,7 @@
 """Whether a stored document has the form of an audit: keys, types, words and times.
 
-A document is read as it is; only where that fails is its form checked. So an older form that can
-still be read is read, a corrupt one is `Malformed`, and a defect of this program stays one.
+A document is read as it is; only where that fails is its form checked. So a corrupt one is
+`Malformed`, and a defect of this program stays one.
 """
 
 from __future__ import annotations
@@ -40,16 +40,6 @@ FORMATS: Mapping[Place, str] = {
     ("ExemptDocument", "until"): "date",
 }
 """The formats of texts, as JSON Schema names them."""
-LATER = frozenset(
-    {
-        ("AuditDocument", "lost_up_to_usd"),
-        ("AuditDocument", "own_rules"),
-        ("BillDocument", "estimated"),
-        ("FindingDocument", "estimated"),
-        ("FindingDocument", "said_of"),
-    }
-)
-"""Keys that documents which were stored before they existed lack."""
 _YEARS = range(1970, 2200)
 _MOST = Decimal("1e15")
 """No amount, quantity or count of seconds of a job reaches it, and sums of more would overflow."""
@@ -115,8 +105,7 @@ def _of_object(value: object, shape: Any, name: str) -> Iterator[str]:
     for key, kind in _keys(shape).items():
         at, place = f"{name}.{key}", (shape.__name__, key)
         if key not in value:
-            if place not in LATER:
-                yield f"{at} is not there"
+            yield f"{at} is not there"
             continue
         yield from _faults(value[key], kind, at)
         if isinstance(value[key], str):

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
-from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between
+from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import VOLUME_PATHS
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
@@ -79,8 +79,7 @@ class Bill:
     def compute_usd(self) -> Decimal | None:
         """Sum of the compute lines; None when one has no price or there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
-        known = [usd for usd in parts if usd is not None]
-        return sum(known, _ZERO) if parts and len(known) == len(parts) else None
+        return whole_sum(parts) if parts else None
 
     @property
     def total_usd(self) -> Decimal | None:
@@ -114,8 +113,8 @@ class BillSum:
 
 def bill(job: Job, market: Market) -> Bill:
     """Bills one job. Unknown parts stay unknown; a job that never started costs 0."""
-    if (elsewhere := job.kind.row.cost_elsewhere) is not None:
-        return Bill("none", (), (), (elsewhere,))
+    if (rollup := job.kind.row.rollup) is not None:
+        return Bill("none", (), (), (rollup.cost,))
     if job.never_started:
         nothing = Line("compute", None, _ZERO, "instance-hours", None, _ZERO, "never started")
         return Bill("none", (nothing,), _phases(job, _ZERO), ())

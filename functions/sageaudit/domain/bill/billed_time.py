@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.job import Job, Purchase, whole_sum
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
 
@@ -35,8 +35,8 @@ def _seconds_so_far(job: Job) -> Decimal | None:
     if only_waited(job):
         return _ZERO
     billed = [phase.seconds for phase in job.phases if phase.billed]
-    known = [seconds for seconds in billed if seconds is not None]
-    return sum(known, _ZERO) if billed and len(known) == len(billed) else job.elapsed_s
+    seconds = whole_sum(billed) if billed else None
+    return job.elapsed_s if seconds is None else seconds
 
 
 def only_waited(job: Job) -> bool:

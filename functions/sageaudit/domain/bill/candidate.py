@@ -32,7 +32,7 @@ class Constraint(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TypeRefusal:
     """The broken constraint, and a sentence with its numbers."""
 
     constraint: Constraint
@@ -58,7 +58,7 @@ class Candidate:
 
     type: InstanceType
     rate: Rate | None
-    refused: Refusal | None = None
+    refused: TypeRefusal | None = None
     takes: Duration | None = None
     usd: Decimal | None = None
     best_usd: Decimal | None = None
@@ -76,14 +76,14 @@ class Candidate:
         """Why it takes as long as counted, and up to what it pays; empty for a refused one."""
         if self.takes is None:
             return ""
-        said = [self.takes.because]
+        sentences = [self.takes.because]
         longer = self.takes.counted >= _LONGER
         if longer and self.best is not None and self.break_even is not None:
             even = f"up to {self.break_even:.2f} times as long it still saves money"
-            said.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
+            sentences.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
         if self.price_note is not None and not self.by_estimate:
-            said.append(self.price_note)
-        return " ".join(said)
+            sentences.append(self.price_note)
+        return " ".join(sentences)
 
     @property
     def by_estimate(self) -> bool:
@@ -96,8 +96,8 @@ class Candidate:
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.by_ratio else None
-        said = [text for text in (self.rate.estimated, ratio) if text]
-        return " ".join(f"{text[0].upper()}{text[1:]}." for text in said) or None
+        sentences = [text for text in (self.rate.estimated, ratio) if text]
+        return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences) or None
 
     @property
     def best(self) -> SetType | None:

@@ -1,4 +1,4 @@
-"""Which fixes are not possible for a job, or not together with each other.
+"""Which fixes are not possible for a job or not together, and what estimated rates do to a fix.
 
 Which type a run cannot move to: `type_vetoes`.
 
@@ -20,12 +20,17 @@ and later).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from sageaudit.domain.bill.change import Change, SetPurchase
+from sageaudit.domain.bill.change import Change, SetPurchase, SetType
+from sageaudit.domain.bill.finding import Bucket, Confidence, Found
 from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.prices.market import Market
 
 _SCARCE = re.compile(r"ml\.p[4-9]")
 HYPERBAND = "Hyperband"
+_MAY_NOT_SELL = "a possible saving, as SageMaker may not sell the type here"
+_ESTIMATED_DOLLARS = "Its dollars rest on an estimated rate."
 
 
 def spot_refused(job: Job) -> str | None:
@@ -84,3 +89,29 @@ def refused(change: Change, job: Job, *, savings_plan: bool) -> str | None:
     if savings_plan:
         return "spot takes usage from a Savings Plan that is paid used or not"
     return spot_refused(job)
+
+
+def possible_at_most(found: Found, job: Job, market: Market) -> Found:
+    """The same advice; possible at most where the rate of its new type is an estimate."""
+    how = estimate_of(found, job, market)
+    if how is None:
+        return found
+    caution = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
+    if not found.bucket.counted:
+        return replace(found, caution=caution)
+    return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)
+
+
+def estimate_of(found: Found, job: Job, market: Market) -> str | None:
+    """How the rate of a finding's new type was estimated; None for a known one, and without."""
+    if not isinstance(found.change, SetType):
+        return None
+    rate = market.hourly(job.region, job.kind, found.change.instance_type)
+    return None if rate is None else rate.estimated
+
+
+def marked(found: Found) -> Found:
+    """The same finding, which says that the dollars in its text and evidence, if any, are about."""
+    if "$" in found.summary or any("usd" in key.split("_") for key in found.evidence):
+        return replace(found, caution=" ".join(filter(None, (found.caution, _ESTIMATED_DOLLARS))))
+    return found

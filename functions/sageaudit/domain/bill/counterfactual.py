@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.by_estimate import estimate_of, possible_at_most
 from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
-from sageaudit.domain.bill.compatibility import refused
+from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable

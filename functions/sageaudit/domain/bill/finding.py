@@ -143,7 +143,7 @@ class Finding:
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
     `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
-    `said_of`: the earlier run of the family that was told the same; it changes no figure.
+    `said_of`: the earlier run of the family with the same finding; it changes no figure.
     """
 
     rule: RuleName

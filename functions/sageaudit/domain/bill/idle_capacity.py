@@ -33,9 +33,8 @@ from sageaudit.domain.bill.change import Change, DropRun, SetPurchase
 from sageaudit.domain.bill.counterfactual import Savings
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.idle_causes import LookAt, idle_causes
 from sageaudit.domain.usage.measurements import Measurements, Missing
-from sageaudit.domain.usage.work_share import Unit, devices, worked_share
+from sageaudit.domain.usage.work_share import LookAt, Unit, devices, idle_causes, worked_share
 
 _HOUR_S = Decimal(3600)
 _ZERO = Decimal(0)

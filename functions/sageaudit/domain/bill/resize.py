@@ -1,24 +1,21 @@
 """The same run on other instance types: its recorded use and its bill on each candidate.
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, none. A
-candidate is refused with the constraint that it breaks; a resource of which it offers no less than
-today's type holds, recorded or not (`holds`). How long the run takes there is bounded (`run_time`):
-the slow end is counted, the fast end is only shown.
+candidate is refused with the constraint that it breaks. How long the run takes there is bounded
+(`moved_run`): the slow end is counted, the fast end is only shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Refusal
+from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.change import SetType
-from sageaudit.domain.bill.holds import refusals
-from sageaudit.domain.bill.run_time import Move
+from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import (
     ESTIMATE_WITHIN,
     InstanceType,
@@ -30,6 +27,7 @@ from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
+_Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +99,7 @@ class Resize:
             refused = candidate.refused
             if refused is None or refused.constraint is not Constraint.NOT_RECORDED:
                 continue
-            if candidate.by_estimate:
-                continue
-            if self.cheaper(candidate):
+            if self.cheaper(candidate) and not candidate.by_estimate:
                 yield candidate, refused.reason
 
     @property
@@ -127,8 +123,9 @@ class Resize:
 def impossible(job: Job, market: Market) -> str | None:
     """Why a job cannot be resized at all, or None."""
     kinds = {group.instance_type for group in job.groups}
-    if job.kind is JobKind.TUNING:
-        return "a tuning job has no instances of its own: ask about one of its training jobs"
+    if job.kind.row.rollup:
+        own = f"a {job.kind.value} job has no instances of its own"
+        return f"{own}: ask about one of its training jobs"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job has no instance type"
     if not job.finished:
@@ -195,12 +192,14 @@ class _Trial:
     def candidate(self, other: InstanceType) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
         rate = _rate(self.job, self.market, other)
+        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
         if refused := self._not_sold(other, rate):
-            unpriced = refused.constraint is Constraint.BILL
-            holds = unpriced and self._may_be_cheaper(other)
+            larger = other.gpus > self.today.gpus or other.vcpu > self.today.vcpu
+            unpriced = refused.constraint is Constraint.BILL and not larger
+            holds = unpriced and isinstance(run.takes(), Duration)
             return Candidate(other, rate, refused, would_hold=holds)
-        takes = self._takes(other)
-        if isinstance(takes, Refusal):
+        takes = run.takes()
+        if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
         after = at_best = self._bill(other, takes.counted)
         if takes.best != takes.counted:
@@ -209,33 +208,24 @@ class _Trial:
         missing = [what for what in after.gaps if what not in self.billed.gaps]
         if missing:
             why = f"the bill on {other.name} would not be complete: {', '.join(missing)}"
-            return Candidate(other, rate, Refusal(Constraint.BILL, why))
+            return Candidate(other, rate, TypeRefusal(Constraint.BILL, why))
         even = self._break_even(takes, usd, best_usd)
         return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _not_sold(self, other: InstanceType, rate: Rate | None) -> Refusal | None:
+    def _not_sold(self, other: InstanceType, rate: Rate | None) -> TypeRefusal | None:
         if self.job.kind not in other.kinds:
             why = f"{self.job.kind.value} jobs do not take {other.name}"
-            return Refusal(Constraint.NOT_OFFERED, why)
+            return TypeRefusal(Constraint.NOT_OFFERED, why)
         if rate is None:
             why = f"no price known for {other.name} in {self.job.region}"
-            return Refusal(Constraint.BILL, why)
+            return TypeRefusal(Constraint.BILL, why)
         if rate.unlisted is not None:
             why = f"{other.name} may not be sold for {self.job.kind.value} jobs: {rate.unlisted}"
-            return Refusal(Constraint.NOT_OFFERED, why)
+            return TypeRefusal(Constraint.NOT_OFFERED, why)
         if self.rate is not None and not comparable(self.rate, rate):
             why = f"{other.name} and {self.today.name} have no price of one time and kind"
-            return Refusal(Constraint.BILL, why)
+            return TypeRefusal(Constraint.BILL, why)
         return None
-
-    def _may_be_cheaper(self, other: InstanceType) -> bool:
-        larger = other.gpus > self.today.gpus or other.vcpu > self.today.vcpu
-        return not larger and isinstance(self._takes(other), Duration)
-
-    def _takes(self, other: InstanceType) -> Duration | Refusal:
-        headroom = 1 + float(self.headroom_percent) / 100
-        broken = next(refusals(self.job, self.today, self.need, other, headroom), None)
-        return broken or Move(self.job, self.today, self.need, self.headroom_percent, other).takes()
 
     def _bill(self, other: InstanceType, times: Decimal) -> Bill:
         return bill(SetType(other.name, times).apply(self.job), self.market)
@@ -264,3 +254,50 @@ def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
         hourly,
         candidate.type.name,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Resizes:
+    """The answers of `resize` in one audit: rules that ask the same share one answer.
+
+    Types that cost as much by the hour, or more, are left out: no rule names them.
+    """
+
+    _known: list[tuple[_Question, Resize]] = field(default_factory=list)
+
+    def resize(
+        self,
+        job: Job,
+        whole: Measurements,
+        market: Market,
+        headroom_percent: Decimal,
+        also: tuple[Measurements, ...] = (),
+    ) -> Resize:
+        """As the function `resize`, for equal arguments once."""
+        asked = (job, whole, market, headroom_percent, also)
+        for question, answer in self._known:
+            if question == asked:
+                return answer
+        answer = resize(
+            job,
+            whole,
+            market,
+            headroom_percent=headroom_percent,
+            also=also,
+            only=_may_cost_less(job, market),
+        )
+        self._known.append((asked, answer))
+        return answer
+
+
+def _may_cost_less(job: Job, market: Market) -> Callable[[InstanceType], bool]:
+    """False for types that are known to cost no less by the hour than the job's own."""
+    today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
+
+    def may(other: InstanceType) -> bool:
+        rate = market.hourly(job.region, job.kind, other.name)
+        if today is None or rate is None or rate.usd < today.usd:
+            return True
+        return not comparable(today, rate)
+
+    return may

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from sageaudit.domain.job import image
-from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
+from sageaudit.domain.job.image import builtin_algorithm
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 

@@ -1,19 +1,19 @@
-"""The S3 buckets that a job reads and writes, and the regions in which they lie.
+"""The S3 addresses of a job: the buckets, their regions, and whether the inputs name a version.
 
-Describe has the names only. The regions are asked from S3 (`ports.Buckets`) and stored under `KEY`
-beside the answer, so that a run that is judged again says the same.
+Describe has a bucket's name only. The regions are asked from S3 (`ports.Buckets`) and stored under
+`KEY` beside the answer, so that a run that is judged again says the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import UsedBucket
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import UsedBucket
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.job.user_values import user_values
 from sageaudit.domain.privacy.addresses import without_query
@@ -25,6 +25,33 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
 """Endings of access point aliases, directory buckets, Object Lambda and table buckets."""
+_DAY = re.compile(
+    r"(?<!\d)(?:19|20)\d\d"
+    r"(?:[-_/.]|/month=)?(?:0[1-9]|1[0-2])"
+    r"(?:[-_/.]|/day=)?(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?(?!\d)"
+)
+"""A day, alone, before a time of day, or as year=2026/month=05/day=20; a month still grows."""
+_EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
+_VERSION = re.compile(
+    r"(?:\A|/)(?:v\d+(?:[._]\d+)*|(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*)(?=/|\Z)"
+)
+_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
+_EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
+"""A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
+_OBJECT_VERSION = re.compile(r"\?(?:\S*&)?versionid=\w", re.IGNORECASE)
+_MOVING = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/._-]|\Z)")
+CODE_INPUTS = frozenset({"code", "entrypoint", "sm_drivers", "jars", "py-files", "flow"})
+"""Inputs that the SageMaker SDK and Data Wrangler create for scripts and their settings."""
+_MOST_CHARACTERS = 1024
+"""S3UriType: at most 1,024 characters."""
+
+
+class S3Input(NamedTuple):
+    """One input. `address` is None when the data is elsewhere (a file system, a query)."""
+
+    name: str | None
+    parameter: str
+    address: str | None
 
 
 def bucket_of(address: str | None) -> str | None:
@@ -48,8 +75,8 @@ def used_buckets(
     A bucket whose name is a value of the user that no text may show is left out. A tuning job's
     own definition is not read: its training jobs name the same buckets.
     """
-    read = _PARAMETERS.get(kind)
-    named = [] if read is None else [pair for pair in read(answer) if bucket_of(pair[1])]
+    inputs = ((item.parameter, item.address) for item in s3_inputs(kind, answer))
+    named = [pair for pair in (*inputs, *_outputs(kind, answer)) if bucket_of(pair[1])]
     if not named:
         return ()
     values = user_values(answer, tags)
@@ -71,41 +98,61 @@ def located(buckets: tuple[UsedBucket, ...], regions: Mapping[str, str]) -> tupl
     )
 
 
-_Addresses = Iterator[tuple[str, str | None]]
+def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
+    """The data inputs, in the order of the answer."""
+    if kind is JobKind.TRAINING:
+        for item in fields.items(answer, "InputDataConfig"):
+            name = fields.text(item, "ChannelName")
+            yield S3Input(
+                name,
+                f"InputDataConfig[{name or 'channel'}].DataSource.S3DataSource.S3Uri",
+                fields.at("DataSource.S3DataSource.S3Uri", fields.text)(item),
+            )
+    elif kind is JobKind.PROCESSING:
+        for item in fields.items(answer, "ProcessingInputs"):
+            name = fields.text(item, "InputName")
+            parameter = f"ProcessingInputs[{name or 'input'}].S3Input.S3Uri"
+            yield S3Input(name, parameter, fields.at("S3Input.S3Uri", fields.text)(item))
+    elif kind is JobKind.TRANSFORM:
+        path = "TransformInput.DataSource.S3DataSource.S3Uri"
+        yield S3Input("input", path, fields.at(path, fields.text)(answer))
 
 
-def _training(answer: Mapping[str, Any]) -> _Addresses:
-    for item in fields.items(answer, "InputDataConfig"):
-        name = fields.text(item, "ChannelName") or "channel"
-        s3 = fields.section(fields.section(item, "DataSource"), "S3DataSource")
-        yield f"InputDataConfig[{name}].DataSource.S3DataSource.S3Uri", fields.text(s3, "S3Uri")
-    output = fields.section(answer, "OutputDataConfig")
-    yield "OutputDataConfig.S3OutputPath", fields.text(output, "S3OutputPath")
-    checkpoints = fields.section(answer, "CheckpointConfig")
-    yield "CheckpointConfig.S3Uri", fields.text(checkpoints, "S3Uri")
+def _outputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Parameter and address of what the job writes."""
+    paths: list[str] = []
+    if kind is JobKind.TRAINING:
+        paths = ["OutputDataConfig.S3OutputPath", "CheckpointConfig.S3Uri"]
+    elif kind is JobKind.PROCESSING:
+        for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
+            name = fields.text(item, "OutputName") or "output"
+            path = f"ProcessingOutputConfig.Outputs[{name}].S3Output.S3Uri"
+            yield path, fields.at("S3Output.S3Uri", fields.text)(item)
+    elif kind is JobKind.TRANSFORM:
+        paths = ["TransformOutput.S3OutputPath"]
+    yield from ((path, fields.at(path, fields.text)(answer)) for path in paths)
 
 
-def _processing(answer: Mapping[str, Any]) -> _Addresses:
-    for item in fields.items(answer, "ProcessingInputs"):
-        name = fields.text(item, "InputName") or "input"
-        s3 = fields.section(item, "S3Input")
-        yield f"ProcessingInputs[{name}].S3Input.S3Uri", fields.text(s3, "S3Uri")
-    for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
-        name = fields.text(item, "OutputName") or "output"
-        path = f"ProcessingOutputConfig.Outputs[{name}].S3Output.S3Uri"
-        yield path, fields.text(fields.section(item, "S3Output"), "S3Uri")
+def data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
+    """True when every input names a version, False when an S3 address does not, else None.
+
+    `inputs`: pairs of name and S3 address, None where the data is elsewhere and may change
+    unnoticed. Unknown (None) with such an input, or without any data input: the code then fetches
+    its data itself. A convention, not a proof: no answer shows whether an object was overwritten.
+    """
+    known = list(inputs)
+    pinned = [_names_a_version(address) for _, address in known if address is not None]
+    if not all(pinned):
+        return False
+    data = any(name not in CODE_INPUTS for name, _ in known)
+    return True if data and len(pinned) == len(known) else None
 
 
-def _transform(answer: Mapping[str, Any]) -> _Addresses:
-    data = fields.section(fields.section(answer, "TransformInput"), "DataSource")
-    s3 = fields.section(data, "S3DataSource")
-    yield "TransformInput.DataSource.S3DataSource.S3Uri", fields.text(s3, "S3Uri")
-    output = fields.section(answer, "TransformOutput")
-    yield "TransformOutput.S3OutputPath", fields.text(output, "S3OutputPath")
-
-
-_PARAMETERS = {
-    JobKind.TRAINING: _training,
-    JobKind.PROCESSING: _processing,
-    JobKind.TRANSFORM: _transform,
-}
+def _names_a_version(address: str) -> bool:
+    path = address[:_MOST_CHARACTERS].partition("://")[2].partition("/")[2]
+    if _OBJECT_VERSION.search(path):
+        return True
+    plain = path.lower()
+    if _MOVING.search(plain):
+        return False
+    return any(sign.search(plain) for sign in (_DAY, _EPOCH, _VERSION, _HASH, _EXECUTION))

@@ -7,46 +7,23 @@ recording); an impossible value raises Malformed with its key. Fields: botocore'
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.job import (
-    describe_processing,
-    describe_training,
-    describe_transform,
-    describe_tuning,
-    failure_words,
-    fields,
-    hints,
-)
+from sageaudit.domain.job import failure_words, fields, hints
 from sageaudit.domain.job.buckets import used_buckets
-from sageaudit.domain.job.family import FINGERPRINT, fingerprint
-from sageaudit.domain.job.job import Job, Parent, ParentKind
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.describe_kinds import fields_of
+from sageaudit.domain.job.family import FINGERPRINT, fingerprint, settings_of
+from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.job.tags import safe_tags
 from sageaudit.domain.job.user_values import user_values
 from sageaudit.domain.privacy.redact import redact
 from sageaudit.errors import Malformed
 
-_FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    JobKind.TRAINING: describe_training.fields_of,
-    JobKind.PROCESSING: describe_processing.fields_of,
-    JobKind.TRANSFORM: describe_transform.fields_of,
-    JobKind.TUNING: describe_tuning.fields_of,
-}
-"""The parser of each kind."""
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
-
-
-def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
-    """The kind whose `...JobName` and `...JobStatus` are in the answer, or None."""
-    for kind in JobKind:
-        if f"{kind.row.prefix}JobName" in answer and f"{kind.row.prefix}JobStatus" in answer:
-            return kind
-    return None
 
 
 def parse(
@@ -64,17 +41,15 @@ def parse(
     kind = kind_of(answer)
     if kind is None:
         raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
-    name = fields.text(answer, f"{kind.row.prefix}JobName")
-    status = fields.text(answer, f"{kind.row.prefix}JobStatus")
+    row = kind.row
+    name, status = fields.text(answer, row.name_key), fields.text(answer, row.status_key)
     if name is None or status is None:
-        raise Malformed(f"{kind.row.prefix}Job{'Status' if name else 'Name'}", "is empty")
-    arn = fields.text(answer, f"{kind.row.prefix}JobArn")
+        raise Malformed(row.status_key if name else row.name_key, "is empty")
+    arn = fields.text(answer, row.arn_key)
     ref = JobRef.from_arn(arn) if arn else None
-    specific = _FIELDS[kind](answer)
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
-    hashed = specific.pop("hashed", None)
     shown_tags = safe_tags(answer, tags)
-    job = Job(
+    return Job(
         kind=kind,
         name=name,
         arn=arn,
@@ -90,18 +65,17 @@ def parse(
         tags=shown_tags,
         buckets=used_buckets(kind, answer, shown_tags),
         hints=hints.of_answer(answer),
-        fingerprint=_fingerprint(answer, {"kind": kind.value, **hashed} if hashed else None, key),
+        fingerprint=_fingerprint(kind, answer, key),
+        **fields_of(kind, answer),
     )
-    return replace(job, **specific)
 
 
-def _fingerprint(
-    answer: Mapping[str, Any], hashed: Mapping[str, Any] | None, key: bytes | None
-) -> str | None:
+def _fingerprint(kind: JobKind, answer: Mapping[str, Any], key: bytes | None) -> str | None:
     """That of the answer; where it has lost its settings, the stored one, which may be null."""
-    if not key or hashed is None:
+    settings = settings_of(kind, answer)
+    if not key or settings is None:
         return None
-    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, hashed)
+    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, settings)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
@@ -122,13 +96,7 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
 
 
 def _parent(answer: Mapping[str, Any]) -> Parent | None:
-    for field, kind in (
-        ("TuningJobArn", ParentKind.TUNING),
-        ("AutoMLJobArn", ParentKind.AUTOML),
-        ("LabelingJobArn", ParentKind.LABELING),
-        ("MonitoringScheduleArn", ParentKind.MONITORING),
-        ("TrainingJobArn", ParentKind.TRAINING),
-    ):
+    for field, kind in PARENT_KEYS.items():
         own = field == "TrainingJobArn" and "TrainingJobName" in answer
         if not own and (arn := fields.text(answer, field)):
             return Parent(kind, arn)

@@ -1,7 +1,9 @@
-"""Parses a state-change event into the job that ended.
+"""Parses a state-change event into the job that ended, and checks Describe's answer against it.
 
 Only the job's name, ARN, status, tags and creation time are taken from the event; the creation time
-distinguishes two runs with the same name. All priced figures come from Describe*.
+distinguishes two runs with the same name. All priced figures come from Describe*. Whoever may write
+to the bus may name any job, so nothing of an answer is used before kind, name, account and region
+of event and answer agree.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.privacy.redact import redacted_pairs
 from sageaudit.errors import Malformed, RejectedEvent
@@ -27,6 +29,8 @@ BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
 SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.row.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
+_SAME_RUN_WITHIN = timedelta(seconds=1)
+"""Creation times of one run differ by less: the event rounds to milliseconds, others to seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
     """
     event, kind, detail = _envelope(body)
     try:
-        ref, status = _ref(kind, detail), fields.text(detail, f"{kind.row.prefix}JobStatus")
+        ref, status = _ref(kind, detail), fields.text(detail, kind.row.status_key)
         created_at = fields.time(detail, "CreationTime")
         at = fields.parsed_time(event.get("time"), "time")
     except Malformed as error:
@@ -103,12 +107,12 @@ def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
 
 
 def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
-    name = fields.text(detail, f"{kind.row.prefix}JobName")
-    arn = fields.text(detail, f"{kind.row.prefix}JobArn")
+    row = kind.row
+    name, arn = fields.text(detail, row.name_key), fields.text(detail, row.arn_key)
     if name is None or arn is None:
-        raise RejectedEvent("malformed", f"detail has no {kind.row.prefix}JobName and JobArn")
+        raise RejectedEvent("malformed", f"detail has no {row.name_key} and JobArn")
     if not JOB_NAME.match(name):
-        raise RejectedEvent("malformed", f"{kind.row.prefix}JobName is not a job's name")
+        raise RejectedEvent("malformed", f"{row.name_key} is not a job's name")
     ref = JobRef.from_arn(arn, name)
     if ref is None or ref.kind is not kind:
         raise RejectedEvent("arn_disagrees", "ARN and name or kind disagree")
@@ -126,3 +130,44 @@ def _tags(value: object) -> dict[str, str]:
             if isinstance(item, dict) and "Key" in item
         }
     return {}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRun:
+    """The run that Describe answers with; times are None where the answer has none."""
+
+    arn: str
+    created_at: datetime | None
+    modified_at: datetime | None
+
+
+def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
+    """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
+    row, kind = ref.kind.row, kind_of(answer)
+    name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
+    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
+    if described is None:
+        raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
+    for what, asked, answered in (
+        ("kind", ref.kind.value, (kind or ref.kind).value),
+        ("name", ref.name, name or ref.name),
+        ("account", ref.account, described.account),
+        ("region", ref.region, described.region),
+        ("kind", ref.kind.value, described.kind.value),
+        ("name", ref.name, described.name),
+    ):
+        if asked.lower() != answered.lower():
+            raise RejectedEvent(
+                "answer_disagrees",
+                f"Describe answers with a job of another {what}: {answered} instead of {asked}",
+            )
+    return DescribedRun(
+        arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
+    )
+
+
+def same_run(named_at: datetime | None, described_at: datetime | None) -> bool:
+    """Whether creation times name one run; one that is not known names whatever is described."""
+    if named_at is None or described_at is None:
+        return True
+    return abs(named_at - described_at) < _SAME_RUN_WITHIN

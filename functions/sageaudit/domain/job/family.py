@@ -13,7 +13,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sageaudit.domain.job.job import Job, ParentKind
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.buckets import CODE_INPUTS
+from sageaudit.domain.job.entry_point import entry_point
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 
 FAMILY_VERSION = 2
@@ -21,6 +24,8 @@ FAMILY_VERSION = 2
 
 FINGERPRINT = "Fingerprint"
 """The key under which an answer without its settings stores the fingerprint of the whole answer."""
+_SDK_PREFIX = "sagemaker_"
+"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )
@@ -35,9 +40,9 @@ def family(job: Job, tag: str | None = None) -> str:
 
     A tag that names an ARN is not followed: no tag puts a job into the sum of a tuning job.
     """
-    if job.kind is JobKind.TUNING and job.arn:
+    if job.kind.row.rollup and job.arn:
         return job.arn
-    if job.parent is not None and job.parent.kind is ParentKind.TUNING:
+    if job.parent is not None and job.parent.sums_children:
         return job.parent.arn
     named = job.tags.get(tag) if tag else None
     if named and not named.startswith("arn:"):
@@ -83,6 +88,42 @@ def _is_random(part: str) -> bool:
         and any(c.islower() for c in part)
         and any(c.isupper() for c in part)
     )
+
+
+def settings_of(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What makes two runs the same, from a whole Describe answer; None where nothing does."""
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    app = fields.section(answer, "AppSpecification")
+    parts: dict[JobKind, dict[str, Any]] = {
+        JobKind.TRAINING: {
+            "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
+            "entry": entry_point(answer),
+            "data": [
+                item
+                for item in fields.items(answer, "InputDataConfig")
+                if item.get("ChannelName") not in CODE_INPUTS  # its address differs in each run
+            ],
+            "hyperparameters": {
+                name: value
+                for name, value in fields.section(answer, "HyperParameters").items()
+                if not name.startswith(_SDK_PREFIX)
+            },
+        },
+        JobKind.PROCESSING: {
+            "image": app.get("ImageUri"),
+            "entry": app.get("ContainerEntrypoint"),
+            "arguments": app.get("ContainerArguments"),
+            "inputs": answer.get("ProcessingInputs"),
+        },
+        JobKind.TRANSFORM: {
+            "model": answer.get("ModelName"),
+            "input": answer.get("TransformInput"),
+            "strategy": answer.get("BatchStrategy"),
+        },
+    }
+    if kind not in parts:
+        return None
+    return {"kind": kind.value, "environment": answer.get("Environment"), **parts[kind]}
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:

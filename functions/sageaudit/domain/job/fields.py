@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from sageaudit.errors import Malformed
 
@@ -21,6 +21,22 @@ _MOST = 10**9
 """Seconds, instances or GB above this are invalid, and their sums would overflow."""
 _YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
+
+Value = TypeVar("Value")
+
+
+def at(
+    path: str, read: Callable[[Mapping[str, Any], str], Value]
+) -> Callable[[Mapping[str, Any]], Value]:
+    """A reader of one field of nested objects: `at("OutputDataConfig.CompressionType", text)`."""
+    *sections, key = path.split(".")
+
+    def of(answer: Mapping[str, Any]) -> Value:
+        for name in sections:
+            answer = section(answer, name)
+        return read(answer, key)
+
+    return of
 
 
 def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -51,6 +67,11 @@ def text(answer: Mapping[str, Any], key: str) -> str | None:
     if not isinstance(value, str):
         raise Malformed(key, "is not a string")
     return value or None
+
+
+def has(answer: Mapping[str, Any], key: str) -> bool:
+    """Whether there is a value that is not empty."""
+    return bool(answer.get(key))
 
 
 def flag(answer: Mapping[str, Any], key: str) -> bool:

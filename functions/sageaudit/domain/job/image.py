@@ -1,10 +1,18 @@
-"""What the name of an image says of its CUDA toolkit."""
+"""What the name of an image says: its CUDA toolkit, and the built-in algorithm in it.
+
+Built-in algorithms and the GPU families that SageMaker's guide names for them: developer guide
+(awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page an
+algorithm; for XGBoost and k-means a later public copy too. A repository of the same name in an
+account that is not AWS's is somebody's own image.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from sageaudit.domain.job.family import repository
+from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
 
 Version = tuple[int, int]
 """Major and minor number."""
@@ -44,6 +52,8 @@ as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
+_GENERAL = frozenset({"p2", "p3", "g4dn", "g5"})
+"""What the guide says of most algorithms."""
 
 
 def tag(image: str | None) -> str:
@@ -73,3 +83,67 @@ def pytorch(image: str | None) -> Version | None:
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))
     named = "pytorch" in (repository(image) or "").lower()
     return (int(match[1]), int(match[2])) if named and match else None
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltInAlgorithm:
+    """One algorithm. `families`: those of its GPU instances; none where it trains on CPUs only.
+
+    `gpu_only`: it does not train on a CPU type.
+    """
+
+    name: str
+    families: frozenset[str] = _GENERAL
+    gpu_only: bool = False
+
+    @property
+    def cpu_only(self) -> bool:
+        """Whether the guide knows no GPU for it."""
+        return not self.families
+
+
+_CPU_ONLY = frozenset[str]()
+_BY_REPOSITORY = {
+    "blazingtext": BuiltInAlgorithm("BlazingText"),
+    "factorization-machines": BuiltInAlgorithm("Factorization Machines"),
+    "forecasting-deepar": BuiltInAlgorithm("DeepAR"),
+    "image-classification": BuiltInAlgorithm("Image Classification", gpu_only=True),
+    "ipinsights": BuiltInAlgorithm("IP Insights"),
+    "kmeans": BuiltInAlgorithm("k-means"),
+    "knn": BuiltInAlgorithm("k-NN"),
+    "lda": BuiltInAlgorithm("LDA", _CPU_ONLY),
+    "linear-learner": BuiltInAlgorithm("Linear Learner"),
+    "ntm": BuiltInAlgorithm("NTM"),
+    "object-detection": BuiltInAlgorithm("Object Detection", gpu_only=True),
+    "object2vec": BuiltInAlgorithm("Object2Vec"),
+    "pca": BuiltInAlgorithm("PCA"),
+    "randomcutforest": BuiltInAlgorithm("Random Cut Forest", _CPU_ONLY),
+    "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", gpu_only=True),
+    "seq2seq": BuiltInAlgorithm("Sequence to Sequence", gpu_only=True),
+}
+"""DeepAR's page names no family, so that the general statement counts."""
+_XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
+_XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
+
+
+def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
+    """The algorithm whose image this is; None for any other image."""
+    name = repository(image)
+    if name is None or (image or "").partition(".")[0] not in AWS_REGISTRIES:
+        return None
+    return _xgboost(tag(image)) if name in _XGBOOST else _BY_REPOSITORY.get(name)
+
+
+def _xgboost(label: str) -> BuiltInAlgorithm:
+    """By version: no GPU until 1.0-1, P2 and P3 in 1.2-1, no P2 from 1.7-1."""
+    match = _XGBOOST_VERSION.match(label)
+    # The tags 1 and latest are release 0.72.
+    version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
+    families = _GENERAL
+    if version < (1, 2, 1):
+        families = _CPU_ONLY
+    elif version == (1, 2, 1):
+        families = frozenset({"p2", "p3"})
+    elif version >= (1, 7, 1):
+        families = _GENERAL - {"p2"}
+    return BuiltInAlgorithm(f"XGBoost {label}", families)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.tuning import Objective, Tuning
+from sageaudit.domain.job.parts import (
+    CustomRule,
+    InputChannel,
+    Objective,
+    RuleEvaluation,
+    TransformBatching,
+    Tuning,
+    Upload,
+    UsedBucket,
+    WarmPool,
+)
 
 
 class Purchase(enum.StrEnum):
@@ -19,15 +29,6 @@ class Purchase(enum.StrEnum):
     SPOT = "spot"
     TRAINING_PLAN = "training_plan"
     SERVERLESS = "serverless"
-
-
-class DataSource(enum.Enum):
-    """Where a channel's data is stored."""
-
-    S3 = "S3"
-    EFS = "EFS"
-    FSX = "FSxLustre"
-    OTHER = "other"
 
 
 class ParentKind(enum.Enum):
@@ -40,12 +41,28 @@ class ParentKind(enum.Enum):
     TRAINING = "training job"
 
 
+PARENT_KEYS = {
+    "TuningJobArn": ParentKind.TUNING,
+    "AutoMLJobArn": ParentKind.AUTOML,
+    "LabelingJobArn": ParentKind.LABELING,
+    "MonitoringScheduleArn": ParentKind.MONITORING,
+    "TrainingJobArn": ParentKind.TRAINING,
+}
+"""The keys of a Describe answer that name a parent; the first one counts."""
+_ROLLUP_KEYS = [kind.row.rollup.child_key for kind in JobKind if kind.row.rollup]
+
+
 @dataclass(frozen=True, slots=True)
 class Parent:
     """The job or schedule that started this one."""
 
     kind: ParentKind
     arn: str
+
+    @property
+    def sums_children(self) -> bool:
+        """Whether it is of an audited kind: its audit is then the sum of its children's."""
+        return any(self.kind is PARENT_KEYS[key] for key in _ROLLUP_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +82,6 @@ class InstanceGroup:
     instance_type: str
     count: int
     name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InputChannel:
-    """One input. `mode` is File, Pipe or FastFile; None when neither channel nor job sets it."""
-
-    name: str
-    source: DataSource
-    mode: str | None
-    distribution: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class UsedBucket:
-    """An S3 bucket that a job reads or writes.
-
-    `parameters`: paths in the Create*Job request that name it. `region`: None when not known.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WarmPool:
-    """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
-
-    status: str | None
-    keep_alive_s: int | None
-    retained_s: Decimal | None
-
-    @property
-    def final(self) -> bool:
-        """False while the retained seconds can still grow."""
-        return self.status in {"Terminated", "Reused"} or (
-            self.status is None and not self.keep_alive_s
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,41 +111,6 @@ class Hints:
         smddp and ddp are no proof: FSDP and other sharding are launched the same way.
         """
         return self.distribution in {"horovod", "mirrored"}
-
-
-@dataclass(frozen=True, slots=True)
-class CustomRule:
-    """A custom Debugger rule, billed as a processing job."""
-
-    name: str
-    instance_type: str
-    of_profiler: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RuleEvaluation:
-    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
-
-    rule: str
-    status: str
-    details: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """One output of a processing job; `mode` is EndOfJob or Continuous."""
-
-    name: str
-    mode: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TransformBatching:
-    """How a transform job sends requests to its container."""
-
-    strategy: str | None
-    max_concurrent: int | None
-    max_payload_mb: int | None
 
 
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
@@ -283,9 +227,7 @@ class Job:
 
     def phase_s(self, name: str) -> Decimal | None:
         """Total seconds of a phase over its occurrences; None when one of them is unknown."""
-        seconds = [phase.seconds for phase in self.phases if phase.name == name]
-        known = [value for value in seconds if value is not None]
-        return sum(known, Decimal(0)) if len(known) == len(seconds) else None
+        return whole_sum(phase.seconds for phase in self.phases if phase.name == name)
 
     @property
     def instances(self) -> str | None:
@@ -298,3 +240,13 @@ def seconds_between(start: datetime, end: datetime) -> Decimal | None:
     span = end - start
     seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
     return seconds if seconds >= 0 else None
+
+
+def whole_sum(parts: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum of seconds or dollars; None when a part is unknown, and 0 of no parts."""
+    total = Decimal(0)
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import RuleEvaluation, TransformBatching, Upload
-from sageaudit.domain.job.tuning import Direction, Objective, Tuning
+from sageaudit.domain.job.parts import (
+    Direction,
+    Objective,
+    RuleEvaluation,
+    TransformBatching,
+    Tuning,
+    Upload,
+)
 from sageaudit.domain.job.user_values import user_values
 from sageaudit.domain.privacy.redact import redact
 
@@ -33,23 +39,23 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
     return True if asked else None
 
 
-def evaluations(answer: Mapping[str, Any]) -> Iterator[RuleEvaluation]:
+def evaluations(answer: Mapping[str, Any]) -> tuple[RuleEvaluation, ...]:
     """The status of each Debugger rule, profiler rules first."""
-    values = user_values(answer)
+    values, found = user_values(answer), []
     for key in _EVALUATIONS:
         for item in fields.items(answer, key):
             status = fields.text(item, "RuleEvaluationStatus")
             details = fields.text(item, "StatusDetails")
             if status is not None:
-                yield RuleEvaluation(
-                    rule=fields.text(item, "RuleConfigurationName") or "without a name",
-                    status=status,
-                    details=redact(details, values).strip() if details else None,
-                )
+                name = fields.text(item, "RuleConfigurationName") or "without a name"
+                shown = redact(details, values).strip() if details else None
+                found.append(RuleEvaluation(name, status, shown))
+    return tuple(found)
 
 
-def metric_names(algorithm: Mapping[str, Any]) -> tuple[str, ...]:
+def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:
     """The first 40 algorithm metrics that SageMaker publishes, in their order."""
+    algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
     return tuple(dict.fromkeys(fit))[:MOST_METRICS]
@@ -73,12 +79,11 @@ def objective(answer: Mapping[str, Any]) -> Objective | None:
     """
     given = fields.section(answer, "HyperParameters").get(_TUNED_FOR)
     name = given.strip('"') if isinstance(given, str) else fields.text(answer, TUNED_FOR)
-    algorithm = fields.section(answer, "AlgorithmSpecification")
-    own = {*metric_names(algorithm), *final_metrics(answer)}
+    own = {*metric_names(answer), *final_metrics(answer)}
     return Objective(name, None) if name in own else None
 
 
-def image_pull_in_download(transitions: list[Mapping[str, Any]]) -> bool | None:
+def image_pull_in_download(answer: Mapping[str, Any]) -> bool | None:
     """Whether a Downloading phase's message mentions the image; None without such messages.
 
     83 recorded jobs: "Downloading input data" until 2023, "Downloading the training image" since
@@ -87,23 +92,21 @@ def image_pull_in_download(transitions: list[Mapping[str, Any]]) -> bool | None:
     """
     messages = [
         message
-        for item in transitions
+        for item in fields.items(answer, "SecondaryStatusTransitions")
         if item.get("Status") in {"Downloading", "DownloadingTrainingImage"}
         and (message := fields.text(item, "StatusMessage"))
     ]
     return any("image" in message for message in messages) if messages else None
 
 
-def uploads(answer: Mapping[str, Any]) -> Iterator[Upload]:
+def uploads(answer: Mapping[str, Any]) -> tuple[Upload, ...]:
     """A processing job's outputs; an output that the application writes itself has no mode."""
-    config = fields.section(answer, "ProcessingOutputConfig")
-    for item in fields.items(config, "Outputs"):
-        s3 = fields.section(item, "S3Output")
+    found = []
+    for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
+        mode = fields.at("S3Output.S3UploadMode", fields.text)(item)
         own = fields.flag(item, "AppManaged")
-        yield Upload(
-            name=fields.text(item, "OutputName") or "output",
-            mode=None if own else fields.text(s3, "S3UploadMode"),
-        )
+        found.append(Upload(fields.text(item, "OutputName") or "output", None if own else mode))
+    return tuple(found)
 
 
 def batch(answer: Mapping[str, Any]) -> TransformBatching:

@@ -8,7 +8,9 @@ console's own addresses as public projects record them.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class Component(enum.Enum):
@@ -34,15 +36,6 @@ class JobKind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestPaths:
-    """Paths in a Create*Job request of the instances and volumes. None: no such parameter."""
-
-    instance_type: str
-    instance_count: str
-    volume_gb: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class JobMetrics:
     """CloudWatch namespace and log group of a kind, which have the same name."""
 
@@ -56,40 +49,82 @@ class JobMetrics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RollUp:
+    """A kind whose jobs launch other jobs: its audit is the sum of theirs, and in no other sum."""
+
+    child_key: str
+    """The key under which the answer about a launched job has the ARN of this one."""
+    list_children: str
+    """The API action that lists the jobs that it launched."""
+    cost: str
+    """Where its cost is, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KindRow:
     """What differs by kind of job."""
 
     prefix: str
-    """The prefix of JobName, JobArn, JobStatus, StartTime and EndTime in answers, and in calls.
-
-    Also the name of the phase in which the user's code runs.
-    """
+    """The prefix of JobName, JobArn and JobStatus in answers and events, and of API actions."""
     sdk_noun: str
-    """The job in boto3's method names: `describe_training_job`."""
+    """The job in boto3's method names: `create_training_job`."""
+    version: str = ""
+    """The ending of the actions Create and Describe of a newer form, such as "V2"."""
     arn_word: str
     """The resource type in the job's ARN."""
     detail_type: str
     """The EventBridge detail-type of its state changes."""
+    start_key: str
+    """The key of the start time in a Describe answer."""
+    end_key: str
+    """The key of the end time."""
+    whole_run: str | None = None
+    """The name of the billed phase where the answer has no transitions."""
+    cluster: str | None = None
+    """The path of its instances, in answers and in Create requests; None: it has none."""
+    volumes: bool = False
+    """Whether the cluster has a volume size."""
     component: Component
-    usage_role: str | None
+    usage_role: str | None = None
     """The component in usage types, `EU-Train:ml.m5.large`; None for a kind without a bill."""
-    request: RequestPaths | None
-    metrics: JobMetrics | None
+    metrics: JobMetrics | None = None
     console_page: str
-    cost_elsewhere: str | None = None
-    """Why a job of this kind has no cost of its own (the jobs that it launches are billed)."""
-    list_children: str | None = None
-    """The API action that lists the jobs that it launched."""
+    rollup: RollUp | None = None
+
+    @property
+    def name_key(self) -> str:
+        """The key of the job's name, in answers, events and requests."""
+        return f"{self.prefix}JobName"
+
+    @property
+    def arn_key(self) -> str:
+        """The key of the job's ARN, in answers and events."""
+        return f"{self.prefix}JobArn"
+
+    @property
+    def status_key(self) -> str:
+        """The key of the job's status, in answers and events."""
+        return f"{self.prefix}JobStatus"
 
     @property
     def describe_call(self) -> str:
         """The API's action, as IAM names it."""
-        return f"Describe{self.prefix}Job"
+        return f"Describe{self.prefix}Job{self.version}"
+
+    @property
+    def describe_method(self) -> str:
+        """The same as a method of boto3's client."""
+        return "_".join(filter(None, ("describe", self.sdk_noun, self.version.lower())))
 
     @property
     def list_call(self) -> str:
         """The API's action that lists an account's jobs of this kind."""
         return f"List{self.prefix}Jobs"
+
+    @property
+    def list_method(self) -> str:
+        """The same as a method of boto3's client."""
+        return f"list_{self.sdk_noun}s"
 
 
 _ROWS = {
@@ -98,13 +133,13 @@ _ROWS = {
         sdk_noun="training_job",
         arn_word="training-job",
         detail_type="SageMaker Training Job State Change",
+        start_key="TrainingStartTime",
+        end_key="TrainingEndTime",
+        whole_run="Running",
+        cluster="ResourceConfig",
+        volumes=True,
         component=Component.TRAINING,
         usage_role="Train",
-        request=RequestPaths(
-            instance_type="ResourceConfig.InstanceType",
-            instance_count="ResourceConfig.InstanceCount",
-            volume_gb="ResourceConfig.VolumeSizeInGB",
-        ),
         metrics=JobMetrics(
             namespace="/aws/sagemaker/TrainingJobs",
             hosts_numbered=True,
@@ -118,13 +153,13 @@ _ROWS = {
         sdk_noun="processing_job",
         arn_word="processing-job",
         detail_type="SageMaker Processing Job State Change",
+        start_key="ProcessingStartTime",
+        end_key="ProcessingEndTime",
+        whole_run="Processing",
+        cluster="ProcessingResources.ClusterConfig",
+        volumes=True,
         component=Component.PROCESSING,
         usage_role="Processing",
-        request=RequestPaths(
-            instance_type="ProcessingResources.ClusterConfig.InstanceType",
-            instance_count="ProcessingResources.ClusterConfig.InstanceCount",
-            volume_gb="ProcessingResources.ClusterConfig.VolumeSizeInGB",
-        ),
         metrics=JobMetrics(
             namespace="/aws/sagemaker/ProcessingJobs", hosts_numbered=True, disk=True
         ),
@@ -135,13 +170,12 @@ _ROWS = {
         sdk_noun="transform_job",
         arn_word="transform-job",
         detail_type="SageMaker Transform Job State Change",
+        start_key="TransformStartTime",
+        end_key="TransformEndTime",
+        whole_run="Transform",
+        cluster="TransformResources",
         component=Component.TRANSFORM,
         usage_role="Tsform",
-        request=RequestPaths(
-            instance_type="TransformResources.InstanceType",
-            instance_count="TransformResources.InstanceCount",
-            volume_gb=None,
-        ),
         metrics=JobMetrics(
             namespace="/aws/sagemaker/TransformJobs", hosts_numbered=False, disk=False
         ),
@@ -152,25 +186,33 @@ _ROWS = {
         sdk_noun="hyper_parameter_tuning_job",
         arn_word="hyper-parameter-tuning-job",
         detail_type="SageMaker HyperParameter Tuning Job State Change",
+        start_key="CreationTime",
+        end_key="HyperParameterTuningEndTime",
         component=Component.TRAINING,
-        usage_role=None,
-        request=None,
-        metrics=None,
         console_page="hyper-tuning-jobs",
-        cost_elsewhere="the cost is on the training jobs that it launched",
-        list_children="ListTrainingJobsForHyperParameterTuningJob",
+        rollup=RollUp(
+            child_key="TuningJobArn",
+            list_children="ListTrainingJobsForHyperParameterTuningJob",
+            cost="the cost is on the training jobs that it launched",
+        ),
     ),
 }
 
 BILLED_KINDS = tuple(kind for kind in JobKind if kind.row.usage_role is not None)
 """The kinds with a bill of their own."""
-
-_REQUESTS = {kind: kind.row.request for kind in JobKind if kind.row.request is not None}
-TYPE_PATHS = {kind: request.instance_type for kind, request in _REQUESTS.items()}
+TYPE_PATHS = {kind: f"{kind.row.cluster}.InstanceType" for kind in BILLED_KINDS}
 """By kind: the request's path of the instance type."""
-COUNT_PATHS = {kind: request.instance_count for kind, request in _REQUESTS.items()}
+COUNT_PATHS = {kind: f"{kind.row.cluster}.InstanceCount" for kind in BILLED_KINDS}
 """By kind: the request's path of the instance count."""
 VOLUME_PATHS = {
-    kind: request.volume_gb for kind, request in _REQUESTS.items() if request.volume_gb is not None
+    kind: f"{kind.row.cluster}.VolumeSizeInGB" for kind in BILLED_KINDS if kind.row.volumes
 }
 """By kind: the request's path of the volume size in GB, for kinds with a volume."""
+
+
+def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
+    """The kind whose `...JobName` and `...JobStatus` are in a Describe* answer, or None."""
+    for kind in JobKind:
+        if kind.row.name_key in answer and kind.row.status_key in answer:
+            return kind
+    return None

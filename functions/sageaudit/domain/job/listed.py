@@ -72,7 +72,7 @@ def chosen(rows: Iterable[Listed], period: Period, kinds: Iterable[JobKind]) -> 
     tunings = {
         row.ref.name: row.created_at
         for row in listed
-        if row.ref.kind is JobKind.TUNING and JobKind.TUNING in wanted and _in(row, period)
+        if row.ref.kind.row.rollup and row.ref.kind in wanted and _in(row, period)
     }
     return [
         row
@@ -86,7 +86,7 @@ def in_order(rows: Iterable[Listed]) -> list[Listed]:
 
     Tuning jobs come last, after the training jobs that they sum.
     """
-    return sorted(rows, key=lambda row: (row.ref.kind is JobKind.TUNING, row.last_at, row.ref.arn))
+    return sorted(rows, key=lambda row: (bool(row.ref.kind.row.rollup), row.last_at, row.ref.arn))
 
 
 def newest(rows: Sequence[Listed], limit: int) -> list[Listed]:

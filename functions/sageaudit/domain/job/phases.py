@@ -1,5 +1,6 @@
-"""A training job's phases from its secondary status transitions.
+"""The phases of a job, and those in which its own code ran.
 
+A training job's come from its secondary status transitions.
 Downloading (with the image pull), Training, Uploading and Stopping are billed; Starting, Pending
 and Interrupted are waiting time. Source: AWS blog "Analyze Amazon SageMaker spend", part 4;
 59 of 59 recorded jobs, whose training seconds are exactly Downloading to the end of Uploading.
@@ -7,13 +8,14 @@ and Interrupted are waiting time. Source: AWS blog "Analyze Amazon SageMaker spe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import Job, Phase, seconds_between
+from sageaudit.domain.job.kinds import BILLED_KINDS
 
 _BILLED = frozenset(
     {"Downloading", "DownloadingTrainingImage", "Training", "Uploading", "Stopping"}
@@ -29,6 +31,7 @@ _WAITING = frozenset(
         "Restarting",
     }
 )
+_WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
@@ -117,3 +120,20 @@ def so_far(job: Job, moment: datetime) -> Job:
         for phase in job.phases
     )
     return replace(job, phases=phases, running_until=moment)
+
+
+def work_phase(job: Job) -> str:
+    """The first phase in which the job's own code ran; "Training" where no phase is known."""
+    return next((phase.name for phase in job.phases if is_work(phase)), "Training")
+
+
+def is_work(phase: Phase) -> bool:
+    """Whether the job's own code runs in this phase."""
+    return phase.name in _WORK_PHASES
+
+
+def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
+    """Start and end of each period in which the job's own code ran."""
+    for phase in job.phases:
+        if is_work(phase) and phase.started_at is not None and phase.seconds:
+            yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))

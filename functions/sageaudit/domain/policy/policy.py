@@ -5,6 +5,7 @@ Unknown keys are refused, so that a typing mistake never switches a rule off unn
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -16,12 +17,11 @@ from typing import Any, Literal
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
-from sageaudit.domain.job.tuning import Direction
-from sageaudit.domain.policy import discounts, rule_choices
+from sageaudit.domain.policy import discounts
 from sageaudit.domain.policy.discounts import Discounts
-from sageaudit.domain.policy.rule_choices import Catalogue, RuleChoices, Section
-from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.errors import BadPolicy
 
@@ -31,6 +31,51 @@ _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
 """Whether audits are notified, or only stored."""
+Catalogue = Mapping[str, Mapping[str, str]]
+"""Each rule's name with its thresholds' keys and their units."""
+_SHARE, _WHOLE_PERCENT = "percent of ", 100
+_ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChoices:
+    """`[rules]` of a policy, or of one of its sections."""
+
+    off: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+
+    def then(self, later: RuleChoices) -> RuleChoices:
+        """These choices overridden by a later section's; its `on` cancels an earlier `off`."""
+        rules = self.thresholds.keys() | later.thresholds.keys()
+        return RuleChoices(
+            off=(self.off | later.off) - later.on,
+            on=self.on | later.on,
+            thresholds={
+                rule: {**self.thresholds.get(rule, {}), **later.thresholds.get(rule, {})}
+                for rule in rules
+            },
+            severities={**self.severities, **later.severities},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
+
+    family: str | None
+    tag: tuple[str, str] | None
+    account: str | None
+    rules: RuleChoices
+
+    def holds(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
+        """Whether the section applies to this job."""
+        return (
+            self.family in {None, family}
+            and self.account in {None, account}
+            and (self.tag is None or tags.get(self.tag[0]) == self.tag[1])
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +94,7 @@ class Policy:
     mode: Mode = "tell"
     floor_usd: Decimal = Decimal(5)
     idle_floor_usd: Decimal = Decimal(100)
-    """Idle hours are told from this list value on: as much as makes a finding high. Our choice."""
+    """Idle hours are notified from this list value on: what makes a finding high. Our choice."""
     idle_floor_gpu_hours: Decimal = Decimal(100)
     idle_floor_vcpu_hours: Decimal = Decimal(2000)
     """The same where nothing is priced: about as much at the cheapest rates of either."""
@@ -109,7 +154,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     mode = reader.take("mode", str, "tell")
     if mode not in {"tell", "observe"}:
         raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
-    rules = rule_choices.read(reader.within("rules"), known)
+    rules = _rule_choices(reader.within("rules"), known)
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.usd("floor_usd", 5),
@@ -136,6 +181,59 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     return replace(policy, version=_digest(table, learnt))
 
 
+def _rule_choices(reader: TableReader, known: Catalogue) -> RuleChoices:
+    """Reads a table of rules. Raises BadPolicy naming a key that the catalogue does not have."""
+    off, on = reader.strings("off"), reader.strings("on")
+    for key, names in (("off", off), ("on", on)):
+        for name in names:
+            if name not in known:
+                raise reader.refusal(key, f"names {name!r}: {no_rule(name, known)}")
+    if both := sorted(set(off) & set(on)):
+        raise reader.refusal("on", f"names {both[0]!r}, and so does off")
+    thresholds: dict[str, dict[str, float]] = {}
+    severities: dict[str, Severity] = {}
+    for name in reader.rest():
+        if name not in known:
+            raise reader.refusal(name, f"cannot be set: {no_rule(name, known)}")
+        table = reader.within(name)
+        if "severity" in table.table:
+            severities[name] = _severity(table)
+        thresholds[name] = {key: _threshold(table, key, known[name]) for key in table.rest()}
+    return RuleChoices(
+        off=frozenset(off),
+        on=frozenset(on),
+        thresholds={name: values for name, values in thresholds.items() if values},
+        severities=severities,
+    )
+
+
+def no_rule(name: str, known: Catalogue) -> str:
+    """A sentence saying that no rule has this name, with a suggestion if one is close."""
+    if _ID.match(name):
+        return "a policy names a rule by its name, such as spot-not-used, not by its id"
+    close = difflib.get_close_matches(name, sorted(known), 1)
+    return f"there is no such rule; did you mean {close[0]}?" if close else "there is no such rule"
+
+
+def _severity(table: TableReader) -> Severity:
+    try:
+        return Severity(table.take("severity", str, ""))
+    except ValueError as error:
+        raise table.refusal("severity", f"is not one of {', '.join(Severity)}") from error
+
+
+def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
+    value = table.table[key]
+    if key not in units:
+        has = ", ".join(sorted({*units, "severity"}))
+        raise table.refusal(key, f"is no threshold of this rule; it has {has}")
+    if not is_number(value):
+        raise table.refusal(key, f"is not a number from 0 to {HIGHEST:,}")
+    if units[key].startswith(_SHARE) and value > _WHOLE_PERCENT:
+        raise table.refusal(key, f"is above 100: it is in {units[key]}")
+    return float(value)
+
+
 def _limits(reader: TableReader) -> SeverityLimits:
     limits = SeverityLimits(reader.usd("high_usd", 100), reader.usd("medium_usd", 10))
     reader.done()
@@ -150,7 +248,7 @@ def _section(reader: TableReader, known: Catalogue) -> Section:
     """One `[[for]]`."""
     family, tag = reader.take("family", str, None), reader.take("tag", str, None)
     account = reader.take("account", str, None)
-    rules = rule_choices.read(reader.within("rules"), known)
+    rules = _rule_choices(reader.within("rules"), known)
     reader.done()
     name, equals, value = (tag or "").partition("=")
     if tag is not None and not (name and equals):
@@ -207,9 +305,7 @@ def _may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
     reader.done()
     for name in names:
         if name not in known:
-            raise reader.refusal(
-                "may_accept", f"names {name!r}: {rule_choices.no_rule(name, known)}"
-            )
+            raise reader.refusal("may_accept", f"names {name!r}: {no_rule(name, known)}")
     return frozenset(names) if "may_accept" in reader.table else None
 
 
@@ -222,7 +318,7 @@ def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     if not rule or not by or not reason:
         raise BadPolicy(f"{named(reader.at)} needs rule, by and reason", reader.at)
     if rule not in known:
-        raise reader.refusal("rule", f"names {rule!r}: {rule_choices.no_rule(rule, known)}")
+        raise reader.refusal("rule", f"names {rule!r}: {no_rule(rule, known)}")
     if until is not None and type(until) is not date:
         raise reader.refusal("until", "is not a date such as 2027-01-31")
     return FamilyExemption(rule, family, Exemption(by, until, reason))

@@ -27,7 +27,7 @@ class Precision(enum.StrEnum):
     FP8 = "fp8"
 
     @property
-    def said(self) -> str:
+    def label(self) -> str:
         """For people."""
         return {"fp32": "FP32", "fp32-strict": "FP32 without TF32"}.get(self.value, self.value)
 
@@ -88,14 +88,14 @@ class TimesAsLong:
         """What it was found by, such as "on 13 measured training workloads"."""
         works = sum(row.works for row in self.rows)
         through = sorted({row.via for row in self.rows if row.via})
-        said = [f"on {works} measured training workloads"] if works else []
+        parts = [f"on {works} measured training workloads"] if works else []
         if through:
-            said.append(f"by measured ratios of both to the {' and '.join(through)}")
+            parts.append(f"by measured ratios of both to the {' and '.join(through)}")
         if any(not row.works and not row.via for row in self.rows):
-            said.append("by two suites' figures for one model")
+            parts.append("by two suites' figures for one model")
         if any("A10G" in (row.fast, row.slow) and row.stand_ins for row in self.rows):
-            said.append("an A10 in place of the A10G in most")
-        return ", ".join(said)
+            parts.append("an A10 in place of the A10G in most")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from decimal import Decimal
 from enum import StrEnum
 
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.prices.known_prices import KnownRate, rate_on
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_history import KnownRate, rate_on
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, also of one that is not in the catalogue."""
@@ -91,13 +91,14 @@ class OwnRates:
         newest = known[-1]
         if day is None or day <= newest.last:
             return rate
-        carried = f"the newest own rate, of {newest.as_of}, for {day}"
+        carried = f"the newest own rate, of {newest.rate.as_of}, for {day}"
         return replace(rate, note=" · ".join(filter(None, (carried, rate.note))))
 
     def _known(self, rate: OwnRate) -> KnownRate:
         counted = "net of discounts" if self.basis is RateBasis.NET else "amortised"
         source = f"{LEARNT}{rate.source}, {counted}"
-        return KnownRate(rate.usd, rate.first, rate.last, rate.days, source, rate.note, kind="own")
+        own = Rate(rate.usd, rate.days, source, rate.note, kind="own")
+        return KnownRate(own, rate.first, rate.last)
 
 
 def own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:

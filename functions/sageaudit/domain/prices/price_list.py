@@ -23,7 +23,7 @@ ROLES = {kind.row.component: role for kind in JobKind if (role := kind.row.usage
 """The role that names a component in usage types: `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
 """A role that one public note of 2026-09 names and says to be billed at spot rates. No product of
-it was ever seen here, so it is said to be there where it appears, and no figure uses it."""
+it was ever seen here; a bill with it says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES, _VOLUMES = "ML Instance", "Storage"
 _UNITS = {_INSTANCES: "Hrs", _VOLUMES: "GB-Mo"}
@@ -42,39 +42,22 @@ class ListedRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Ambiguous:
-    """Several products match with different rates, the lowest first; none of them is used."""
-
-    usd: tuple[Decimal, ...]
-
-    @property
-    def reason(self) -> str:
-        """One sentence without a full stop."""
-        rates = " and ".join(f"${usd}" for usd in self.usd)
-        return f"the price list has several rates: {rates}"
-
-
-@dataclass(frozen=True, slots=True)
 class Refused:
-    """A product matches but its price is invalid; `reason` is a sentence without a full stop."""
+    """Products match, but their price is invalid or not one; `reason` has no full stop."""
 
     reason: str
 
 
-Entry = ListedRate | Ambiguous | Refused
+Entry = ListedRate | Refused
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The price list's entries of one region and component, by instance type or STORAGE.
-
-    `managed_spot`: usage types of the role SPOT_ROLE that were read too, sorted.
-    """
+class PriceListing:
+    """The price list's entries of one region and component, by instance type or STORAGE."""
 
     region: str
     component: Component
     entries: Mapping[str, Entry]
-    managed_spot: tuple[str, ...] = ()
 
     @property
     def rates(self) -> dict[str, ListedRate]:
@@ -84,21 +67,17 @@ class Listing:
         }
 
 
-def read(documents: Iterable[object], region: str, component: Component) -> Listing:
+def read(documents: Iterable[object], region: str, component: Component) -> PriceListing:
     """The rates of a region and component in price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
-    usage_types: set[str] = set()
     for document in documents:
-        usage_types.update(_usage_type(document, region))
         wanted = _wanted(document, region, component)
-        if wanted is None:
-            continue
-        name, usage_type, unit = wanted
-        entry = _entry(document, usage_type, unit)
-        if entry is not None:
-            entries.setdefault(name, []).append(entry)
-    agreed = {name: _agreed(entries[name]) for name in sorted(entries)}
-    return Listing(region, component, agreed, spot_usage_types(usage_types))
+        entry = None if wanted is None else _entry(document, wanted[1], wanted[2])
+        if wanted is not None and entry is not None:
+            entries.setdefault(wanted[0], []).append(entry)
+    return PriceListing(
+        region, component, {name: _agreed(entries[name]) for name in sorted(entries)}
+    )
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
@@ -109,14 +88,6 @@ def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
 def spot_note(usage_type: str) -> str:
     """That such a usage type was seen, in one sentence without a full stop."""
     return f"usage type {_shown(usage_type)} seen: managed-spot rates; not used for any figure here"
-
-
-def _usage_type(document: object, region: str) -> Iterator[str]:
-    product = _mapping(_mapping(document).get("product"))
-    attributes = _mapping(product.get("attributes"))
-    usage_type = attributes.get("usagetype")
-    if isinstance(usage_type, str) and attributes.get("regionCode") == region:
-        yield usage_type
 
 
 def _wanted(document: object, region: str, component: Component) -> tuple[str, str, str] | None:
@@ -171,7 +142,7 @@ def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
     if not rates:
         return None
     if len(rates) > 1:
-        return Ambiguous(tuple(sorted(rates)))
+        return _several(rates)
     days = [day for term in terms if (day := _day(term.get("effectiveDate"))) is not None]
     return ListedRate(rates.pop(), max(days, default=None), usage_type)
 
@@ -199,15 +170,18 @@ def _agreed(entries: list[Entry]) -> Entry:
         return Refused(refused[0])
     listed = [entry for entry in entries if isinstance(entry, ListedRate)]
     rates = {entry.usd for entry in listed}
-    for entry in entries:
-        if isinstance(entry, Ambiguous):
-            rates.update(entry.usd)
     if len(rates) > 1:
-        return Ambiguous(tuple(sorted(rates)))
+        return _several(rates)
     days = [entry.effective for entry in listed if entry.effective is not None]
     return ListedRate(
         rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed)
     )
+
+
+def _several(rates: Iterable[Decimal]) -> Refused:
+    """None of them is used."""
+    found = " and ".join(f"${usd}" for usd in sorted(rates))
+    return Refused(f"the price list has several rates: {found}")
 
 
 def _day(text: object) -> date | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.bill.finding import Bucket, Parameter, Severity
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown

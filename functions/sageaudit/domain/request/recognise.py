@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.request.pipeline import of_definition
 from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
 from sageaudit.domain.request.terraform import of_plan
@@ -95,7 +94,7 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
     if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
         return Form.PIPELINE
     for kind in JobKind:
-        if f"{kind.row.prefix}JobName" in document:
+        if kind.row.name_key in document:
             return Form(kind.value)
     counted = {
         kind: sum(_is_like(key, model.members(CREATE[kind])) for key in document)

@@ -90,7 +90,7 @@ class Request:
     @property
     def name_key(self) -> str:
         """The key of the job's name."""
-        return f"{self.kind.row.prefix}JobName"
+        return self.kind.row.name_key
 
     @property
     def name(self) -> str | None:

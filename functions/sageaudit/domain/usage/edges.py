@@ -1,22 +1,17 @@
 """The idle start and end of a run, as a whole and for each host.
 
 Only periods that are known to be idle count; short gaps of missing points between idle points count
-as idle too (`state_at`).
+as idle too (`activity.states`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import takewhile
 
-from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
+from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import Series, mean, pick_all
-from sageaudit.domain.usage.standstill import FROM_S
-
-_NO_POINTS = Series(())
+from sageaudit.domain.usage.series import mean, pick_all
 
 
 def gpu_unrecorded(usage: Measurements) -> Missing | None:
@@ -38,31 +33,21 @@ def work_metric(usage: Measurements) -> Metric | Missing:
     return usage.thin(Metric.GPU) or Metric.GPU
 
 
-def at_work(usage: Measurements) -> dict[str, list[bool | None]]:
+def at_work(usage: Measurements) -> dict[str, States]:
     """For each host and period: active (True), known to be idle (False), or unknown (None)."""
-    made, period_s = {}, usage.period_s
-    gpu_at_work = partial(gpu_works, gpus=usage.gpus)
-    for host in usage.hosts:
-        cpu = usage.series.get(Metric.CPU, {}).get(host, _NO_POINTS).values
-        gpu = usage.series.get(Metric.GPU, {}).get(host, _NO_POINTS).values
-        works = [
-            _states(cpu, lambda value: cpu_works(value, usage.vcpu), period_s)
-            or [None] * usage.points,
-            _states(gpu, gpu_at_work, period_s) or [None if usage.gpus else False] * usage.points,
+    no_cpu: States = [None] * usage.points
+    no_gpu: States = [None if usage.gpus else False] * usage.points
+    return {
+        host: [
+            any_of(at)
+            for at in zip(
+                usage.cpu_states.get(host, no_cpu),
+                usage.gpu_states.get(host, no_gpu),
+                strict=True,
+            )
         ]
-        made[host] = [
-            True if one or other else None if None in (one, other) else False
-            for one, other in zip(*works, strict=True)
-        ]
-    return made
-
-
-def _states(
-    values: Sequence[float | None],
-    works: Callable[[float], bool | None],
-    period_s: int | None,
-) -> list[bool | None]:
-    return [state_at(values, index, works, period_s) for index in range(len(values))]
+        for host in usage.hosts
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +116,9 @@ def idle_head(usage: Measurements) -> range:
         for minute in range(min(opening_periods(usage) + 1, usage.points))
         if usage.idle(minute) and (minute == 0 or not usage.idle(minute - 1))
     ]
-    gpu = list(usage.series.get(Metric.GPU, {}).values())
     heads = [range(0)]
     for start in starts:
-        if any(
-            gpu_works(line.values[minute], usage.gpus) for line in gpu for minute in range(start)
-        ):
+        if any(True in gpus[:start] for gpus in usage.gpu_states.values()):
             break
         length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
         if any(usage.worked(minute) for minute in range(start + length, usage.points)):
@@ -149,13 +131,7 @@ def before_gpu(usage: Measurements) -> range:
 
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
-    lines = list(usage.series.get(Metric.GPU, {}).values())
-    works_on_gpu = partial(gpu_works, gpus=usage.gpus)
-    works = [
-        [state_at(line.values, minute, works_on_gpu, usage.period_s) for line in lines]
-        for minute in range(usage.points)
-    ]
-    known = [True if any(at) else None if None in at or not at else False for at in works]
+    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
@@ -165,17 +141,11 @@ def before_gpu(usage: Measurements) -> range:
 
 def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
-    lines = list(usage.series.get(Metric.GPU, {}).values())
-    if not usage.gpus or not lines or usage.without_hosts(Metric.GPU):
+    if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
-    works = partial(gpu_works, gpus=usage.gpus)
-
-    def idle(at: int) -> bool:
-        return all(state_at(line.values, at, works, usage.period_s) is False for line in lines)
-
-    length = sum(1 for _ in takewhile(idle, reversed(range(usage.points))))
-    worked = any(works(value) for line in lines for value in line.values)
-    return range(usage.points - length, usage.points) if worked else range(0)
+    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
+    return range(usage.points - length, usage.points) if True in known else range(0)
 
 
 def between_gpu_work(usage: Measurements) -> Measurements:

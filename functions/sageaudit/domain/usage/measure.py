@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
@@ -22,7 +23,6 @@ from sageaudit.domain.usage.measurements import (
     RawSeries,
 )
 from sageaudit.domain.usage.series import Series, mean
-from sageaudit.domain.usage.work_windows import work_windows
 
 _OVERSHOOT = 1.05
 """A busy core reads up to 100.8% in real recordings; more than 105% means a wrong core count."""

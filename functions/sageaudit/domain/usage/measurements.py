@@ -6,21 +6,24 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, partial
 
 from sageaudit.domain.job.duration import duration
-from sageaudit.domain.usage.activity import LATE_S, cpu_works, gpu_works, state_at
-from sageaudit.domain.usage.series import Series, pick_all
-from sageaudit.domain.usage.standstill import (
+from sageaudit.domain.usage.activity import (
     COARSEST_PERIOD_S,
-    gpus_at_work,
-    may_pause,
+    LATE_S,
+    States,
+    any_of,
+    cpu_works,
+    gpu_works,
     standstills,
+    states,
 )
+from sageaudit.domain.usage.series import Series, pick_all
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -196,33 +199,42 @@ class Measurements:
 
     @cached_property
     def _standstills(self) -> tuple[range, ...]:
-        period_s, gpus, vcpu = self.period_s or 0, self.gpus or 0, self.vcpu or 0
-        known = period_s and gpus and vcpu and period_s <= COARSEST_PERIOD_S
+        period_s, vcpu = self.period_s or 0, self.vcpu or 0
+        known = period_s and self.gpus and vcpu and period_s <= COARSEST_PERIOD_S
         if not known or self.without_hosts(Metric.CPU) or self.without_hosts(Metric.GPU):
             return ()
-        cpu, gpu = (list(self.series.get(m, {}).values()) for m in (Metric.CPU, Metric.GPU))
-        if not all(may_pause(line, gpus, period_s) for line in gpu):
-            return ()
-        return standstills(gpus_at_work(gpu, gpus, period_s), cpu, vcpu, period_s)
+        cpus = list(self.series.get(Metric.CPU, {}).values())
+        return standstills(list(self.gpu_states.values()), cpus, vcpu, period_s)
+
+    @cached_property
+    def cpu_states(self) -> Mapping[str, States]:
+        """Whether the CPU of each recorded host works, by period."""
+        return self._states_of(Metric.CPU, partial(cpu_works, vcpu=self.vcpu))
+
+    @cached_property
+    def gpu_states(self) -> Mapping[str, States]:
+        """Whether the GPUs of each recorded host work, by period."""
+        return self._states_of(Metric.GPU, partial(gpu_works, gpus=self.gpus))
+
+    def _states_of(
+        self, metric: Metric, works: Callable[[float], bool | None]
+    ) -> Mapping[str, States]:
+        lines = self.series.get(metric, {})
+        return {host: states(line.values, works, self.period_s) for host, line in lines.items()}
+
+    @cached_property
+    def _together(self) -> States:
+        hosts = (*self.cpu_states.values(), *self.gpu_states.values())
+        return [any_of(at) for at in zip(*hosts, strict=True)] or [None] * self.points
 
     def idle(self, minute: int) -> bool:
         """Whether every host is known to be idle in the period at this index."""
-        cpu = self.series.get(Metric.CPU, {})
-        gpu = self.series.get(Metric.GPU, {})
-        if not cpu or self.vcpu is None or (self.gpus != 0 and not gpu):
-            return False
-        return all(busy is False for busy in self._busy(minute))
+        no_gpu = self.gpus == 0 or bool(self.gpu_states)
+        return bool(self.cpu_states) and no_gpu and self._together[minute] is False
 
     def worked(self, minute: int) -> bool:
         """Whether any host is known to be active in the period at this index."""
-        return any(self._busy(minute))
-
-    def _busy(self, minute: int) -> Iterator[bool | None]:
-        works, gpus = partial(cpu_works, vcpu=self.vcpu), partial(gpu_works, gpus=self.gpus)
-        for line in self.series.get(Metric.CPU, {}).values():
-            yield state_at(line.values, minute, works, self.period_s)
-        for line in self.series.get(Metric.GPU, {}).values():
-            yield state_at(line.values, minute, gpus, self.period_s)
+        return self._together[minute] is True
 
     @property
     def seconds(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from sageaudit.domain.job.tuning import Direction, Objective
+from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
 
 _SPLIT = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z][a-z])")

@@ -35,7 +35,7 @@ _HIDDEN_POINTS = 2
 def unjudged_use(
     usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
-    """`codes` are those of the rules' unknown outcomes: what they could not judge is said too.
+    """`codes` are those of the rules' unknown outcomes: what they could not judge is named too.
 
     `pool`: what a short run's family has, where its history was read.
     """

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.fixes import hcl_text, python_text
 from sageaudit.output.fixes.literals import json_value, one_line

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.fixes.dialects import DIALECTS, fix_text
 from sageaudit.output.html.figure import Column, data

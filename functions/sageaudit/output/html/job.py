@@ -9,8 +9,6 @@ from sageaudit.domain.audit.document import (
     AuditDocument,
     JobDocument,
     LineDocument,
-    estimates,
-    lost_up_to,
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
@@ -114,7 +112,7 @@ def _links(document: AuditDocument) -> Markup | None:
 
 def _figures(document: AuditDocument) -> Iterator[tuple[str, str, str, str]]:
     bill, total = document["bill"], document["bill"]["total_usd"]
-    estimated = bool(estimates(bill))
+    estimated = bool(bill["estimated"])
 
     def shown(amount: Decimal | None) -> str:
         return about_usd(amount, estimated=estimated)
@@ -122,7 +120,11 @@ def _figures(document: AuditDocument) -> Iterator[tuple[str, str, str, str]]:
     def part(amount: Decimal | None) -> str:
         return f"{share(amount, total)} of the cost" if amount and total else ""
 
-    avoidable, lost, most = document["avoidable_usd"], document["lost_usd"], lost_up_to(document)
+    avoidable, lost, most = (
+        document["avoidable_usd"],
+        document["lost_usd"],
+        document["lost_up_to_usd"],
+    )
     unjudged = avoidable is None and document["judged"] == Judged.NO
     yield "spent", "Cost", whole_cost(bill) or usd(None), ""
     yield "avoidable", "Avoidable", "not judged" if unjudged else shown(avoidable), part(avoidable)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
@@ -133,7 +134,7 @@ def _job(head: Head) -> tuple[str, ...]:
 
 
 def _amounts(document: AuditDocument) -> tuple[str, ...]:
-    lost, most = document["lost_usd"], lost_up_to(document)
+    lost, most = document["lost_usd"], document["lost_up_to_usd"]
     upper = f"up to {usd(most)}" if most and most > (lost or 0) else usd(lost)
     unjudged = document["avoidable_usd"] is None
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, PhaseDocument, estimates
+from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.job.duration import duration
 from sageaudit.output.html.figure import Column, drawing, figure, table
 from sageaudit.output.html.markup import Child, Markup, tag
@@ -88,5 +88,5 @@ def _cost(document: AuditDocument, phase: PhaseDocument) -> str:
         return "not billed"
     if document["bill"]["basis"] == "prepaid":
         return "prepaid"
-    estimated = bool(estimates(document["bill"])) and bool(phase["usd"])
+    estimated = bool(document["bill"]["estimated"]) and bool(phase["usd"])
     return about(usd(phase["usd"]), estimated=estimated)

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, FixDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.output.text.facts import unsaid
 from sageaudit.output.text.finding_order import in_order, set_aside

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.domain.audit.document import AuditDocument, stands
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.fixes.dialects import Dialect, fix_text
 from sageaudit.output.text.untrusted import terminal

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.output.terminal import findings, tables
@@ -76,7 +76,7 @@ def _head(document: AuditDocument, console: Console) -> None:
 
 
 def _news_style(document: AuditDocument) -> str:
-    wasted = (document["avoidable_usd"] or 0) + (lost_up_to(document) or 0)
+    wasted = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
     whole = "bold green" if document["judged"] == Judged.YES else "bold yellow"
     return "bold red" if wasted else whole
 

@@ -13,9 +13,7 @@ from sageaudit.domain.audit.document import (
     BillDocument,
     LineDocument,
     PhaseDocument,
-    estimates,
     gaps,
-    lost_up_to,
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.duration import duration
@@ -83,7 +81,7 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     if not slices or (len(slices) == 1 and not document["possible_usd"]):
         return None
     largest = max(abs(part["usd"]) for part in slices)
-    estimated = bool(estimates(document["bill"]))
+    estimated = bool(document["bill"]["estimated"])
     table = _grid("left", "left", "right")
     for part in slices:
         bar = _full(console) * _cells(abs(part["usd"]), largest, console)
@@ -100,7 +98,7 @@ def waterfall(document: AuditDocument, console: Console) -> Table | None:
     }
     for word, amount in totals.items():
         note = Text("worth a trial" if word == "possible" else "", "dim")
-        if amount is None or amount or (word == "lost" and lost_up_to(document)):
+        if amount is None or amount or (word == "lost" and document["lost_up_to_usd"]):
             figure = _total(document, word, amount)
             table.add_row(Text(f"= {word}", "bold"), note, Text(figure, "bold"))
     return table
@@ -143,20 +141,20 @@ def avoidable(audit: AuditDocument) -> str:
     """The avoidable dollars; "not judged" where nothing could judge them."""
     if audit["avoidable_usd"] is None and audit["judged"] == Judged.NO:
         return "not judged"
-    return about_usd(audit["avoidable_usd"], estimated=bool(estimates(audit["bill"])))
+    return about_usd(audit["avoidable_usd"], estimated=bool(audit["bill"]["estimated"]))
 
 
 def _bill_of(bill: BillDocument) -> str:
     """`about $2.00` at an estimated rate, `$2.00 or more` where a part of the bill is missing."""
-    shown = about_usd(bill["total_usd"], estimated=bool(estimates(bill)))
+    shown = about_usd(bill["total_usd"], estimated=bool(bill["estimated"]))
     short = bill["total_usd"] is not None and gaps(bill) and bill["basis"] != "upper_bound"
     return f"{shown} or more" if short else shown
 
 
 def lost(audit: AuditDocument) -> str:
     """The lost dollars; `up to $41.00` where how much of them is lost is not known."""
-    certain, most = audit["lost_usd"], lost_up_to(audit)
-    estimated = bool(estimates(audit["bill"]))
+    certain, most = audit["lost_usd"], audit["lost_up_to_usd"]
+    estimated = bool(audit["bill"]["estimated"])
     if most and most > (certain or 0):
         return f"up to {about_usd(most, estimated=estimated)}"
     return about_usd(certain, estimated=estimated)
@@ -180,7 +178,7 @@ def _phase_cost(row: PhaseDocument, bill: BillDocument) -> Text:
         return Text("not billed", "dim")
     if bill["basis"] == "prepaid":
         return Text("prepaid", "dim")
-    return Text(about_usd(row["usd"], estimated=bool(estimates(bill))))
+    return Text(about_usd(row["usd"], estimated=bool(bill["estimated"])))
 
 
 def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, LineDocument, estimates
+from sageaudit.domain.audit.document import AuditDocument, LineDocument
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
 from sageaudit.output.text.money import usd
 
@@ -30,4 +30,6 @@ def is_estimate(line: LineDocument) -> bool:
 def value_is_estimate(document: AuditDocument) -> bool:
     """Whether what a job's hours are worth rests on an estimate, of prepaid ones too."""
     bill = document["bill"]
-    return bool(estimates(bill)) or any(note.startswith(VALUE_ESTIMATED) for note in bill["notes"])
+    return bool(bill["estimated"]) or any(
+        note.startswith(VALUE_ESTIMATED) for note in bill["notes"]
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import FindingDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.bill.finding import Bucket
 
 

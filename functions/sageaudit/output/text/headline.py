@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    BillDocument,
-    estimates,
-    gaps,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
+from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.estimate import BY_ESTIMATE, about
@@ -32,7 +26,7 @@ def headline(document: AuditDocument) -> str:
     if still_runs(document):
         return _so_far(document["bill"], whole)
     money = (avoidable or Decimal(0)) + (lost or Decimal(0))
-    perhaps = (lost_up_to(document) or Decimal(0)) - (lost or Decimal(0))
+    perhaps = (document["lost_up_to_usd"] or Decimal(0)) - (lost or Decimal(0))
     if not money and perhaps > 0:
         return f"up to {_whole_or_part(document['bill'], perhaps, whole)} was lost"
     if not money:
@@ -41,7 +35,7 @@ def headline(document: AuditDocument) -> str:
     if lost and not avoidable:
         word = "was lost"
     rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    upper = about(_sum(perhaps), estimated=bool(estimates(document["bill"])))
+    upper = about(_sum(perhaps), estimated=bool(document["bill"]["estimated"]))
     more = f", and up to {upper} more was lost" if perhaps > 0 else ""
     return f"{_part(document['bill'], money, whole)} {word}{more}{rest}"
 
@@ -52,7 +46,7 @@ def _whole_or_part(bill: BillDocument, money: Decimal, whole: str | None) -> str
 
 
 def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
-    total, estimated = bill["total_usd"], bool(estimates(bill))
+    total, estimated = bill["total_usd"], bool(bill["estimated"])
     some = about(_sum(money), estimated=estimated)
     if whole is None or not total:
         return f"{some} {BY_ESTIMATE}" if estimated else some
@@ -92,8 +86,6 @@ def _no_money(document: AuditDocument, whole: str | None) -> str:
         )
     if accepted := _exempt(document):
         found = f"{accepted} of {whole or 'the cost'} was avoidable, and is exempt"
-    if document["judged"] is None:
-        return f"{found}, and how much could be judged is not known"
     if document["judged"] == Judged.PARTLY:
         return f"{found}, but not all of it could be judged"
     return found
@@ -144,7 +136,7 @@ def whole_cost(bill: BillDocument) -> str | None:
 
     "about $2.00 (estimated rate)" where a rate is an estimate. None where it is not known.
     """
-    total, estimated = bill["total_usd"], bool(estimates(bill))
+    total, estimated = bill["total_usd"], bool(bill["estimated"])
     if total is None:
         return None
     whole = _whole(bill, total, estimated=estimated)

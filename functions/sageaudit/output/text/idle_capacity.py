@@ -10,8 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.usage.idle_causes import LookAt
-from sageaudit.domain.usage.work_share import Unit
+from sageaudit.domain.usage.work_share import LookAt, Unit
 from sageaudit.output.text.estimate import value_is_estimate
 from sageaudit.output.text.money import roughly, share
 from sageaudit.output.text.words import number

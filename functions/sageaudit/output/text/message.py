@@ -12,13 +12,9 @@ from decimal import Decimal
 from functools import partial
 
 from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    JobDocument,
-    estimates,
-)
-from sageaudit.domain.audit.judgement import SAID_BY_USE, Judged
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
+from sageaudit.domain.audit.judgement import USE_CODES, Judged
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
 from sageaudit.output.text.estimate import about
@@ -180,7 +176,7 @@ def _unchecked(document: AuditDocument) -> list[str]:
 
     What nobody can act on, such as a family with too few runs, is not mentioned.
     """
-    said = _NO_NEWS | (SAID_BY_USE if document["not_judged"] else frozenset())
+    said = _NO_NEWS | (USE_CODES if document["not_judged"] else frozenset())
     by_reason: dict[str, list[str]] = {}
     for unknown in document["unknown"]:
         if unknown["code"] not in said:
@@ -195,7 +191,7 @@ def phase_split(document: AuditDocument) -> str:
         if phase["billed"] and phase["seconds"]:
             seconds, paid = spent.get(phase["name"], (Decimal(0), Decimal(0)))
             spent[phase["name"]] = seconds + phase["seconds"], paid + (phase["usd"] or 0)
-    said = partial(about, estimated=bool(estimates(document["bill"])))
+    said = partial(about, estimated=bool(document["bill"]["estimated"]))
     return ", ".join(
         f"{name.lower()} {duration(seconds)}" + (f" {said(cents(paid))}" if paid else "")
         for name, (seconds, paid) in spent.items()
@@ -248,7 +244,7 @@ def pool_note(document: AuditDocument) -> str | None:
     earlier, together_usd = pool["runs"] - 1, pool["avoidable_usd"]
     runs = "run" if earlier == 1 else f"{earlier} runs"
     said = f"Short runs are judged together: this one with the last {runs} of its family"
-    together = about(cents(together_usd), estimated=bool(estimates(document["bill"])))
+    together = about(cents(together_usd), estimated=bool(document["bill"]["estimated"]))
     sum_of_all = f", {together} avoidable in all {pool['runs']}" if together_usd else ""
     return f"{said}{sum_of_all}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sageaudit.domain.audit.document import AuditDocument, LineDocument, estimates, gaps
+from sageaudit.domain.audit.document import AuditDocument, LineDocument, gaps
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.prices.market import PriceKind
@@ -62,7 +62,7 @@ def money_notes(document: AuditDocument) -> list[str]:
     bill, audit = document["bill"], document["audit"]
     missing = [what for what in gaps(bill) if what != UPPER_BOUND]
     notes = [price_note(document), *(f"bill incomplete: {what}" for what in missing)]
-    notes += [*estimates(bill), BASIS[bill["basis"]]]
+    notes += [*bill["estimated"], BASIS[bill["basis"]]]
     said = partial(about, estimated=value_is_estimate(document))
     if bill["spot_saved_usd"]:
         notes.append(f"spot saved {said(usd(bill['spot_saved_usd']))} compared with on demand")

@@ -9,13 +9,8 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    FindingDocument,
-    JobDocument,
-    lost_up_to,
-    stands,
-)
+from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.output.text.idle_capacity import idle_worth_a_line
@@ -26,7 +21,7 @@ _CENT = Decimal("0.01")
 def figures_of(document: AuditDocument) -> AlertFigures:
     """The figures that a message about this audit shows."""
     lost_usd = document["lost_usd"]
-    perhaps_usd = (lost_up_to(document) or Decimal(0)) - (lost_usd or Decimal(0))
+    perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
     return AlertFigures(
         severity=worst(counted_findings(document)),
         avoidable_usd=_cents(document["avoidable_usd"]),

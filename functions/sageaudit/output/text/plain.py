@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
 from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
@@ -98,7 +98,7 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
         "judged": document["judged"],
         "message_kind": notify.kind,
     }
-    most = lost_up_to(document)
+    most = document["lost_up_to_usd"]
     numbers = {
         "avoidable_usd": document["avoidable_usd"],
         "lost_usd": document["lost_usd"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import partial
 
-from sageaudit.domain.audit.document import FindingDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.estimate import about
 from sageaudit.output.text.money import between, cents, rough_low, up_to

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sageaudit.domain.audit.document import AuditDocument, NotApplicableDocument
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.output.text.headline import still_runs
 from sageaudit.output.text.words import counted
 

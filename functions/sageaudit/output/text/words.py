@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
-from sageaudit.domain.audit.document import FixDocument
+from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.prices.market import PriceKind

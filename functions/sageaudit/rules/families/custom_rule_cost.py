@@ -15,7 +15,7 @@ Sources: AWS, Debugger guide: built-in rules are "fully managed ... at no additi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.job import CustomRule
+from sageaudit.domain.job.parts import CustomRule
 from sageaudit.rules import api
 
 

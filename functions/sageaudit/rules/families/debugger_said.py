@@ -17,7 +17,7 @@ Sources: botocore, DescribeTrainingJob: ProfilerRuleEvaluationStatuses and
 
 from __future__ import annotations
 
-from sageaudit.domain.job.job import RuleEvaluation
+from sageaudit.domain.job.parts import RuleEvaluation
 from sageaudit.rules import api
 
 _MOST_CHARACTERS = 300

@@ -26,8 +26,8 @@ import math
 from decimal import Decimal
 
 from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.phases import work_phase, work_windows
 from sageaudit.domain.usage.plot import plot_curve
-from sageaudit.domain.usage.work_windows import work_phase, work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
     POINTS,

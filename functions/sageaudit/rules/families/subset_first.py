@@ -18,7 +18,7 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: "consider training o
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.work_windows import work_windows
+from sageaudit.domain.job.phases import work_windows
 from sageaudit.rules import api
 from sageaudit.rules.families.objective_curve import (
     POINTS,

@@ -25,7 +25,7 @@ from statistics import median
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.compatibility import warm_pool_refused
-from sageaudit.domain.job.job import WarmPool
+from sageaudit.domain.job.parts import WarmPool
 from sageaudit.rules import api
 from sageaudit.rules.phases.warm_pool_model import (
     PoolUse,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
+from sageaudit.domain.job.image import builtin_algorithm
 from sageaudit.rules import api
 from sageaudit.rules.purchase.spot_attempts import LONG_S, Attempts, attempts
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.job.tuning import Direction
+from sageaudit.domain.audit.trials import Trial
+from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.usage.objective import last_gain
 from sageaudit.rules import api
 

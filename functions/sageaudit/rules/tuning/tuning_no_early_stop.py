@@ -21,7 +21,7 @@ from __future__ import annotations
 from statistics import median
 
 from sageaudit.domain.bill.compatibility import early_stopping_refused
-from sageaudit.domain.job.tuning import Tuning
+from sageaudit.domain.job.parts import Tuning
 from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials

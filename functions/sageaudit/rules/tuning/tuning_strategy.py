@@ -18,7 +18,7 @@ Sources: AWS guide, "Best practices for hyperparameter tuning": random search ru
 from __future__ import annotations
 
 from sageaudit.domain.bill.compatibility import HYPERBAND
-from sageaudit.domain.job.tuning import Tuning
+from sageaudit.domain.job.parts import Tuning
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 

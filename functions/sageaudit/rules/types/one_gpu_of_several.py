@@ -12,7 +12,7 @@ Sources: SageMaker guide: XGBoost, "distributed GPU training" with Dask; k-means
 
 from __future__ import annotations
 
-from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
+from sageaudit.domain.job.image import builtin_algorithm
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.job.builtin_algorithm import builtin_algorithm
 from sageaudit.domain.job.family import repository
+from sageaudit.domain.job.image import builtin_algorithm
 from sageaudit.rules import api
 
 _ONE = frozenset({"LDA", "Object2Vec", "Semantic Segmentation", "Sequence to Sequence"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sageaudit.domain.usage.activity import FROM_S
 from sageaudit.domain.usage.edges import (
     after_gpu,
     cores_busy,
@@ -12,7 +13,6 @@ from sageaudit.domain.usage.edges import (
     idle_tail,
     opening_periods,
 )
-from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import asleep
 

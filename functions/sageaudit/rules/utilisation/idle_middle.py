@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import cores_busy, idle_middle
-from sageaudit.domain.usage.gpu_pauses import GpuPauses, gpu_pauses
-from sageaudit.domain.usage.work_windows import work_phase
+from sageaudit.domain.usage.gpu_waits import GpuPauses, gpu_pauses
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS, asleep
 

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.usage.activity import FROM_S
 from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded, idle_head
-from sageaudit.domain.usage.standstill import FROM_S
-from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.input_channels import first_channel
 from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone

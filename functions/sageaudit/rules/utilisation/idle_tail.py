@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import gpu_unrecorded
-from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 from sageaudit.rules.utilisation.standing_still import (

@@ -23,8 +23,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import FoundDetails
+from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
-from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
 from sageaudit.rules.utilisation.input_channels import shard

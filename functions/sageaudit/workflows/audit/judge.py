@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.audit import rollup
-from sageaudit.domain.audit.audit import Audit, Outcomes
+from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.audit.judgement import Waste, judgement
-from sageaudit.domain.audit.trial import trial_of
-from sageaudit.domain.audit.tuning_savings import allocate_trials
+from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
-from sageaudit.domain.bill.by_estimate import marked
+from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName
 from sageaudit.domain.bill.idle_capacity import idle_capacity
@@ -26,8 +26,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.exemption import exemptions
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.prices.price_history import day_of
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase

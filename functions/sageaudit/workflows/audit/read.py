@@ -13,9 +13,8 @@ from typing import Any
 
 from sageaudit.domain.audit.record import NOT_NAMED, Detail, Head
 from sageaudit.domain.job import buckets
-from sageaudit.domain.job.agreement import DescribedRun, described_run, same_run
 from sageaudit.domain.job.describe import latest_time, parse
-from sageaudit.domain.job.event import JobEnded
+from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import InstanceType

@@ -14,10 +14,10 @@ from decimal import Decimal
 from itertools import islice
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, FindingDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.record import NO_CREATION_TIME, Head, JobKey, RunQuery
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.usage.measurements import METRICS_COME_WITHIN
@@ -108,7 +108,7 @@ def same_figures(one: AuditDocument, other: AuditDocument) -> bool:
     """Whether two audits of a run say the same in dollars, findings and what is not known."""
     amounts = (
         (one["bill"]["total_usd"], other["bill"]["total_usd"]),
-        (lost_up_to(one), lost_up_to(other)),
+        (one["lost_up_to_usd"], other["lost_up_to_usd"]),
         *((one[key], other[key]) for key in ("avoidable_usd", "lost_usd", "possible_usd")),
     )
     return (
@@ -172,7 +172,7 @@ def recheck_dependents(
         )
     soon = run.version == 1 and now - run.ended_at < _SUM_FINAL_AFTER
     tuning = JobRef.from_arn(run.family)
-    if not new_version or soon or tuning is None or tuning.kind is not JobKind.TUNING:
+    if not new_version or soon or tuning is None or not tuning.kind.row.rollup:
         return
     family = RunQuery.of_family(run.account, run.region, run.family)
     for head in islice(history.runs(family, page_size=_NEWEST), _NEWEST):

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
+from sageaudit.domain.audit.audit import unaudited
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import Unavailable
 from sageaudit.workflows.audit.attempt import (
     Attempt,
@@ -77,7 +76,7 @@ def audit_finished_job(
             return Dropped(f"{behind}: it is audited when it has ended")
         if later := attempt.later(Wait.DESCRIBE_BEHIND, behind):
             return later
-    elif job.kind is JobKind.TUNING:
+    elif job.kind.row.rollup:
         return _audit_tuning_job(job, attempt)
     job, answer = locate_buckets(job, described.answer, deps)
     market = deps.markets.market(job, now)

@@ -41,7 +41,7 @@ def list_jobs(
     training jobs, whatever their kind and day.
     """
     asked = [*kinds]
-    if JobKind.TUNING in kinds and JobKind.TRAINING not in kinds:
+    if any(kind.row.rollup for kind in kinds) and JobKind.TRAINING not in kinds:
         asked.append(JobKind.TRAINING)
     lists_of = {
         region: [workers.submit(_List(lists, kind, region, period)) for kind in asked]

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
@@ -37,7 +36,7 @@ class Reader:
             return read
         read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
         job = _parsed(read.answer, ref, read.now)
-        if job is not None and job.kind is not JobKind.TUNING:
+        if job is not None and not job.kind.row.rollup:
             read.usage = _kept(lambda: deps.metrics.read(job, read.now))
             _warm_buckets(job, deps)
         return read

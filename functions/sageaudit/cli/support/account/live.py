@@ -68,10 +68,10 @@ class Account:
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
         children = []
-        if ref.kind is JobKind.TUNING:
+        if ref.kind.row.rollup:
             children = [self._audit(child, deps, now) for child in deps.jobs.children(ref)]
         audit, done = self._audit(ref, deps, now)
-        if ref.kind is not JobKind.TUNING:
+        if not ref.kind.row.rollup:
             return done.document
         return document(audit, [child.document for _, child in children])
 
@@ -84,14 +84,14 @@ class Account:
         cloudwatch_of = self._accounts.of("cloudwatch")
         deps = recorder.around(self._deps(Policy()), cloudwatch_of, packaged.types())
         children, documents = [], []
-        if ref.kind is JobKind.TUNING:
+        if ref.kind.row.rollup:
             for child in deps.jobs.children(ref):
                 _, done = self._audit(child, deps, now)
                 children.append(recorder.recording(child, done, now))
                 documents.append(done.document)
         audit, done = self._audit(ref, deps, now)
         own = recorder.recording(ref, done, now)
-        if ref.kind is not JobKind.TUNING:
+        if not ref.kind.row.rollup:
             return own, done.document
         return RecordedSet(tuple(children), own), document(audit, documents)
 
@@ -102,7 +102,7 @@ class Account:
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
-        if ref.kind is JobKind.TUNING:
+        if ref.kind.row.rollup:
             raise BadUsage(one_of([child.name for child in deps.jobs.children(ref)], ref.name))
         try:
             answer = deps.jobs.describe(ref)
@@ -213,7 +213,7 @@ def one_of(children: Sequence[str], tuning_job: str) -> str:
 def _described(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) -> JobRef:
     """The job of this kind. Raises JobNotFound or AwsError."""
     answer = jobs.describe(JobRef(kind, name, "", "", region))
-    arn = answer.get(f"{kind.row.prefix}JobArn")
+    arn = answer.get(kind.row.arn_key)
     ref = JobRef.from_arn(arn, name) if isinstance(arn, str) else None
     if ref is None:
         raise AwsError(f"the response about the {kind.value} job {name} has no ARN")

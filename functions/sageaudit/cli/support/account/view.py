@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from sageaudit.domain.audit.document import (
+from sageaudit.domain.audit.finding_document import (
     clear_names,
     finding_document,
     not_applicable_documents,

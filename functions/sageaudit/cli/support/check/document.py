@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from sageaudit.cli.support.check.findings import Lines, findings, line_of
-from sageaudit.domain.audit.document import (
+from sageaudit.domain.audit.finding_document import (
     clear_names,
     not_applicable_documents,
     rounded,

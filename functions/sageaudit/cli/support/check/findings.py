@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from sageaudit.domain.audit.document import rounded
+from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
 from sageaudit.domain.request.advice import Ignored
 from sageaudit.domain.request.forecast import Basis

@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 _SERVER_ERROR = 500
 _SPECS = {kind.row.describe_call: kind for kind in JobKind}
 _LISTS = {kind.row.list_call: kind for kind in JobKind}
-_CHILDREN = {kind.row.list_children: kind for kind in JobKind if kind.row.list_children}
+_CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row.rollup}
 
 
 def probe(action: str, session: Any, region: str, own: Identity) -> AwsError | None:
@@ -55,11 +55,11 @@ def probe(action: str, session: Any, region: str, own: Identity) -> AwsError | N
 def _call(operation: str, region: str, own: Identity) -> tuple[str, Mapping[str, Any]]:
     """The client's method and what it is called with."""
     if (kind := _SPECS.get(operation)) is not None:
-        return f"describe_{kind.row.sdk_noun}", {f"{kind.row.prefix}JobName": _NAME}
+        return kind.row.describe_method, {kind.row.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
-        return f"list_{kind.row.sdk_noun}s", {"MaxResults": 1}
+        return kind.row.list_method, {"MaxResults": 1}
     if operation in _CHILDREN:
-        name = f"{JobKind.TUNING.row.prefix}JobName"
+        name = JobKind.TUNING.row.name_key
         return "list_training_jobs_for_hyper_parameter_tuning_job", {name: _NAME, "MaxResults": 1}
     return _OTHERS[operation](region, own)
 

@@ -18,7 +18,7 @@ from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.adapters.prices.price_files import PriceFiles, open_https
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Listing, spot_note
+from sageaudit.domain.prices.price_list import PriceListing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
 
@@ -59,14 +59,13 @@ def book(
     except AwsError as error:
         listed = ListedPrices(region, component, None, str(error).rstrip("."))
         return offline.after(listed), error
-    _say_managed_spot(listing, say)
     listed = ListedPrices(region, component, Stored(listing, read_at), None)
     return offline.after(listed), None
 
 
 def listings(
     clients: Callable[[str], Any], regions: Sequence[str], say: Callable[[str], None]
-) -> Iterator[Listing]:
+) -> Iterator[PriceListing]:
     """The price list of every region and component; one that cannot be read is reported by `say`.
 
     Raises AccessDenied or NoCredentials.
@@ -74,27 +73,16 @@ def listings(
     for region in regions:
         for component in Component:
             try:
-                listing = PriceList(clients).listing(region, component)
-                _say_managed_spot(listing, say)
-                yield listing
+                yield PriceList(clients).listing(region, component)
             except (AccessDenied, NoCredentials):
                 raise
             except AwsError as error:
                 say(f"{region}, {component.value}: {error}")
 
 
-def _say_managed_spot(listing: Listing, say: Callable[[str], None]) -> None:
-    """Says that the price list has managed-spot rates, with one of them as an example."""
-    if listing.managed_spot:
-        more = len(listing.managed_spot) - 1
-        others = f" (and {more} more)" if more else ""
-        where = f"{listing.region}, {listing.component.value}"
-        say(f"{where}: {spot_note(listing.managed_spot[0])}{others}")
-
-
 def _past(
     files: PriceFiles, region: str, component: Component, day: date, say: Callable[[str], None]
-) -> tuple[Listing, datetime]:
+) -> tuple[PriceListing, datetime]:
     """The listing in force on `day`, and the start of that day (UTC). Raises AwsError."""
     past = files.in_force(region, day)
     if past is None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
-from sageaudit.domain.audit.document import rounded
+from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS

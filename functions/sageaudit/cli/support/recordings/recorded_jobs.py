@@ -17,7 +17,6 @@ from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, JobKey
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JobRef
@@ -77,7 +76,7 @@ class RecordedJob:
     @property
     def is_rollup(self) -> bool:
         """Whether it is a tuning job, which is summed after its training jobs."""
-        return self.listed.ref.kind is JobKind.TUNING
+        return self.listed.ref.kind.row.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
         """The recorded answer."""

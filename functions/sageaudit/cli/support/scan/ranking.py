@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.cli.support.history.lists import NO_OWNER, telling_apart
-from sageaudit.domain.audit.document import iso
+from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
     RankedFamily,

@@ -11,7 +11,6 @@ from decimal import Decimal
 from sageaudit.adapters.aws.pace import DESCRIBES_A_SECOND
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, SageauditError, Throttled
 from sageaudit.workflows.scan.run import Outcome, Result
@@ -115,7 +114,7 @@ def scan_cost(jobs: Iterable[Listed]) -> ScanCost:
     for job in jobs:
         count += 1
         of_place[job.ref.account, job.ref.region] += 1
-        metrics += METRICS_A_HOST if job.ref.kind is not JobKind.TUNING else 0
+        metrics += METRICS_A_HOST if not job.ref.kind.row.rollup else 0
     return ScanCost(count, metrics, max(of_place.values(), default=0) / DESCRIBES_A_SECOND)
 
 

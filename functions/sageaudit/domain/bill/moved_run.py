@@ -1,4 +1,7 @@
-"""How many times as long a run takes on another type, at most and at best.
+"""Whether another type holds what a run used, and how many times as long the run takes there.
+
+It holds the run where each resource of which it offers less than today's type is enough. A resource
+of which it offers no less is enough, recorded or not.
 
 The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
 work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
@@ -14,11 +17,13 @@ than that: a busy GPU is not proof that the GPU is what the run waits for.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
+from functools import cache
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, Refusal
+from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
     not_documented,
@@ -35,18 +40,21 @@ from sageaudit.domain.prices.gpu import (
     times_as_long,
 )
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.demand import Demand, HostGpus
+from sageaudit.domain.usage.demand import Demand, HostGpus, Need
 
 MOST_TIMES_AS_LONG = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
 _ONE = Decimal(1)
 _PLACES = Decimal("0.0001")
+_NOT_STEADY = ("t3", "-flex")
+"""Families without their full CPU all the time: never advised for a job that computes."""
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """A run on `today` with its demand, moved to `other`, which holds it."""
+class MovedRun:
+    """A run on `today` with its demand, moved to `other`."""
 
     job: Job
     today: InstanceType
@@ -54,32 +62,115 @@ class Move:
     headroom_percent: Decimal
     other: InstanceType
 
-    def takes(self) -> Duration | Refusal:
-        """The run time as a multiple of today's, or why it cannot be bounded or is too long."""
+    def takes(self) -> Duration | TypeRefusal:
+        """The run time as a multiple of today's, or why the run cannot move there."""
+        return self.not_held() or self.run_time()
+
+    def run_time(self) -> Duration | TypeRefusal:
+        """As a multiple of today's on a type that holds the run; refused where it cannot be bounded
+        or is too long.
+        """
         idle = self.need.gpu_idle
         vetoed = not_documented if idle else type_refused
         if unfit := vetoed(self.job, self.today, self.other):
-            return Refusal(Constraint.GPU_MODEL, unfit)
+            return TypeRefusal(Constraint.GPU_MODEL, unfit)
         if idle:
             return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds()}.")
         ratio = self._ratio()
-        if isinstance(ratio, Refusal):
+        if isinstance(ratio, TypeRefusal):
             return ratio
         found = self._bounded(ratio)
         if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
             why = f"the use of the GPU is not known ({self.need.gpus.unknown})"
-            return Refusal(Constraint.NOT_RECORDED, why)
+            return TypeRefusal(Constraint.NOT_RECORDED, why)
         if found.counted > MOST_TIMES_AS_LONG:
             why = f"it may take {found.counted:.1f} times as long: {found.because[:-1]}"
-            return Refusal(Constraint.RUN_TIME, why)
+            return TypeRefusal(Constraint.RUN_TIME, why)
         return found
+
+    def not_held(self) -> TypeRefusal | None:
+        """Why the type does not hold the run, what is certain before what was not recorded."""
+        return next(self._unlike(), None) or min(
+            self._too_small(),
+            key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
+            default=None,
+        )
+
+    def _unlike(self) -> Iterator[TypeRefusal]:
+        """Why a run is not advised to move there, however small its demand."""
+        today, other = self.today, self.other
+        if other.accelerator and not other.gpus:
+            yield TypeRefusal(
+                Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code"
+            )
+        if other.legacy and not today.legacy:
+            why = f"{other.family} is an older generation than {today.family}"
+            yield TypeRefusal(Constraint.GENERATION, why)
+        if not today.accelerator and _generation(other.family) < _generation(today.family):
+            why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+            yield TypeRefusal(Constraint.GENERATION, why)
+        if other.family.endswith(_NOT_STEADY):
+            why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+            yield TypeRefusal(Constraint.VCPU, why)
+        if not today.accelerator and today.ebs_billed != other.ebs_billed:
+            why = f"{today.family} and {other.family} keep data on different kinds of disk"
+            if None in (today.ebs_billed, other.ebs_billed):
+                why = f"whether {today.family} and {other.family} keep data alike is not known"
+            yield TypeRefusal(Constraint.STORAGE, why)
+
+    def _too_small(self) -> Iterator[TypeRefusal]:
+        """The resources of which it has, or may have, too little."""
+        need, other = self.need, self.other
+        if (holds := need.gpus.held_by(other.gpus)) is None:
+            yield _not_recorded("use of the GPU", need.gpus)
+        elif not holds:
+            # The mean work must fit: GPUs that share it then take less than twice as long.
+            asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
+            yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+        yield from self._too_little_gpu_memory()
+        for constraint, unit, one, offered in (
+            (Constraint.VCPU, "", need.vcpu, float(other.vcpu)),
+            (Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)),
+        ):
+            if (holds := one.held_by(offered)) is None:
+                yield _not_recorded(f"{constraint.value} used", one)
+            elif not holds:
+                asked = f"{one.needed:.1f}{unit} needed with headroom, {offered:g}{unit} offered"
+                yield TypeRefusal(constraint, f"{constraint.value}: {asked}")
+
+    def _too_little_gpu_memory(self) -> Iterator[TypeRefusal]:
+        """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
+
+        What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
+        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each of its
+        size.
+        """
+        need, gpus = self.need.gpu_memory_gib, self.today.gpus
+        each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, self.other))
+        copies = self.job.hints.copies
+        if not need.today or (offered >= each and (copies or self.other.gpus >= gpus)):
+            return
+        if need.needed is None:
+            yield _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
+            return
+        headroom = 1 + float(self.headroom_percent) / 100
+        if offered < each:
+            needed_gib = min(need.needed * headroom, each)
+        elif need.needed <= each:
+            return
+        else:
+            share_one = math.ceil(gpus / self.other.gpus) if self.other.gpus else gpus
+            needed_gib = need.needed / gpus * share_one * headroom
+        if needed_gib > offered:
+            asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
+            yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
     @property
     def _share_one(self) -> int:
         """How many of today's GPUs share one of the other type: k."""
         return max(math.ceil(self.today.gpus / self.other.gpus), 1)
 
-    def _ratio(self) -> TimesAsLong | Refusal | None:
+    def _ratio(self) -> TimesAsLong | TypeRefusal | None:
         """The measured range towards another GPU; None for the same one."""
         today, other = self.today, self.other
         if today.gpu_model == other.gpu_model:
@@ -87,7 +178,7 @@ class Move:
         name, there = today.gpu_model or "", other.gpu_model or ""
         found = times_as_long(name, there, today.gpu_ratios, self._classes)
         if isinstance(found, Unmeasured):
-            return Refusal(Constraint.GPU_MODEL, self._unmeasured(found))
+            return TypeRefusal(Constraint.GPU_MODEL, self._unmeasured(found))
         return found
 
     @property
@@ -100,7 +191,7 @@ class Move:
             return frozenset({Precision.FP8})
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
-    def _of_one_model(self) -> Refusal | None:
+    def _of_one_model(self) -> TypeRefusal | None:
         """A model with another memory: nothing was measured of the one with less bandwidth."""
         today, other = self.today, self.other
         if today.gpu_memory_gib == other.gpu_memory_gib:
@@ -111,20 +202,26 @@ class Move:
         if speed is not None and there is not None and speed <= there:
             return None
         kinds = f"{today.gpu_model} with {other.gpu_memory_gib} and {today.gpu_memory_gib} GiB"
-        return Refusal(Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known")
+        return TypeRefusal(
+            Constraint.GPU_MODEL, f"no training work measured on both {kinds} is known"
+        )
 
     def _unmeasured(self, found: Unmeasured) -> str:
         pair = f"{self.today.gpu_model} and {self.other.gpu_model}"
         absent, single = (
-            " or ".join(sorted(one.said for one in classes))
+            " or ".join(sorted(one.label for one in classes))
             for classes in (found.absent, found.one_work)
         )
-        said = [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+        sentences = (
+            [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+        )
         if single:
-            said.append(f"only one work was measured on both {pair} in {single}, which is no range")
+            sentences.append(
+                f"only one work was measured on both {pair} in {single}, which is no range"
+            )
         if len(self._classes) > 1:
-            said.append("the precision of the run is not known")
-        return f"{'; '.join(said)}{self._sheets()}"
+            sentences.append("the precision of the run is not known")
+        return f"{'; '.join(sentences)}{self._sheets()}"
 
     def _sheets(self) -> str:
         """Both data sheets, which explain and do not decide."""
@@ -157,28 +254,28 @@ class Move:
         return shared if self.job.hints.copies else max(one, shared)
 
     def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
-        said = []
+        sentences = []
         if ratio is not None:
-            said.append(self._compared(ratio))
+            sentences.append(self._compared(ratio))
         elif self.today.gpu_memory_gib != self.other.gpu_memory_gib:
             gib, today_gib = self.other.gpu_memory_gib, self.today.gpu_memory_gib
             model = self.today.gpu_model
-            said.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
+            sentences.append(f"its {model} has {gib} GiB of memory, today's has {today_gib} GiB")
         if self._share_one > 1:
-            said.append(self._shared())
-        if not said:
+            sentences.append(self._shared())
+        if not sentences:
             return f"Assumes the same run time: {self._it_holds()}."
         if self.need.gpus.unknown:
-            said[-1] += "; how busy it was is not known, so it is counted as always busy"
-            return " ".join([f"{_started(', and '.join(said))}.", *self._to_check(ratio)])
+            sentences[-1] += "; how busy it was is not known, so it is counted as always busy"
+            return " ".join([f"{_started(', and '.join(sentences))}.", *self._to_check(ratio)])
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        return " ".join([f"{_started(', and '.join(said))}; {used}.", *self._to_check(ratio)])
+        return " ".join([f"{_started(', and '.join(sentences))}; {used}.", *self._to_check(ratio)])
 
     def _compared(self, ratio: TimesAsLong) -> str:
         ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        classes = " and ".join(sorted({row.precision.said for row in ratio.rows}))
+        classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
         if len(self._classes) > 1:
             classes = f"the widest range of {classes}, as the run's precision is not known"
         return (
@@ -224,3 +321,14 @@ class Move:
 
 def _started(sentence: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def _not_recorded(what: str, need: Need) -> TypeRefusal:
+    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
+
+
+@cache
+def _generation(family: str) -> int:
+    """The number in its name: 7 of m7i; 0 without one."""
+    digits = _NUMBER.search(family)
+    return int(digits[0]) if digits else 0

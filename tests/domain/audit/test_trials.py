@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.audit.trial import Trial
-from sageaudit.domain.audit.tuning_savings import TrialSavings, allocate_trials
+from sageaudit.domain.audit.trials import Trial, TrialSavings, allocate_trials, trial_of
 from sageaudit.domain.bill.change import DropTrials
 from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName, Severity
+from tests.fakes.documents import document
 from tests.fakes.families import trial
 
 
@@ -50,34 +52,68 @@ def test_a_trial_is_taken_once() -> None:
     assert savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE) == Decimal(2)
 
 
-def test_a_possible_finding_leaves_what_the_child_may_save_elsewhere() -> None:
-    """$1 less $0.30 possible on the child itself."""
-    one = trial(1, "0.9", possible_usd=Decimal("0.30"))
-    [late] = allocated(("late", found(Bucket.POSSIBLE, "trial-1")), trials=(one,)).findings
-    assert late.saving_usd == Decimal("0.70")
+HELD = Exemption("ana", date(2027, 1, 31), "release")
+ADVICE = Found(Confidence.HEURISTIC, Bucket.NONE, "so", {})
 
 
-def test_an_unpriced_trial_makes_the_figure_unknown() -> None:
-    """Never the sum of the others."""
-    trials = (trial(1, "0.9"), trial(2, "0.9", total_usd=None))
-    [one] = allocated(("a", found(Bucket.AVOIDABLE, "trial-1", "trial-2")), trials=trials).findings
-    assert (one.alone_usd, one.saving_usd) == (None, None)
+@pytest.mark.parametrize(
+    ("one", "trials", "exempt", "alone_usd", "saving_usd"),
+    [
+        # $1 less $0.30 possible on the child itself
+        (
+            found(Bucket.POSSIBLE, "trial-1"),
+            (trial(1, "0.9", possible_usd=Decimal("0.30")),),
+            False,
+            "1",
+            "0.70",
+        ),
+        # an unpriced trial makes the figure unknown, never the sum of the others
+        (
+            found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
+            (trial(1, "0.9"), trial(2, "0.9", total_usd=None)),
+            False,
+            None,
+            None,
+        ),
+        # an exempt finding stays visible with what it would be alone
+        (found(Bucket.LOST, "trial-1"), (trial(1, None),), True, "1", "0"),
+        # advice on the strategy alone
+        (ADVICE, (trial(1, "0.9"),), False, None, None),
+    ],
+)
+def test_a_share_is_what_is_left_of_the_trials(
+    one: Found,
+    trials: tuple[Trial, ...],
+    exempt: bool,
+    alone_usd: str | None,
+    saving_usd: str | None,
+) -> None:
+    """Or unknown."""
+    held = {"a": HELD} if exempt else {}
+    [made] = allocated(("a", one), trials=trials, exempt=held).findings
+    known = [None if usd is None else Decimal(usd) for usd in (alone_usd, saving_usd)]
+    assert [made.alone_usd, made.saving_usd] == known
+    assert made.exempt == held.get("a")
+    assert (made.severity is Severity.INFO) is (exempt or one is ADVICE)
 
 
-def test_an_exempt_finding_has_no_share() -> None:
-    """It stays visible with what it would be alone."""
-    held = {"a": Exemption("ana", date(2027, 1, 31), "release")}
-    of = allocated(("a", found(Bucket.LOST, "trial-1")), trials=(trial(1, None),), exempt=held)
-    [one] = of.findings
-    assert (one.alone_usd, one.saving_usd) == (Decimal(1), Decimal(0))
-    assert one.exempt == held["a"]
-
-
-def test_a_finding_without_trials_has_no_dollars() -> None:
-    """Advice on the strategy alone."""
-    advice = Found(Confidence.HEURISTIC, Bucket.NONE, "so", {})
-    [one] = allocated(("a", advice), trials=(trial(1, "0.9"),)).findings
-    assert (one.alone_usd, one.saving_usd, one.severity) == (None, None, Severity.INFO)
+@pytest.mark.parametrize(
+    ("changes", "claimed_usd"),
+    [
+        ({"avoidable_usd": Decimal("0.5"), "lost_usd": Decimal(2)}, "2.5"),
+        ({"avoidable_usd": None, "lost_usd": Decimal(2)}, None),
+        ({"avoidable_usd": Decimal("0.5"), "lost_usd": None}, None),
+        ({"avoidable_usd": None, "lost_usd": None}, None),
+        # nothing of a trial that was not judged was found avoidable: the rest may be taken
+        ({"judged": "no", "avoidable_usd": None, "lost_usd": Decimal(2)}, "2"),
+    ],
+)
+def test_a_trials_claims_are_known_when_both_sums_are(
+    changes: dict[str, Any], claimed_usd: str | None
+) -> None:
+    """An unknown sum beside a known one leaves what the trial's findings took unknown."""
+    claimed = trial_of(document(**changes), {}, None).claimed_usd
+    assert claimed == (None if claimed_usd is None else Decimal(claimed_usd))
 
 
 CENTS = st.integers(0, 10_000).map(lambda cents: Decimal(cents) / 100)

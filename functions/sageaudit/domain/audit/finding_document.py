@@ -1,0 +1,212 @@
+"""A finding, and the other outcomes of the rules, as a document shows them.
+
+Each shape is filled by the function under it: a key of a shape is an attribute of the same name,
+unless that function gives it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, TypedDict, TypeVar, cast
+
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Clear,
+    Confidence,
+    Finding,
+    Found,
+    NotApplicable,
+    Outcome,
+    Parameter,
+    RuleName,
+    Severity,
+    Unknown,
+)
+
+Outcomes = Sequence[tuple[RuleName, Outcome]]
+Shape = TypeVar("Shape")
+_MICRO = Decimal("0.000001")
+
+
+def filled(shape: type[Shape], *sources: object, **own: Any) -> Shape:
+    """A document of this shape. Each key is in `own`, or an attribute of the first source that has
+    one of that name: dates and times in ISO 8601, enumerated words as text, numbers to 6 decimals.
+    """
+    document = dict.fromkeys(shape.__annotations__)
+    for key in document:
+        source = next((source for source in sources if hasattr(source, key)), None)
+        document[key] = own[key] if key in own else plain(getattr(source, key))
+    return cast(Shape, document)
+
+
+def plain(value: Any) -> Any:
+    """A value as documents have it."""
+    if isinstance(value, Decimal):
+        return rounded(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, enum.Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def rounded(value: Decimal | None) -> Decimal | None:
+    """At most 6 decimals; None stays None."""
+    return None if value is None else value.quantize(_MICRO)
+
+
+def iso(moment: datetime | None) -> str | None:
+    """ISO 8601 in UTC, ending in Z."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+class FindingDocument(TypedDict):
+    """One slice of the bill, its reason and its fix. A `fix` list applies together."""
+
+    rule: str
+    id: str
+    severity: str
+    """A Severity."""
+    confidence: str
+    """A Confidence."""
+    bucket: str
+    """A Bucket."""
+    summary: str
+    saving_usd: Decimal | None
+    saving_alone_usd: Decimal | None
+    saving_range_usd: list[Decimal] | None
+    superseded_by: str | None
+    subsumed_by: str | None
+    exempt: ExemptDocument | None
+    evidence: dict[str, Any]
+    fix: list[FixDocument]
+    alternatives: list[list[FixDocument]]
+    caution: str | None
+    """One or two sentences on when the advice may be wrong, or why it has no dollars."""
+    in_chat: bool
+    """False for guard-rails that are stored and shown, but never posted."""
+    estimated: bool
+    """Its dollars rest on an estimated rate."""
+    said_of: str | None
+    """The newest earlier run of the family with the same advice, where the rule gives it once a
+    family: views then only name the rule."""
+
+
+def stands(finding: FindingDocument) -> bool:
+    """True unless the finding is exempt, or another finding includes or replaces it."""
+    return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
+
+
+def finding_document(finding: Finding) -> FindingDocument:
+    """One finding as documents show it."""
+    found = finding.found
+    return filled(
+        FindingDocument,
+        finding,
+        found,
+        finding.rule,
+        rule=finding.rule.name,
+        saving_alone_usd=rounded(finding.alone_usd),
+        saving_range_usd=plain(finding.range_usd and tuple(map(rounded, finding.range_usd))),
+        exempt=None if finding.exempt is None else filled(ExemptDocument, finding.exempt),
+        evidence={key: _exact(value) for key, value in found.evidence.items()},
+        fix=[_fix(item) for item in found.fix],
+        alternatives=[[_fix(item) for item in way] for way in found.alternatives],
+    )
+
+
+def read_finding(written: FindingDocument) -> Finding:
+    """Parses a finding of a document; its `change` is not in the document and is None."""
+    span = written["saving_range_usd"]
+    return Finding(
+        rule=RuleName(written["id"], written["rule"], in_chat=written["in_chat"]),
+        found=Found(
+            confidence=Confidence(written["confidence"]),
+            bucket=Bucket(written["bucket"]),
+            summary=written["summary"],
+            evidence=written["evidence"],
+            fix=tuple(map(_parameter, written["fix"])),
+            alternatives=tuple(tuple(map(_parameter, way)) for way in written["alternatives"]),
+            caution=written["caution"],
+        ),
+        severity=Severity(written["severity"]),
+        saving_usd=written["saving_usd"],
+        alone_usd=written["saving_alone_usd"],
+        range_usd=(span[0], span[1]) if span else None,
+        estimated=written["estimated"],
+        said_of=written["said_of"],
+    )
+
+
+class FixDocument(TypedDict):
+    """`parameter` is the path in the Create*Job request; `old` None when it was not set."""
+
+    parameter: str
+    old: Any
+    new: Any
+
+
+def _fix(item: Parameter) -> FixDocument:
+    return {"parameter": item.path, "old": _exact(item.old), "new": _exact(item.new)}
+
+
+def _parameter(written: FixDocument) -> Parameter:
+    return Parameter(written["parameter"], written["old"], written["new"])
+
+
+class ExemptDocument(TypedDict):
+    """Who exempted a finding, until when (ISO date or None) and why."""
+
+    by: str
+    until: str | None
+    reason: str
+
+
+def _exact(value: Any) -> Any:
+    """A float becomes the Decimal of its printed form: a document contains no floats."""
+    return Decimal(str(value)) if isinstance(value, float) else value
+
+
+class UnknownDocument(TypedDict):
+    """A rule that could not be judged: a stable code and a sentence."""
+
+    rule: str
+    code: str
+    reason: str
+
+
+def unknown_documents(outcomes: Outcomes) -> list[UnknownDocument]:
+    """The rules that could not judge, with their reasons."""
+    return [
+        filled(UnknownDocument, outcome, rule=name.name)
+        for name, outcome in outcomes
+        if isinstance(outcome, Unknown)
+    ]
+
+
+class NotApplicableDocument(TypedDict):
+    """A rule that does not apply to this job, and why."""
+
+    rule: str
+    reason: str
+
+
+def not_applicable_documents(outcomes: Outcomes) -> list[NotApplicableDocument]:
+    """The rules that do not apply to this job, with their reasons."""
+    return [
+        filled(NotApplicableDocument, outcome, rule=name.name)
+        for name, outcome in outcomes
+        if isinstance(outcome, NotApplicable)
+    ]
+
+
+def clear_names(outcomes: Outcomes) -> list[str]:
+    """The rules that judged and found nothing."""
+    return [name.name for name, outcome in outcomes if isinstance(outcome, Clear)]

@@ -1,0 +1,134 @@
+"""The training jobs of a tuning job: what each cost and reached, and which were not necessary.
+
+A tuning job has no bill of its own. Its children's findings take their shares first; a tuning
+finding takes from the rest of the bills of the trials that it names, each dollar once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.change import DropTrials
+from sageaudit.domain.bill.counterfactual import Severities
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName
+from sageaudit.domain.job.job import whole_sum
+from sageaudit.domain.job.parts import Objective
+
+_ZERO = Decimal(0)
+_ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one trial cost and reached. None means unknown.
+
+    `objective` is the last value of the tuning job's metric. `claimed_usd` is the part of its bill
+    in the trial's own findings (avoidable and lost), `possible_usd` the part in possible ones;
+    tuning findings take from the rest. A trial that was not judged has claimed nothing.
+    """
+
+    name: str
+    status: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    elapsed_s: Decimal | None
+    total_usd: Decimal | None
+    claimed_usd: Decimal | None
+    objective: Decimal | None
+    possible_usd: Decimal | None = _ZERO
+    estimated: bool = False
+    """Its dollars rest on an estimated rate."""
+
+
+def trial_of(
+    document: AuditDocument, final_metrics: Mapping[str, Decimal], objective: Objective | None
+) -> Trial:
+    """Reads one child's audit; `final_metrics` are the last values that it reported."""
+    job = document["job"]
+    avoidable, lost = document["avoidable_usd"], document["lost_usd"]
+    if document["judged"] == Judged.NO:
+        avoidable = _ZERO
+    billed = [part["seconds"] for part in document["phases"] if part["billed"]]
+    return Trial(
+        name=job["name"],
+        status=job["status"],
+        started_at=_moment(job["started_at"]),
+        ended_at=_moment(job["ended_at"]),
+        elapsed_s=whole_sum(billed) if billed else None,
+        total_usd=document["bill"]["total_usd"],
+        claimed_usd=None if avoidable is None or lost is None else avoidable + lost,
+        objective=final_metrics.get(objective.metric) if objective else None,
+        possible_usd=document["possible_usd"],
+        estimated=bool(document["bill"]["estimated"]),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSavings:
+    """Findings on the tuning job itself, and their counted shares by bucket."""
+
+    findings: tuple[Finding, ...]
+
+    def usd(self, bucket: Bucket) -> Decimal:
+        """The shares of one bucket together."""
+        found = (finding for finding in self.findings if finding.found.bucket is bucket)
+        return sum((finding.saving_usd or _ZERO for finding in found), _ZERO)
+
+
+def allocate_trials(
+    founds: Iterable[tuple[RuleName, Found]],
+    trials: Iterable[Trial],
+    severities: Severities,
+    exempt: Mapping[str, Exemption],
+) -> TrialSavings:
+    """Gives each finding what is left of the trials that it names; `founds` in any order."""
+    bills = {trial.name: trial for trial in trials}
+    left = {name: _left(trial) for name, trial in bills.items()}
+    findings = []
+    for name, found in sorted(founds, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)):
+        names = found.change.trials if isinstance(found.change, DropTrials) else frozenset()
+        exemption = exempt.get(name.name)
+        share = alone = None
+        if found.change is not None:
+            alone = whole_sum(bills[trial].total_usd for trial in names if trial in bills)
+            share = _ZERO if exemption else whole_sum(_rest(left, found, trial) for trial in names)
+        if share and found.bucket is not Bucket.NONE:
+            left |= dict.fromkeys(names, (_ZERO, _ZERO))
+        findings.append(
+            Finding(
+                rule=name,
+                found=found,
+                severity=severities.of(name, found.bucket, share, priced=found.change is not None),
+                saving_usd=share,
+                alone_usd=alone,
+                range_usd=None,
+                exempt=exemption,
+                estimated=any(bills[trial].estimated for trial in names if trial in bills),
+            )
+        )
+    return TrialSavings(tuple(findings))
+
+
+def _left(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
+    """USD of a trial left for counted findings, and for possible ones."""
+    if trial.total_usd is None or trial.claimed_usd is None:
+        return None, None
+    rest = trial.total_usd - trial.claimed_usd
+    possible = None if trial.possible_usd is None else max(rest - trial.possible_usd, _ZERO)
+    return rest, possible
+
+
+def _rest(
+    left: Mapping[str, tuple[Decimal | None, Decimal | None]], found: Found, trial: str
+) -> Decimal | None:
+    counted, possible = left.get(trial, (_ZERO, _ZERO))
+    return possible if found.bucket is Bucket.POSSIBLE else counted

@@ -1,0 +1,122 @@
+"""Parts of a job beside its run: data, warm pool, Debugger rules, batches, tuning."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+class DataSource(enum.Enum):
+    """Where a channel's data is stored."""
+
+    S3 = "S3"
+    EFS = "EFS"
+    FSX = "FSxLustre"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class InputChannel:
+    """One input. `mode` is File, Pipe or FastFile; None when neither channel nor job sets it."""
+
+    name: str
+    source: DataSource
+    mode: str | None
+    distribution: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsedBucket:
+    """An S3 bucket that a job reads or writes.
+
+    `parameters`: paths in the Create*Job request that name it. `region`: None when not known.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarmPool:
+    """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
+
+    status: str | None
+    keep_alive_s: int | None
+    retained_s: Decimal | None
+
+    @property
+    def final(self) -> bool:
+        """False while the retained seconds can still grow."""
+        return self.status in {"Terminated", "Reused"} or (
+            self.status is None and not self.keep_alive_s
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CustomRule:
+    """A custom Debugger rule, billed as a processing job."""
+
+    name: str
+    instance_type: str
+    of_profiler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEvaluation:
+    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
+
+    rule: str
+    status: str
+    details: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One output of a processing job; `mode` is EndOfJob or Continuous."""
+
+    name: str
+    mode: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransformBatching:
+    """How a transform job sends requests to its container."""
+
+    strategy: str | None
+    max_concurrent: int | None
+    max_payload_mb: int | None
+
+
+class Direction(enum.Enum):
+    """Whether more or less of an objective is better, as HyperParameterTuningJobObjective.Type."""
+
+    MAXIMIZE = "Maximize"
+    MINIMIZE = "Minimize"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A metric that training is judged by; `direction` is None when unknown."""
+
+    metric: str
+    direction: Direction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The settings and counters of a tuning job."""
+
+    strategy: str | None
+    early_stopping: str | None
+    counters: Mapping[str, int]
+    objective: Objective | None = None
+    max_jobs: int | None = None
+    max_parallel: int | None = None
+
+    @property
+    def launched(self) -> int | None:
+        """Number of training jobs that it launched; None when unknown."""
+        return sum(self.counters.values()) if self.counters else None

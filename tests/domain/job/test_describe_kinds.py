@@ -1,0 +1,576 @@
+"""What each field of a Describe answer says: whole answers, one field at a time, and nonsense."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.sanitize import scrubbed
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
+from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.parts import (
+    DataSource,
+    Direction,
+    InputChannel,
+    Objective,
+    RuleEvaluation,
+    TransformBatching,
+    Tuning,
+    Upload,
+    WarmPool,
+)
+from sageaudit.errors import Malformed
+from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
+
+TRAINING, PROCESSING, TRANSFORM, TUNING = JobKind
+ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}"
+PLAN = f"{ARN}:training-plan/p5-week"
+ANSWERS: dict[JobKind, dict[str, Any]] = {
+    TRAINING: training_answer(),
+    PROCESSING: {
+        "ProcessingJobName": "clean",
+        "ProcessingJobArn": f"{ARN}:processing-job/clean",
+        "ProcessingJobStatus": "Completed",
+        "ProcessingResources": {
+            "ClusterConfig": {
+                "InstanceCount": 3,
+                "InstanceType": "ml.m5.xlarge",
+                "VolumeSizeInGB": 30,
+            }
+        },
+        "StoppingCondition": {"MaxRuntimeInSeconds": 3600},
+        "AppSpecification": {
+            "ImageUri": f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/proc:1",
+            "ContainerEntrypoint": ["python3", "/opt/ml/processing/input/code/clean.py"],
+        },
+        "ProcessingInputs": [
+            {"InputName": "code", "S3Input": {"S3Uri": "s3://b/c", "S3InputMode": "File"}},
+            {"InputName": "athena", "DatasetDefinition": {}},
+        ],
+        "CreationTime": 1763629200.0,
+        "ProcessingStartTime": 1763629400.0,
+        "ProcessingEndTime": 1763630600.0,
+    },
+    TRANSFORM: {
+        "TransformJobName": "score",
+        "TransformJobArn": f"{ARN}:transform-job/score",
+        "TransformJobStatus": "Completed",
+        "ModelName": "ranker-2026-05-20-10-00-00-000",
+        "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 2},
+        "BatchStrategy": "MultiRecord",
+        "CreationTime": 1763629200.0,
+        "TransformStartTime": 1763629300.0,
+        "TransformEndTime": 1763629900.0,
+    },
+    TUNING: {
+        "HyperParameterTuningJobName": "sweep",
+        "HyperParameterTuningJobArn": f"{ARN}:hyper-parameter-tuning-job/sweep",
+        "HyperParameterTuningJobStatus": "Completed",
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Bayesian",
+            "TrainingJobEarlyStoppingType": "Auto",
+        },
+        "TrainingJobStatusCounters": {
+            "Completed": 6, "InProgress": 0, "RetryableError": 1,
+            "NonRetryableError": 1, "Stopped": 2,
+        },
+        "CreationTime": 1763629200.0,
+        "HyperParameterTuningEndTime": 1763636400.0,
+    },
+}  # fmt: skip
+"""A run of each kind: an hour on two instances, 20 minutes on three, 10 on two, and ten trials."""
+
+
+def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
+    """The answer of a kind with some keys changed, or absent (...)."""
+    whole = ANSWERS[kind] | changes
+    return {key: value for key, value in whole.items() if value is not ...}
+
+
+def read(kind: JobKind, **changes: Any) -> Job:
+    """The job of an answer."""
+    return parse(answer(kind, **changes), {"team": "vision"}, key=b"secret")
+
+
+@pytest.mark.parametrize("kind", JobKind)
+def test_the_kind_is_read_from_name_and_status(kind: JobKind) -> None:
+    """The two fields that nothing can stand in for."""
+    assert (kind_of(answer(kind)), read(kind).kind) == (kind, kind)
+    for absent in (kind.row.name_key, kind.row.status_key):
+        assert kind_of(answer(kind, **{absent: ...})) is None
+        with pytest.raises(Malformed, match="describe"):
+            read(kind, **{absent: ...})
+    assert kind_of({"EndpointName": "e", "EndpointStatus": "InService"}) is None
+
+
+def test_a_whole_answer_is_read() -> None:
+    """Every fact that the audit rests on comes out of its field."""
+    job = read(TRAINING)
+    assert (job.name, job.status, job.account, job.region) == (
+        "train-vision",
+        "Completed",
+        ACCOUNT,
+        REGION,
+    )
+    assert (job.training_s, job.billable_s) == (Decimal(3600), Decimal(3600))
+    assert job.started_at == datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
+    assert job.ended_at == datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
+    assert (job.tags, job.left_artifact) == ({"team": "vision"}, True)
+
+
+def test_what_the_caller_knows_comes_before_the_arn() -> None:
+    """A recording's account and region; a local mode's ARN names none."""
+    job = parse(training_answer(), {}, account="999999999999", region="eu-west-1")
+    assert (job.account, job.region) == ("999999999999", "eu-west-1")
+    job = read(TRAINING, TrainingJobArn="local:arn-does-not-matter")
+    assert (job.arn, job.account, job.region) == ("local:arn-does-not-matter", None, None)
+
+
+NO_TIMES = dict.fromkeys(
+    ("TrainingStartTime", "TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"), ...
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "phases", "elapsed_s"),
+    [
+        (TRAINING, {}, [("Starting", 120, False), ("Downloading", 600, True),
+                        ("Training", 2880, True), ("Uploading", 120, True)], 3600),
+        # start, end and seconds "may not be present" in a job that failed early
+        (TRAINING, {**NO_TIMES, "TrainingJobStatus": "Failed", "SecondaryStatusTransitions":
+                    [transition("Starting", "09:58:00", "10:05:00")]},
+         [("Starting", 420, False)], None),
+        # an answer of 2018: waiting and one billed run stand in for the phases
+        (TRAINING, {"SecondaryStatusTransitions": ..., "TrainingTimeInSeconds": ...},
+         [("Starting", 120, False), ("Running", 3600, True)], 3600),
+        # a started and ended job whose answer lists only Starting still ran in between
+        (TRAINING, {"SecondaryStatusTransitions": [transition("Starting", "09:58:00")]},
+         [("Starting", 120, False), ("Running", 3600, True)], 3600),
+        # the transitions stand in for a start and an end
+        (TRAINING, {**NO_TIMES}, [("Starting", 120, False), ("Downloading", 600, True),
+                                  ("Training", 2880, True), ("Uploading", 120, True)], 3600),
+        # a phase ends where the next one starts, whatever its own end says
+        (TRAINING, {"SecondaryStatusTransitions": [
+            transition("Downloading", "10:00:00", "11:00:00"), transition("Training", "10:30:00")]},
+         [("Downloading", 1800, True), ("Training", 1800, True)], 3600),
+        (PROCESSING, {}, [("Starting", 200, False), ("Processing", 1200, True)], 1200),
+        (PROCESSING, {"ProcessingStartTime": ..., "ProcessingEndTime": ...,
+                      "ProcessingJobStatus": "Failed"}, [], None),
+        (TRANSFORM, {}, [("Starting", 100, False), ("Transform", 600, True)], 600),
+        (TUNING, {}, [], 7200),
+    ],
+)  # fmt: skip
+def test_the_run_is_read(
+    kind: JobKind,
+    changes: dict[str, Any],
+    phases: list[tuple[str, int, bool]],
+    elapsed_s: int | None,
+) -> None:
+    """Phases with their seconds; without a start nothing was billed."""
+    job = read(kind, **changes)
+    assert [(p.name, p.seconds, p.billed) for p in job.phases] == phases
+    assert (job.elapsed_s, job.never_started) == (elapsed_s, elapsed_s is None)
+
+
+P5, P4 = "ml.p5.48xlarge", "ml.p4d.24xlarge"
+PREFERENCES = [
+    {"InstanceType": P5, "InstanceCount": 1, "TrainingPlanArns": [PLAN]},
+    {"InstanceType": P4, "InstanceCount": 2},
+]
+GROUP_A = {"InstanceGroupName": "a", "InstanceType": "ml.g5.2xlarge", "InstanceCount": 1}
+COUNT = "the instance count is not known"
+TYPE = "the instance type is not known"
+
+
+@pytest.mark.parametrize(
+    ("resources", "groups", "purchase", "unknown"),
+    [
+        ({"InstanceType": P5, "InstanceCount": 1}, [(P5, 1)], Purchase.ON_DEMAND, ()),
+        ({"InstanceType": P5, "InstanceCount": 1, "TrainingPlanArn": PLAN}, [(P5, 1)],
+         Purchase.TRAINING_PLAN, ()),
+        # preferences only ask: the job is billed for the selected type, and its plan decides
+        ({"InstancePreferences": PREFERENCES, "SelectedInstanceType": P5,
+          "SelectedInstanceCount": 1}, [(P5, 1)], Purchase.TRAINING_PLAN, ()),
+        ({"InstancePreferences": PREFERENCES, "SelectedInstanceType": P4,
+          "SelectedInstanceCount": 2}, [(P4, 2)], Purchase.ON_DEMAND, ()),
+        # one count for all preferences may stand in the cluster
+        ({"InstanceCount": 2, "InstancePreferences": [{"InstanceType": P5, "TrainingPlanArns":
+         [PLAN]}], "SelectedInstanceType": P5, "SelectedInstanceCount": 2}, [(P5, 2)],
+         Purchase.TRAINING_PLAN, ()),
+        ({"InstancePreferences": PREFERENCES}, [], Purchase.ON_DEMAND, ()),
+        ({"InstanceGroups": [GROUP_A, {**GROUP_A, "InstanceGroupName": "b", "InstanceCount": 3}]},
+         [("ml.g5.2xlarge", 1, "a"), ("ml.g5.2xlarge", 3, "b")], Purchase.ON_DEMAND, ()),
+        # a part that is not known is no 0
+        ({"InstanceType": P5}, [], Purchase.ON_DEMAND, (COUNT,)),
+        ({"InstanceType": P5, "InstanceCount": 0}, [], Purchase.ON_DEMAND, (COUNT,)),
+        ({"SelectedInstanceType": P4, "InstanceType": P5, "InstanceCount": 1}, [],
+         Purchase.ON_DEMAND, (COUNT,)),
+        ({"SelectedInstanceCount": 2}, [], Purchase.ON_DEMAND, (TYPE,)),
+        ({}, [], Purchase.ON_DEMAND, ()),
+        ({"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceType": P4}]},
+         [("ml.g5.2xlarge", 1, "a")], Purchase.ON_DEMAND,
+         ("instance group b: its count is not known",)),
+        ({"InstanceGroups": [GROUP_A, {"InstanceGroupName": "b", "InstanceCount": 8}]},
+         [("ml.g5.2xlarge", 1, "a")], Purchase.ON_DEMAND,
+         ("instance group b: its type is not known",)),
+    ],
+)  # fmt: skip
+def test_the_billed_instances_are_the_selected_ones(
+    resources: dict[str, Any],
+    groups: list[tuple[Any, ...]],
+    purchase: Purchase,
+    unknown: tuple[str, ...],
+) -> None:
+    """Of training jobs, and of processing jobs, whose cluster has the same fields."""
+    for job in (
+        read(TRAINING, ResourceConfig=resources),
+        read(PROCESSING, ProcessingResources={"ClusterConfig": resources}),
+    ):
+        assert job.groups == tuple(InstanceGroup(*group) for group in groups)
+        assert (job.purchase, job.groups_unknown) == (purchase, unknown)
+
+
+def channel(data: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """InputDataConfig with one channel."""
+    return {"InputDataConfig": [{"ChannelName": "train", "DataSource": data, **more}]}
+
+
+def steps(*statuses: str) -> dict[str, Any]:
+    """Transitions to these statuses."""
+    made = [transition(status, f"10:0{n}:00") for n, status in enumerate(statuses)]
+    return {"SecondaryStatusTransitions": made}
+
+
+def pulls(*messages: tuple[str, str | None]) -> dict[str, Any]:
+    """Transitions with a message each."""
+    made = [
+        {**transition(status, f"10:0{n}:00"), "StatusMessage": message}
+        for n, (status, message) in enumerate(messages)
+    ]
+    return {"SecondaryStatusTransitions": made}
+
+
+def metrics(*names: str | None) -> dict[str, Any]:
+    """Definitions of algorithm metrics."""
+    definitions = [{"Name": name, "Regex": "x"} for name in names]
+    return {"AlgorithmSpecification": {"MetricDefinitions": definitions}}
+
+
+def finals(*values: tuple[str, object]) -> dict[str, Any]:
+    """The last values of algorithm metrics."""
+    return {"FinalMetricDataList": [{"MetricName": n, "Value": v} for n, v in values]}
+
+
+S3 = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/d"}}
+SHARDED = {"S3DataSource": {"S3Uri": "s3://b/v3", "S3DataDistributionType": "ShardedByS3Key"}}
+MODEL = {"S3ModelArtifacts": "s3://b/m"}
+PULLED, DATA = "Downloading the training image", "Downloading input data"
+RULES = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
+VERDICTS = {
+    "DebugRuleEvaluationStatuses": [
+        {"RuleConfigurationName": "Overfit", "RuleEvaluationStatus": "InProgress"},
+    ],
+    "ProfilerRuleEvaluationStatuses": [
+        {"RuleConfigurationName": "LowGPUUtilization", "RuleEvaluationStatus": "IssuesFound",
+         "StatusDetails": "RuleEvaluationConditionMet: at step 8\n"},
+        {"RuleEvaluationStatus": "NoIssuesFound"},
+        {"RuleConfigurationName": "never started"},
+    ],
+}  # fmt: skip
+OUTPUTS = [
+    {"OutputName": "train", "S3Output": {"S3Uri": "s3://b/t", "S3UploadMode": "EndOfJob"}},
+    {"OutputName": "logs", "S3Output": {"S3Uri": "s3://b/l", "S3UploadMode": "Continuous"}},
+    # what the application writes itself, or a feature store takes, has no upload mode
+    {"OutputName": "own", "S3Output": {"S3UploadMode": "EndOfJob"}, "AppManaged": True},
+    {"FeatureStoreOutput": {"FeatureGroupName": "g"}},
+]
+PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/v1/x"}}
+TRANSFORMED = {"DataSource": {"S3DataSource": {"S3Uri": "s3://b/2026-05-20/x"}}}
+KEPT_ALIVE = {"KeepAlivePeriodInSeconds": 1800}
+IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
+ISOLATED = {"EnableNetworkIsolation": True}
+PROFILER = {"S3OutputPath": "s3://b"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "field", "value"),
+    [
+        # absent is None or empty, never False or 0
+        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch", "profiled",
+          "network_isolation", "output_compression", "image_pull_in_download", "data_pinned",
+          "objective")),
+        *((TRAINING, {}, field, ()) for field in ("evaluations", "metric_names", "uploads")),
+        (TRAINING, {}, "final_metrics", {}),
+        (TRAINING, {}, "volume_gb", 50),
+        (TRAINING, {}, "max_runtime_s", 86400),
+        (TRAINING, {"EnableManagedSpotTraining": True}, "purchase", Purchase.SPOT),
+        (TRAINING, {"ServerlessJobConfig": {"JobType": "x"}}, "purchase", Purchase.SERVERLESS),
+        (TRAINING, {"StoppingCondition": {"MaxWaitTimeInSeconds": 7200}}, "max_wait_s", 7200),
+        (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
+        (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
+        (TRAINING, ISOLATED, "network_isolation", True),
+        (TRAINING, {"EnableNetworkIsolation": False}, "network_isolation", False),
+        # an FSx job reports File mode too, so the source matters; the job's mode stands in
+        *((TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
+          for data, source in ((S3, DataSource.S3), ({}, DataSource.OTHER),
+                               ({"FileSystemDataSource": {"FileSystemType": "EFS"}},
+                                DataSource.EFS),
+                               ({"FileSystemDataSource": {"FileSystemType": "FSxLustre"}},
+                                DataSource.FSX), ({"DatasetSource": {}}, DataSource.OTHER))),
+        (TRAINING, channel(SHARDED, InputMode="FastFile"), "channels",
+         (InputChannel("train", DataSource.S3, "FastFile", "ShardedByS3Key"),)),
+        (TRAINING, channel(SHARDED), "data_pinned", True),
+        (TRAINING, channel(S3), "data_pinned", False),
+        # no keep-alive and no status: no pool
+        (TRAINING, {"ResourceConfig": KEPT_ALIVE, "WarmPoolStatus": IN_POOL | {"Status": "InUse"}},
+         "warm_pool", WarmPool("InUse", 1800, Decimal(640))),
+        (TRAINING, {"ResourceConfig": KEPT_ALIVE}, "warm_pool", WarmPool(None, 1800, None)),
+        (TRAINING, {"TuningJobArn": "arn:p"}, "parent", Parent(ParentKind.TUNING, "arn:p")),
+        (TRAINING, {"AutoMLJobArn": "arn:p"}, "parent", Parent(ParentKind.AUTOML, "arn:p")),
+        (TRAINING, {"LabelingJobArn": "arn:p"}, "parent", Parent(ParentKind.LABELING, "arn:p")),
+        (TRAINING, {"TuningJobArn": None}, "parent", None),
+        (PROCESSING, {"TrainingJobArn": "arn:p"}, "parent", Parent(ParentKind.TRAINING, "arn:p")),
+        # Describe names the path also of a model that was never written; an answer without it says
+        # that nothing was uploaded only where its transitions end a run that ended early
+        *((TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)
+          for statuses, artifacts, left in (
+              (("Training", "Stopping", "Uploading"), MODEL, True),
+              (("Training", "Stopping"), MODEL, False),
+              (("Training",), {}, False),
+              (("Training",), None, False),
+              ((), MODEL, None),
+              (("Training", "Stopping", "MaxRuntimeExceeded"), ..., False),
+              (("Training", "Stopping", "Uploading", "MaxRuntimeExceeded"), ..., True),
+              (("Training", "Failed"), ..., False),
+              (("Training", "Stopping"), ..., None),
+              (("Training", "Completed"), ..., None),
+              ((), ..., None))),
+        # the status knows whether a profiler was on; without it what was asked for
+        *((TRAINING, changes, "profiled", on) for changes, on in (
+            ({"ProfilingStatus": "Enabled"}, True),
+            ({"ProfilingStatus": "Disabled", "ProfilerConfig": PROFILER}, False),
+            ({"ProfilerConfig": PROFILER}, True),
+            ({"ProfilerConfig": {"DisableProfiler": True}}, False),
+            ({"ProfilerConfig": {}}, None),
+            ({"ProfilerRuleConfigurations": [{"RuleConfigurationName": "ProfilerReport"}]}, True),
+            ({"ProfilerRuleConfigurations": []}, None))),
+        (TRAINING, VERDICTS, "evaluations", (
+            RuleEvaluation("LowGPUUtilization", "IssuesFound",
+                           "RuleEvaluationConditionMet: at step 8"),
+            RuleEvaluation("without a name", "NoIssuesFound", None),
+            RuleEvaluation("Overfit", "InProgress", None))),
+        # each once, in their order; 40 at most, none longer than CloudWatch takes
+        (TRAINING, metrics("loss", "auc", "loss"), "metric_names", ("loss", "auc")),
+        (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),
+        (TRAINING, metrics(*(f"m{n}" for n in range(60))), "metric_names",
+         tuple(f"m{n}" for n in range(40))),
+        # as AWS prints them; the last of a name counts, and what is no finite number is left out
+        (TRAINING, finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))), "final_metrics",
+         {"auc": Decimal("0.91"), "loss": Decimal("2.5")}),
+        *((TRAINING, finals(("loss", value)), "final_metrics", {}) for value in (
+            float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), 10**400, None)),
+        # only Downloading's own message counts: Training's names the image in every job
+        *((TRAINING, pulls(*messages), "image_pull_in_download", pulled) for messages, pulled in (
+            ([("Downloading", None)], None),
+            ([("Downloading", DATA)], False),
+            ([("Downloading", PULLED)], True),
+            ([("Downloading", DATA), ("Interrupted", "x"), ("Downloading", PULLED)], True),
+            ([("DownloadingTrainingImage", PULLED)], True),
+            ([("Training", "Training image download completed.")], None))),
+        (PROCESSING, {}, "groups", (InstanceGroup("ml.m5.xlarge", 3),)),
+        (PROCESSING, {}, "volume_gb", 30),
+        (PROCESSING, {}, "max_runtime_s", 3600),
+        (PROCESSING, {}, "entry_point", "clean.py"),
+        (PROCESSING, {}, "channels", (InputChannel("code", DataSource.S3, "File", None),
+                                      InputChannel("athena", DataSource.OTHER, None, None))),
+        (PROCESSING, {"AppSpecification": {"ImageUri": RULES}}, "free", "built-in Debugger rule"),
+        (PROCESSING, {}, "free", None),
+        (PROCESSING, {"ProcessingOutputConfig": {"Outputs": OUTPUTS}}, "uploads", (
+            Upload("train", "EndOfJob"), Upload("logs", "Continuous"), Upload("own", None),
+            Upload("output", None))),
+        # a query's answer may differ each time
+        (PROCESSING, {"ProcessingInputs": [PINNED]}, "data_pinned", True),
+        (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "data_pinned", None),
+        # a whole answer leaves NetworkConfig out; a part of an answer says nothing
+        *((PROCESSING, changes, "network_isolation", isolated) for changes, isolated in (
+            ({"NetworkConfig": ISOLATED}, True),
+            ({"NetworkConfig": {"EnableNetworkIsolation": False}}, False),
+            ({"NetworkConfig": {"VpcConfig": {}}}, False),
+            ({"NetworkConfig": None}, False),
+            ({}, False),
+            ({"AppSpecification": ...}, None))),
+        # the API of transform jobs has no volume; empty strings are absent
+        (TRANSFORM, {}, "volume_gb", None),
+        (TRANSFORM, {}, "instance_count", 2),
+        (TRANSFORM, {}, "entry_point", "ranker"),
+        (TRANSFORM, {"LabelingJobArn": "", "FailureReason": ""}, "parent", None),
+        (TRANSFORM, {"LabelingJobArn": "", "FailureReason": ""}, "failure", None),
+        (TRANSFORM, {"TransformInput": TRANSFORMED}, "data_pinned", True),
+        (TRANSFORM, {}, "data_pinned", None),
+        (TRANSFORM, {"BatchStrategy": ...}, "batch", TransformBatching(None, None, None)),
+        (TRANSFORM, {"MaxConcurrentTransforms": 1, "MaxPayloadInMB": 6}, "batch",
+         TransformBatching("MultiRecord", 1, 6)),
+        # 0 concurrent transforms leave it to the container, as if none were given
+        (TRANSFORM, {"MaxConcurrentTransforms": 0, "MaxPayloadInMB": 0}, "batch",
+         TransformBatching("MultiRecord", None, 0)),
+        (TUNING, {}, "groups", ()),
+    ],
+)  # fmt: skip
+def test_a_field_is_read(kind: JobKind, changes: dict[str, Any], field: str, value: object) -> None:
+    """From its own place in the answer."""
+    assert getattr(read(kind, **changes), field) == value
+
+
+@pytest.mark.parametrize(
+    ("status", "final"),
+    [("Available", False), ("InUse", False), ("Terminated", True), ("Reused", True)],
+)
+def test_a_warm_pool_is_final_when_it_is_gone(status: str, final: bool) -> None:
+    """Until then its billable seconds still grow."""
+    assert WarmPool(status, 1800, Decimal(640)).final is final
+
+
+def plan(config: dict[str, Any], **changes: Any) -> Tuning:
+    """What a tuning job's answer says of its search."""
+    found = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
+    assert found is not None
+    return found
+
+
+def test_a_tuning_jobs_plan_is_read() -> None:
+    """Limits and counters: 6 + 0 + 1 + 1 + 2 trials; absent ones are unknown, not zero."""
+    found = plan(
+        {
+            **ANSWERS[TUNING]["HyperParameterTuningJobConfig"],
+            "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
+        },
+    )
+    assert (found.launched, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
+    assert (found.max_jobs, found.max_parallel) == (30, 3)
+    bare = plan({}, TrainingJobStatusCounters=...)
+    assert (bare.objective, bare.max_jobs, bare.max_parallel, bare.launched) == (None,) * 4
+
+
+MAX_AUC = {"MetricName": "auc", "Type": "Maximize"}
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "objective"),
+    [
+        (None, [], None),
+        ({"MetricName": "loss", "Type": "Minimize"}, [], Objective("loss", Direction.MINIMIZE)),
+        ({"MetricName": "loss", "Type": "Sideways"}, [], Objective("loss", None)),
+        ({"Type": "Minimize"}, [], None),
+        (None, [MAX_AUC] * 2, Objective("auc", Direction.MAXIMIZE)),
+        (None, [MAX_AUC, {"MetricName": "loss"}], None),
+    ],
+)
+def test_the_objective_is_the_jobs_or_one_that_all_definitions_share(
+    own: dict[str, str] | None, shared: list[dict[str, str]], objective: Objective | None
+) -> None:
+    """Several definitions each have their own; where these differ there is no single one."""
+    config = {"HyperParameterTuningJobObjective": own} if own else {}
+    definitions = [{"TuningObjective": item} for item in shared]
+    assert plan(config, TrainingJobDefinitions=definitions).objective == objective
+
+
+def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
+    """Kept without its hyperparameters too, but only where it is one of its own metrics."""
+    own = metrics("validation:auc")
+    trial = answer(TRAINING, **own, HyperParameters={"_tuning_objective_metric": "validation:auc"})
+    wanted = Objective("validation:auc", None)
+    assert parse(trial, {}).objective == parse(scrubbed(trial), {}).objective == wanted
+    assert scrubbed(scrubbed(trial)) == scrubbed(trial)
+    secret = answer(TRAINING, **own, HyperParameters={"_tuning_objective_metric": "hunter2"})
+    assert (parse(secret, {}).objective, read(TRAINING, **own).objective) == (None, None)
+    assert "TunedFor" not in scrubbed(secret)
+
+
+def test_what_is_kept_gives_every_field_again() -> None:
+    """From the stored answer."""
+    full = answer(
+        TRAINING, **metrics("auc"), **finals(("auc", 0.91)), **channel(SHARDED), **VERDICTS,
+        **ISOLATED, ProfilingStatus="Enabled", OutputDataConfig={"CompressionType": "GZIP"},
+    )  # fmt: skip
+    assert parse(scrubbed(full), {}) == parse(full, {})
+
+
+def test_pipeline_tags_name_pipeline_and_step() -> None:
+    """SageMaker Pipelines tags the jobs that it starts."""
+    tags = {
+        "sagemaker:pipeline-step-name": "Train",
+        "sagemaker:pipeline-execution-arn": f"{ARN}:pipeline/nightly/execution/abc123",
+    }
+    assert parse(training_answer(), tags).pipeline_step == "pipeline/nightly/Train"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "key"),
+    [
+        *((TRAINING, {key: nonsense}, key) for key, nonsense in (
+            ("TrainingJobName", 5), ("TrainingJobStatus", []), ("TrainingJobArn", 7),
+            ("ResourceConfig", "ml.m5.large"), ("SecondaryStatusTransitions", {}),
+            ("SecondaryStatusTransitions", ["Starting"]), ("InputDataConfig", "s3://b/d"),
+            ("TrainingTimeInSeconds", "soon"), ("BillableTimeInSeconds", -5),
+            ("TrainingStartTime", "noon"), ("CreationTime", {}),
+            ("EnableManagedSpotTraining", "yes"), ("HyperParameters", []), ("WarmPoolStatus", 1),
+            ("StoppingCondition", 86400), ("FailureReason", {"a": 1}),
+            ("ModelArtifacts", "s3://b/m"), ("ProfilingStatus", 1), ("ProfilerConfig", "on"),
+            ("ProfilerRuleConfigurations", {}), ("ProfilerRuleEvaluationStatuses", "none"),
+            ("FinalMetricDataList", {}), ("OutputDataConfig", []),
+            ("EnableNetworkIsolation", "yes"), ("Environment", "A=1"), ("Hints", []))),
+        (TRAINING, {"ProfilerConfig": {"DisableProfiler": "no"}}, "DisableProfiler"),
+        (TRAINING, {"DebugRuleEvaluationStatuses": [{"StatusDetails": 5}]}, "StatusDetails"),
+        (TRAINING, {"AlgorithmSpecification": {"MetricDefinitions": "x"}}, "MetricDefinitions"),
+        (TRAINING, {"AlgorithmSpecification": {"MetricDefinitions": [{"Name": 5}]}}, "Name"),
+        (TRAINING, finals(("a", "low")), "Value"),
+        (TRAINING, finals(("a", True)), "Value"),
+        (TRAINING, {"OutputDataConfig": {"CompressionType": 1}}, "CompressionType"),
+        (PROCESSING, {"ProcessingResources": []}, "ProcessingResources"),
+        (PROCESSING, {"ProcessingStartTime": True}, "ProcessingStartTime"),
+        (PROCESSING, {"ProcessingOutputConfig": 1}, "ProcessingOutputConfig"),
+        (PROCESSING, {"ProcessingOutputConfig": {"Outputs": "s3"}}, "Outputs"),
+        (PROCESSING, {"ProcessingOutputConfig": {"Outputs": [{"AppManaged": 1}]}}, "AppManaged"),
+        (PROCESSING, {"NetworkConfig": "off"}, "NetworkConfig"),
+        (PROCESSING, {"ProcessingInputs": [{"S3Input": {"S3Uri": 5}}]}, "S3Uri"),
+        (TRANSFORM, {"TransformResources": "ml.m5.large"}, "TransformResources"),
+        (TRANSFORM, {"BatchStrategy": 1}, "BatchStrategy"),
+        (TRANSFORM, {"MaxConcurrentTransforms": "many"}, "MaxConcurrentTransforms"),
+        (TRANSFORM, {"MaxPayloadInMB": -1}, "MaxPayloadInMB"),
+        (TRANSFORM, {"TransformInput": "s3://b"}, "TransformInput"),
+        (TUNING, {"TrainingJobStatusCounters": 5}, "TrainingJobStatusCounters"),
+        (TUNING, {"TrainingJobStatusCounters": {"Completed": "many"}}, "Completed"),
+        (TUNING, {"TrainingJobDefinitions": {}}, "TrainingJobDefinitions"),
+        *((TUNING, {"HyperParameterTuningJobConfig": config}, key) for config, key in (
+            ({"ResourceLimits": 5}, "ResourceLimits"),
+            ({"ResourceLimits": {"MaxNumberOfTrainingJobs": "x"}}, "MaxNumberOfTrainingJobs"),
+            ({"HyperParameterTuningJobObjective": "x"}, "HyperParameterTuningJobObjective"),
+            ({"HyperParameterTuningJobObjective": {"MetricName": 1}}, "MetricName"))),
+    ],
+)  # fmt: skip
+def test_nonsense_names_its_key(kind: JobKind, changes: dict[str, Any], key: str) -> None:
+    """A reader of the error knows where to look."""
+    with pytest.raises(Malformed) as caught:
+        read(kind, **changes)
+    assert caught.value.key == key
+
+
+def test_texts_of_the_user_stay_out_of_the_job() -> None:
+    """Hyperparameters, environment, inline commands; failures and verdicts are redacted."""
+    job = read(TRAINING, HyperParameters={"api_key": "hunter2"}, Environment={"TOKEN": "s3cr3t"})
+    assert "hunter2" not in repr(job)
+    assert "s3cr3t" not in repr(job)
+    failed = read(TRAINING, FailureReason="AlgorithmError: login failed for AKIAABCDEFGHIJKLMNOP")
+    assert failed.failure == "AlgorithmError: login failed for [redacted]"
+    assert read(PROCESSING, ExitMessage="exit code 137").failure == "exit code 137"
+    verdict = {"RuleEvaluationStatus": "Error", "StatusDetails": "failed: password=hunter2"}
+    [evaluation] = read(TRAINING, DebugRuleEvaluationStatuses=[verdict]).evaluations
+    assert evaluation.details == "failed: password=[redacted]"
+    inline = ["bash", "-c", "python x.py --password=hunter2secret"]
+    command = answer(PROCESSING, AppSpecification={"ContainerEntrypoint": inline})
+    assert "hunter2" not in family(parse(command, {})) + str(scrubbed(command))
