@@ -50,7 +50,8 @@ Examples:
     "--cur",
     "report",
     type=click.Path(path_type=Path),
-    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet.",
+    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet, or a folder"
+    " with its files.",
 )
 @options.TABLE_REGION
 @options.PROFILE
@@ -85,7 +86,7 @@ def reconcile(
             _agree_to_pay(yes=yes)
         session = source.session or open_session(profile, region)
         account = account or _own_account(session)
-        spend = None if report is None else cost_report.read(report, month_text, account)
+        spend = None if report is None else cost_report.spend(report, month_text, account)
         audited = month_of(source.history, account, first_day)
     if not audited.jobs and not audited.lines:
         raise JobNotFound(

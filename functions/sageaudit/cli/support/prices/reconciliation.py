@@ -111,17 +111,17 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "job": row.job,
         "area": row.area,
         "place": row.presence.value,
-        "unit": next((side.unit for side in (row.aws, row.history) if side), None),
-        "aws_quantity": rounded(row.aws.quantity if row.aws else None),
-        "history_quantity": rounded(row.history.quantity if row.history else None),
+        "unit": row.aws.unit if row.aws.lines else row.history.unit,
+        "aws_quantity": rounded(row.aws.quantity),
+        "history_quantity": rounded(row.history.quantity),
         "quantity_difference": rounded(row.quantity_difference),
         "quantity_percent": _centi(row.quantity_percent),
-        "aws_usd": rounded(row.aws.usd if row.aws else None),
-        "history_usd": rounded(row.history.usd if row.history else None),
+        "aws_usd": rounded(row.aws.usd),
+        "history_usd": rounded(row.history.usd),
         "usd_difference": rounded(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
-        "jobs": row.jobs,
-        "jobs_across_months": row.crossing,
+        "jobs": len(row.jobs),
+        "jobs_across_months": len(row.crossing),
         "history_estimated": row.estimated,
     }
 
@@ -238,7 +238,7 @@ def _share(part: Decimal, whole: Decimal) -> str:
 
 def _table(rows: list[UsageRow], result: Reconciliation) -> Table:
     first = ("Usage", "Job" if result.by_job else "Region")
-    both = all(row.aws and row.history for row in rows)
+    both = all(row.presence is Presence.MATCHED for row in rows)
     amounts = ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD")
     table = plain_table(*first, *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_SHOWN]:
@@ -270,23 +270,25 @@ def _compared(row: UsageRow) -> tuple[str, ...]:
         _used(row.aws),
         _used(row.history),
         signed_percent(row.quantity_percent),
-        usd(row.aws.usd if row.aws else None),
+        usd(row.aws.usd),
         _history_usd(row),
         signed_percent(row.usd_percent),
     )
 
 
 def _alone(row: UsageRow) -> tuple[str, ...]:
-    return _used(row.aws or row.history), usd(row.aws.usd) if row.aws else _history_usd(row)
+    if row.aws.lines:
+        return _used(row.aws), usd(row.aws.usd)
+    return _used(row.history), _history_usd(row)
 
 
 def _history_usd(row: UsageRow) -> str:
-    amount = row.history.usd if row.history else None
+    amount = row.history.usd
     return about(usd(amount), estimated=row.estimated and amount is not None)
 
 
-def _used(side: Side | None) -> str:
-    if side is None or side.quantity is None:
+def _used(side: Side) -> str:
+    if side.quantity is None:
         return "unknown"
     unit = _SHORT.get(side.unit, terminal(side.unit))
     return f"{number(side.quantity, places=4)} {unit}".strip()
