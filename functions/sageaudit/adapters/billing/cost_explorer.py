@@ -42,8 +42,7 @@ class CostExplorer:
         Raises AccessDenied, NoCredentials, Throttled or Unavailable, or Malformed for a response
         that cannot be read.
         """
-        after = (first_day + timedelta(days=31)).replace(day=1)
-        period = _period(first_day, min(after - timedelta(days=1), today))
+        period = _period(first_day, min(month_after(first_day) - timedelta(days=1), today))
         spend = self._usage((account,), period)
         excluded = self._excluded((account,), period)
         return AwsSpend(spend.lines, (*excluded, *spend.excluded), spend.estimated)
@@ -129,6 +128,11 @@ class CostExplorer:
         with aws_errors("ce", "for this account's billing data"):
             answer: dict[str, Any] = self._client.get_cost_and_usage(**asked)
         return answer
+
+
+def month_after(first_day: date) -> date:
+    """The first day of the next month."""
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def _period(since: date, until: date) -> dict[str, str]:
