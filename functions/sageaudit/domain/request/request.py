@@ -116,7 +116,7 @@ class Request:
 
     def not_known(self, patterns: tuple[str, ...]) -> str | None:
         """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""
-        refused = dict.fromkeys(self.invalid, _REFUSED)
+        refused = dict.fromkeys(sorted(self.invalid, key=str), _REFUSED)
         for place, value in (self.unknown | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
                 if value is _REFUSED:
