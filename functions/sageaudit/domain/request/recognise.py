@@ -32,7 +32,7 @@ class Form(enum.StrEnum):
     TERRAFORM = "terraform"
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """The form, for people."""
         if self is Form.PIPELINE:
             return "SageMaker pipeline definition"
@@ -127,8 +127,6 @@ def _plan(document: Mapping[str, Any], model: ApiModel) -> Recognised:
     if not _PLAN_KEYS & document.keys():
         raise Malformed(_TOP, "has no planned_values: give the output of terraform show -json")
     plan = of_plan(document, model)
-    if not plan.requests and not plan.left_out and not plan.aws:
-        raise Malformed(_TOP, "is a plan without any resource of AWS")
     return Recognised(Form.TERRAFORM, with_trials(plan.requests), plan.left_out)
 
 
@@ -173,7 +171,7 @@ def _trials(tuning: Request) -> list[Request]:
         Request(
             kind=JobKind.TRAINING,
             body=body,
-            label=f"{tuning.label}, {tuning.said(place)}",
+            label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
             origin=_of_trial(tuning.origin, place),
             named_later="the tuning job",

@@ -78,7 +78,7 @@ def document(
         "schema": SCHEMA,
         "file": name,
         "form": found.form.value,
-        "form_said": found.form.said,
+        "form_said": found.form.words,
         "api": api,
         "jobs": [_job(one, lines) for one in checked],
         "not_checked": list(found.left_out),
@@ -102,7 +102,7 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "history": _history(one.forecast),
         "findings": sorted(_findings(one, lines), key=_order),
         "not_known": [
-            {"path": request.said(place), "why": value.why}
+            {"path": request.path_text(place), "why": value.why}
             for place, value in request.unknown.items()
         ],
         "unreadable": one.unreadable,
@@ -159,7 +159,7 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
     """By the API's model, by rules and by the history."""
     request = one.request
     for problem in one.problems:
-        path = request.said(problem.place)
+        path = request.path_text(problem.place)
         sentence = f"{path} {problem.sentence}.".replace("?.", "?")
         line = _line(request, problem.place, lines)
         yield _finding(problem.fault.value, "api", sentence, path, line, fix=_near(problem, one))
@@ -217,8 +217,8 @@ def _near(problem: Problem, one: Checked) -> list[dict[str, Any]]:
         return []
     new, request = problem.near, one.request
     if problem.fault is Fault.UNKNOWN:
-        new = request.said((*problem.place[:-1], new))
-    fix = {"parameter": request.said(problem.place), "old": None, "new": new}
+        new = request.path_text((*problem.place[:-1], new))
+    fix = {"parameter": request.path_text(problem.place), "old": None, "new": new}
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
@@ -291,7 +291,7 @@ def _whole(request: Request, path: str) -> str:
     """The path in the request that is sent: a trial's is inside its tuning job's."""
     if request.trial_of is None:
         return path
-    around = request.trial_of.said(request.prefix)
+    around = request.trial_of.path_text(request.prefix)
     return f"{around}.{path}" if path else around
 
 

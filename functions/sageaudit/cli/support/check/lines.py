@@ -188,7 +188,7 @@ def _saving(row: CheckFinding) -> str:
         return f"{possible}{usd(amount)} in that run"
     basis = Basis(row["saving_basis"] or Basis.HOUR)
     up_to = "up to " if basis is Basis.LIMIT else ""
-    return f"{possible}{up_to}{usd(amount)} {basis.said}"
+    return f"{possible}{up_to}{usd(amount)} {basis.words}"
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:

@@ -88,7 +88,7 @@ class Checks:
         try:
             one = checking.prepare(request, known, region, self.policy)
         except Malformed as error:
-            return checking.unreadable(request, own, error)
+            return Checked(request, tuple(own), unreadable=str(error))
         if self.account and one.job.account is None:
             one = replace(one, job=replace(one.job, account=self.account))
         market = sources.offline_markets().market(one.job, self.now)

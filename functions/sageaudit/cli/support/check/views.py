@@ -80,8 +80,8 @@ def _annotation(file: str, job: str, row: CheckFinding) -> str:
         "line": str(row["line"] or ""),
         "title": middle(terminal(f"{title.text}: {job}"), _LONGEST_TITLE),
     }
-    said = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
-    return f"::{_LEVELS[row['severity']]} {said}::{_data(message)}"
+    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    return f"::{_LEVELS[row['severity']]} {written}::{_data(message)}"
 
 
 def _data(text: str) -> str:
