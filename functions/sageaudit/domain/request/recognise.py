@@ -14,7 +14,7 @@ from typing import Any
 from sageaudit.domain.job.describe import kind_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
+from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, FoundRequests, Origin, Request
 from sageaudit.domain.request.terraform import of_plan
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.request.values import NotKnown
@@ -42,7 +42,6 @@ class Form(enum.StrEnum):
 
 
 _TOP = "the top level"
-_PLAN_KEYS = {"planned_values", "resource_changes"}
 _MANY = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
 _REGION_AT = 3
@@ -74,12 +73,13 @@ def recognise(
         raise Malformed(_TOP, f"is {kind}: give one request, pipeline definition or plan a file")
     form = form or _form(document, model)
     if form is Form.TERRAFORM:
-        return _plan(document, model)
-    if form is Form.PIPELINE:
-        return _pipeline(document, pipeline)
-    kind = JobKind(form.value)
-    request = Request(kind, document, f"{kind.value} job", CREATE[kind])
-    return Recognised(form, with_trials((request,)))
+        found = of_plan(document, model)
+    elif form is Form.PIPELINE:
+        found = _pipeline(document, pipeline)
+    else:
+        kind = JobKind(form.value)
+        found = FoundRequests((Request(kind, document, f"{kind.value} job", CREATE[kind]),))
+    return Recognised(form, with_trials(found.requests), found.left_out)
 
 
 def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
@@ -123,14 +123,7 @@ def _refuse_what_ran(document: Mapping[str, Any]) -> None:
         raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
 
 
-def _plan(document: Mapping[str, Any], model: ApiModel) -> Recognised:
-    if not _PLAN_KEYS & document.keys():
-        raise Malformed(_TOP, "has no planned_values: give the output of terraform show -json")
-    plan = of_plan(document, model)
-    return Recognised(Form.TERRAFORM, with_trials(plan.requests), plan.left_out)
-
-
-def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
+def _pipeline(document: Mapping[str, Any], name: str | None) -> FoundRequests:
     """A definition, or the request or answer that has it as a string."""
     origin = Origin()
     definition: object = document
@@ -148,8 +141,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
         raise Malformed("Steps", "is not a list of steps: this is no pipeline definition")
     arn = document.get("PipelineArn")
     region = arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _REGION_AT else None
-    found = of_definition(definition, name=name, region=region or None, origin=origin)
-    return Recognised(Form.PIPELINE, with_trials(found.requests), found.left_out)
+    return of_definition(definition, name=name, region=region or None, origin=origin)
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:

@@ -52,6 +52,10 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
 
     Raises Malformed for a plan without any resource of AWS.
     """
+    if not {"planned_values", "resource_changes"} & plan.keys():
+        raise Malformed(
+            "the top level", "has no planned_values: give the output of terraform show -json"
+        )
     changes = _changes(plan)
     requests: list[Request] = []
     left_out: list[str] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, TypedDict
 
@@ -33,29 +33,36 @@ Lines = Mapping[Path, int]
 """The line of each key of a file."""
 
 
-class CheckFinding(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFinding:
     """One finding. `source`: `api` (AWS would refuse it), `rules`, or `history`.
 
     `not_counted`: why it does not count for --fail-on: exempt, or covered by another finding.
     """
 
     rule: str
-    id: str | None
+    id: str | None = None
     source: str
-    severity: str
-    confidence: str
-    bucket: str
+    severity: str = Severity.HIGH.value
+    confidence: str = Confidence.MEASURED.value
+    bucket: str = Bucket.NONE.value
     summary: str
     path: str
     line: int | None
     fix: list[dict[str, Any]]
-    alternatives: list[list[dict[str, Any]]]
-    caution: str | None
-    saving_usd: Decimal | None
-    saving_range_usd: list[Decimal] | None
-    saving_basis: str | None
-    said_of: str | None
-    not_counted: str | None
+    alternatives: list[list[dict[str, Any]]] = field(default_factory=list)
+    caution: str | None = None
+    saving_usd: Decimal | None = None
+    saving_range_usd: list[Decimal] | None = None
+    saving_basis: str | None = None
+    said_of: str | None = None
+    not_counted: str | None = None
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        """The most severe first, then in the order of the file."""
+        severity = -Severity(self.severity).rank
+        return self.not_counted is not None, severity, self.line or 0, self.rule
 
 
 class CheckedFile(TypedDict):
@@ -100,7 +107,9 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "trial": request.trial_of is not None,
         "cost": _cost(one.cost, one),
         "history": _history(one.forecast),
-        "findings": sorted(_findings(one, lines), key=_order),
+        "findings": [
+            asdict(found) for found in sorted(_findings(one, lines), key=lambda row: row.order)
+        ],
         "not_known": [
             {"path": request.path_text(place), "why": value.why}
             for place, value in request.unknown.items()
@@ -149,34 +158,33 @@ def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
     }
 
 
-def _order(row: CheckFinding) -> tuple[bool, int, int, str]:
-    """The most severe first, then in the order of the file."""
-    severity = -Severity(row["severity"]).rank
-    return row["not_counted"] is not None, severity, row["line"] or 0, row["rule"]
-
-
 def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
     """By the API's model, by rules and by the history."""
     request = one.request
     for problem in one.problems:
         path = request.path_text(problem.place)
-        sentence = f"{path} {problem.sentence}.".replace("?.", "?")
-        line = _line(request, problem.place, lines)
-        yield _finding(problem.fault.value, "api", sentence, path, line, fix=_near(problem, one))
+        yield CheckFinding(
+            rule=problem.fault.value,
+            source="api",
+            summary=f"{path} {problem.sentence}.".replace("?.", "?"),
+            path=path,
+            line=_line(request, problem.place, lines),
+            fix=_near(problem, path, request),
+        )
     for finding in one.findings:
         yield _of_rule(finding, one, lines)
     for item in one.ignored:
-        place = place_of(request.body, item.fix[0].path)
+        path = item.fix[0].path
         times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
-        yield _finding(
-            item.rule,
-            "history",
-            f"The advice for {item.run} is not followed{times}: {item.summary}",
-            _whole(request, item.fix[0].path),
-            _line(request, place, lines),
+        yield CheckFinding(
+            rule=item.rule,
             id=item.id,
+            source="history",
             severity=item.severity.value,
             bucket=item.bucket.value,
+            summary=f"The advice for {item.run} is not followed{times}: {item.summary}",
+            path=_whole(request, path),
+            line=_line(request, place_of(request.body, path), lines),
             fix=_parameters(item.fix, request),
             saving_usd=rounded(item.usd),
             saving_basis=Basis.HISTORY.value if item.usd is not None else None,
@@ -184,41 +192,14 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
         )
 
 
-def _finding(
-    rule: str, source: str, summary: str, path: str, line: int | None, **changes: Any
-) -> CheckFinding:
-    """A finding of high severity and without dollars, but for the changes."""
-    found: CheckFinding = {
-        "rule": rule,
-        "id": None,
-        "source": source,
-        "severity": Severity.HIGH.value,
-        "confidence": Confidence.MEASURED.value,
-        "bucket": Bucket.NONE.value,
-        "summary": summary,
-        "path": path,
-        "line": line,
-        "fix": [],
-        "alternatives": [],
-        "caution": None,
-        "saving_usd": None,
-        "saving_range_usd": None,
-        "saving_basis": None,
-        "said_of": None,
-        "not_counted": None,
-    }
-    found.update(changes)  # type: ignore[typeddict-item]
-    return found
-
-
-def _near(problem: Problem, one: Checked) -> list[dict[str, Any]]:
+def _near(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
     """The parameter or value that was probably meant, as a fix."""
     if problem.near is None:
         return []
-    new, request = problem.near, one.request
+    new = problem.near
     if problem.fault is Fault.UNKNOWN:
         new = request.path_text((*problem.place[:-1], new))
-    fix = {"parameter": request.path_text(problem.place), "old": None, "new": new}
+    fix = {"parameter": path, "old": None, "new": new}
     return [fix | {"pipeline_parameter": None, "argument": None}]
 
 
@@ -226,21 +207,21 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
     found, request, ends = finding.found, one.request, finding.range_usd
     fix = fixes_of(finding, request)
     path = fix[0].path if fix else _read_path(finding, request)
-    return _finding(
-        finding.rule.name,
-        "rules",
-        found.summary,
-        _whole(request, path),
-        _line(request, place_of(request.body, path), lines),
+    return CheckFinding(
+        rule=finding.rule.name,
         id=finding.rule.id,
+        source="rules",
         severity=finding.severity.value,
         confidence=found.confidence.value,
         bucket=found.bucket.value,
+        summary=found.summary,
+        path=_whole(request, path),
+        line=_line(request, place_of(request.body, path), lines),
         fix=_parameters(fix, request),
         alternatives=[_parameters(way, request) for way in found.alternatives],
         caution=found.caution,
         saving_usd=rounded(finding.alone_usd),
-        saving_range_usd=None if ends is None else [rounded(end) for end in ends],
+        saving_range_usd=ends and [rounded(end) or Decimal(0) for end in ends],
         saving_basis=one.basis.value if finding.alone_usd is not None else None,
         said_of=finding.said_of,
         not_counted=_not_counted(finding),

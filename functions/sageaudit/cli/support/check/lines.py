@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
+from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.audit.document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.job.duration import duration
@@ -92,7 +92,7 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
         yield CheckLine("text", more, "dim")
 
 
-def finding_lines(row: CheckFinding) -> Iterator[CheckLine]:
+def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
     """A finding: its rule and dollars, the sentence, and each parameter to change."""
     aside, severity = row["not_counted"], row["severity"]
     card = row["id"] or "AWS's API"
@@ -178,7 +178,7 @@ def _range(span: dict[str, Decimal], words: Callable[[Decimal], str]) -> str:
     return "" if low == high else f" ({low} to {high})"
 
 
-def _saving(row: CheckFinding) -> str:
+def _saving(row: dict[str, Any]) -> str:
     """The dollars of a finding, with what they rest on; empty without any."""
     amount = row["saving_usd"]
     if amount is None or amount <= 0 or row["not_counted"]:

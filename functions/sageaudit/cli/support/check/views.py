@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
+from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.cli.support.check.lines import CheckLine, finding_lines, groups
 from sageaudit.output.text.untrusted import middle, terminal
 
@@ -70,7 +71,7 @@ def github(document: CheckedFile) -> str:
     )
 
 
-def _annotation(file: str, job: str, row: CheckFinding) -> str:
+def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
     title, *details = finding_lines(row)
     message = "\n".join(
         middle(terminal(f"{line.lead}{line.text}"), _LONGEST_MESSAGE) for line in details
