@@ -18,7 +18,7 @@ import pytest
 
 from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage, UsageSums
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
 from sageaudit.errors import BadUsage
 from tests.fakes.cost_reports import ACCOUNT, PAYER, SHAPES, Charge, cur2, legacy
@@ -29,12 +29,10 @@ CHARGE = Charge(START)
 TEXT = cur2([CHARGE])
 TYPE = "USE1-Train:ml.g5.2xlarge"
 LINE = AwsLine(TYPE, "us-east-1", "Hrs", Decimal(1), Decimal("1.515"), CHARGE.arn)
-SUMS = UsageSums(
-    date(2026, 10, 5), date(2026, 10, 5), lines=1, quantity=Decimal(1), usd=Decimal("1.3332"),
-    list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
-)  # fmt: skip
 PAID = PaidUsage(
-    SUMS, ACCOUNT, PAYER, TYPE, "us-east-1", "Hrs", covered=False, cost_decimals=10
+    ACCOUNT, PAYER, TYPE, "us-east-1", "Hrs", date(2026, 10, 5), date(2026, 10, 5),
+    cost_decimals=10, lines=1, quantity=Decimal(1), usd=Decimal("1.3332"), covered=Decimal(0),
+    free=Decimal(0), list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
 )  # fmt: skip
 Write = Callable[..., list[Path]]
 
@@ -60,7 +58,7 @@ def spend(path: Path) -> AwsSpend:
 def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.NET) -> PaidReport:
     """What was paid, with no file's name in it."""
     report = cost_report.paid(paths, account, basis)
-    usage = tuple(replace(one, sums=replace(one.sums, largest_line="")) for one in report.usage)
+    usage = tuple(replace(one, largest_line="") for one in report.usage)
     return replace(report, usage=usage)
 
 
@@ -97,7 +95,7 @@ def test_every_shape_gives_what_was_paid(write: Write, shape: str) -> None:
     text = SHAPES[shape]([CHARGE])
     assert paid(*write(text)).usage == (PAID,)
     [usage] = cost_report.paid(write(text), None, RateBasis.NET).usage
-    assert usage.sums.largest_line.endswith("report-0.csv: line 2")
+    assert usage.largest_line.endswith("report-0.csv: line 2")
 
 
 def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
@@ -112,13 +110,9 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
     charges = [replace(CHARGE, quantity=Decimal("0.1"))] * 10
     path = parquet(tmp_path, cur2(charges), types)
     assert spend(path).lines == (LINE,)
-    assert paid(path).usage == (
-        replace(
-            PAID,
-            cost_decimals=5,
-            sums=replace(SUMS, lines=10, largest_usd=Decimal("0.13332")),
-        ),
-    )
+    [usage] = paid(path).usage
+    largest = Decimal("0.13332")
+    assert usage == replace(PAID, cost_decimals=5, lines=10, largest_usd=largest)
 
 
 def test_a_folder_is_read_as_one_report(tmp_path: Path) -> None:
@@ -184,9 +178,9 @@ def test_what_a_savings_plan_covers_costs_what_the_plan_does(write: Write, shape
     """Only in amortised rates; for a comparison it is usage at its on-demand price."""
     path = write(SHAPES[shape]([replace(CHARGE, plan_price=Decimal("0.9"))]))[0]
     [usage] = paid(path, basis=RateBasis.AMORTISED).usage
-    assert (usage.covered, usage.sums.usd, usage.sums.covered) == (True, Decimal("0.9"), 1)
+    assert (usage.covered, usage.usd) == (1, Decimal("0.9"))
     [usage] = paid(path).usage
-    assert (usage.covered, usage.sums.covered) == (True, 1)
+    assert usage.covered == 1
     if not shape.startswith("focus"):
         assert spend(path).lines == (LINE,)
 
@@ -199,7 +193,7 @@ def test_the_plans_net_cost_goes_before_its_cost(write: Write) -> None:
         changes={"savings_plan_net_savings_plan_effective_cost": "0.81"},
     )
     [usage] = paid(*write(cur2([charge])), basis=RateBasis.AMORTISED).usage
-    assert usage.sums.usd == Decimal("0.81")
+    assert usage.usd == Decimal("0.81")
     unknown = changed(line_item_line_item_type="SavingsPlanCoveredUsage")
     with pytest.raises(BadUsage, match=r"line 2 .*savings_plan_savings_plan_effective_cost"):
         paid(*write(cur2([unknown])), basis=RateBasis.AMORTISED)
@@ -248,7 +242,7 @@ def test_without_net_columns_the_unblended_cost_is_paid(write: Write) -> None:
     for shape in (cur2, legacy):
         assert paid(*write(shape([CHARGE], net=False))).usage == (PAID,)
     [usage] = paid(*write(cur2([changed(line_item_net_unblended_cost="")]))).usage
-    assert usage.sums.usd == Decimal("1.515")
+    assert usage.usd == Decimal("1.515")
 
 
 def test_discounts_as_lines_of_their_own_are_refused_without_net_costs(write: Write) -> None:
@@ -269,9 +263,9 @@ def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
         "line_item_usage_end_date": "2026-11-01T00:00:00.000Z",
     }
     [usage] = paid(*write(cur2([changed(**month)]))).usage
-    assert (usage.sums.first, usage.sums.last) == (date(2026, 10, 1), date(2026, 10, 31))
+    assert (usage.first, usage.last) == (date(2026, 10, 1), date(2026, 10, 31))
     [usage] = paid(*write(cur2([changed(**dict.fromkeys(month, "0001-01-01T00:00:00Z"))]))).usage
-    assert usage.sums.first == usage.sums.last == date(1, 1, 1)
+    assert usage.first == usage.last == date(1, 1, 1)
 
 
 def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(
@@ -289,10 +283,10 @@ def test_lines_of_two_versions_of_a_report_are_counted_once(write: Write) -> Non
     first = cur2([CHARGE, CHARGE, replace(CHARGE, job="job-2")])
     second = legacy([CHARGE, CHARGE, replace(CHARGE, seconds=60)])
     report = paid(*write(first, second))
-    assert (report.repeats, sum(usage.sums.lines for usage in report.usage)) == (2, 4)
+    assert (report.repeats, sum(usage.lines for usage in report.usage)) == (2, 4)
     unnamed = cur2([changed(line_item_resource_id="")])
     report = paid(*write(unnamed, unnamed))
-    assert (report.repeats, report.usage[0].sums.lines) == (0, 2)
+    assert (report.repeats, report.usage[0].lines) == (0, 2)
 
 
 def without(shape: str, *columns: str) -> str:

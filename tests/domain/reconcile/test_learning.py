@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import Lesson, learn
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage, UsageSums
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
 from sageaudit.domain.reconcile.spend import Excluded
 from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
 TEN = Decimal("1e-10")
 CENT = Decimal("0.01")
+NOTHING = Decimal(0)
 
 
 def line(
@@ -28,13 +29,11 @@ def line(
     """Usage of one line at a price, with its cost rounded as in the report."""
     quantity, start = Decimal(hours), date(2026, 10, 1) + timedelta(days=day - 1)
     usd = (quantity * Decimal(price)).quantize(places)
-    sums = UsageSums(
-        start, start, 1, quantity, usd, list_rate=Decimal("1.515"),
-        largest_usd=usd, largest_line="cur.csv: line 7",
-    )  # fmt: skip
     return PaidUsage(
-        sums, "111122223333", "999900001111", "USE1-Train:ml.g5.2xlarge", "us-east-1", "Hrs",
-        covered=False, cost_decimals=-int(places.as_tuple().exponent),
+        "111122223333", "999900001111", "USE1-Train:ml.g5.2xlarge", "us-east-1", "Hrs",
+        start, start, -int(places.as_tuple().exponent), 1, quantity, usd,
+        covered=NOTHING, free=NOTHING, list_rate=Decimal("1.515"),
+        largest_usd=usd, largest_line="cur.csv: line 7",
     )  # fmt: skip
 
 
@@ -43,13 +42,12 @@ LINE = line("1.3332")
 
 def free(hours: str) -> PaidUsage:
     """Usage at $0."""
-    return replace(LINE, sums=UsageSums(LINE.sums.first, LINE.sums.last, free=Decimal(hours)))
+    return replace(LINE, lines=0, quantity=NOTHING, usd=NOTHING, free=Decimal(hours))
 
 
 def under_plan(hours: str, usd: str) -> PaidUsage:
     """Usage that a Savings Plan paid for."""
-    sums = replace(line("0", hours).sums, usd=Decimal(usd), covered=Decimal(hours))
-    return replace(LINE, sums=sums, covered=True)
+    return replace(line("0", hours), usd=Decimal(usd), covered=Decimal(hours))
 
 
 def taught(*usage: PaidUsage, basis: RateBasis = RateBasis.NET) -> Lesson:
@@ -245,10 +243,10 @@ def test_rate_times_usage_is_the_cost_within_its_rounding(
     ]
     for found in taught(*lines).learnt:
         rate = found.rate
-        of_it = [one.sums for one in lines if rate.first <= one.sums.first <= rate.last]
+        of_it = [one for one in lines if rate.first <= one.first <= rate.last]
         rounding = len(of_it) * (places / 2 + rate.usd * TEN)
-        assert abs(rate.usd * rate.quantity - sum(sums.usd for sums in of_it)) <= rounding
-        assert found.usd == sum(sums.usd for sums in of_it)
+        assert abs(rate.usd * rate.quantity - sum(one.usd for one in of_it)) <= rounding
+        assert found.usd == sum(one.usd for one in of_it)
 
 
 @given(st.decimals("0.05", "110", places=4), SECONDS)

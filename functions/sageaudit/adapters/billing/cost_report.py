@@ -12,7 +12,7 @@ from typing import Any
 
 from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
 from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage, UsageSums
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
 from sageaudit.errors import BadUsage
 
@@ -39,14 +39,15 @@ FROM (SELECT *,
     if({amortised} AND is_covered(kind), plan_cost, coalesce(net_cost, cost)) AS paid FROM line)
 """
 _PAID = """
-SELECT account, coalesce(payer, ''), coalesce(usage_type, ''), region, coalesce(unit, ''), covered,
-    max(decimals(paid)),
+SELECT account, coalesce(payer, ''), coalesce(usage_type, ''), region, coalesce(unit, ''),
     first_day(start) AS first, greatest(first_day(start), last_day(ended)) AS last,
+    max(decimals(paid)),
     count(*) FILTER (usd > 0), coalesce(sum(used) FILTER (usd > 0), 0), sum(usd),
-    coalesce(sum(used) FILTER (covered), 0), coalesce(sum(used) FILTER (usd = 0), 0),
+    if(covered, sum(used), 0), coalesce(sum(used) FILTER (usd = 0), 0),
     max(amount(list_rate)) FILTER (amount(list_rate) > 0),
     max(usd), arg_max([file, number], usd)
-FROM priced WHERE at_price GROUP BY ALL ORDER BY ALL
+FROM priced WHERE at_price
+GROUP BY account, payer, usage_type, region, unit, first, last, covered ORDER BY ALL
 """
 _LEFT_OUT = """
 SELECT CASE WHEN NOT is_paid THEN kind WHEN usd < 0 OR used < 0 THEN 'Usage below zero'
@@ -121,5 +122,4 @@ def paid(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidRe
 
 def _usage(row: Sequence[Any], files: Sequence[Path]) -> PaidUsage:
     [file, number] = row[-1]
-    sums = replace(UsageSums(*row[7:-1]), largest_line=f"{files[file]}: line {number}")
-    return PaidUsage(sums, *row[:7])
+    return replace(PaidUsage(*row[:-1]), largest_line=f"{files[file]}: line {number}")

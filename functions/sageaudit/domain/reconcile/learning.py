@@ -21,7 +21,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.prices.own_rates import HIGHEST_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage, UsageSums
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
 from sageaudit.domain.reconcile.spend import Excluded
 from sageaudit.domain.reconcile.usage_type import parsed
 from sageaudit.errors import BadUsage
@@ -45,6 +45,7 @@ _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
     "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
 }
+_ALL_COVERED = "a Savings Plan covers all of it: --amortised counts what the plan costs"
 _MOST_PLACES = 12
 _SHOWN = Decimal("0.0001")
 """USD to which the ends of an average are shown."""
@@ -114,34 +115,33 @@ def learn(report: PaidReport, basis: RateBasis, source: str) -> Lesson:
     Raises BadUsage for a rate above any price of AWS, naming the line of the report.
     """
     paid: dict[Product, list[PaidUsage]] = defaultdict(list)
-    covered: dict[Product, list[UsageSums]] = defaultdict(list)
-    unpriced: dict[tuple[str, str, str], list[UsageSums]] = defaultdict(list)
+    covered: dict[Product, list[PaidUsage]] = defaultdict(list)
+    unpriced: dict[tuple[str, str, str], list[PaidUsage]] = defaultdict(list)
     for usage in report.usage:
         product = _product(usage)
         if isinstance(product, str):
             named = parsed(usage.usage_type)
-            unpriced[named.text, named.area, product].append(usage.sums)
+            unpriced[named.text, named.area, product].append(usage)
         elif usage.covered and basis is RateBasis.NET:
-            covered[product].append(usage.sums)
+            covered[product].append(usage)
         else:
             paid[product].append(usage)
-    under_plan = {product: _total(sums) for product, sums in covered.items()}
-    found: list[Learnt | NotLearnt] = [
-        NotLearnt(product, sums.first, sums.last, "a Savings Plan covers all of it: --amortised"
-                  " counts what the plan costs")
-        for product, sums in under_plan.items()
-        if product not in paid
-    ]  # fmt: skip
-    found += _rates(paid, source)
+    under_plan = {product: _total(usage) for product, usage in covered.items()}
+    found = [*_rates(paid, source)]
     learnt = [rate for rate in found if isinstance(rate, Learnt)]
     missing = [rate for rate in found if isinstance(rate, NotLearnt)]
+    missing += [
+        NotLearnt(product, usage.first, usage.last, _ALL_COVERED)
+        for product, usage in under_plan.items()
+        if product not in paid
+    ]
     return Lesson(
         basis=basis,
         learnt=tuple(sorted(learnt, key=lambda found: _order(found.rate))),
         not_learnt=tuple(sorted(missing, key=lambda found: _order(found.product))),
         unpriced=tuple(
             UnpricedUsage(*key, whole.quantity + whole.free, whole.usd)
-            for key, whole in ((key, _total(sums)) for key, sums in sorted(unpriced.items()))
+            for key, whole in ((key, _total(usage)) for key, usage in sorted(unpriced.items()))
         ),
         left_out=report.left_out,
         notes=tuple(_notes(report, learnt, under_plan)),
@@ -152,8 +152,8 @@ def _order(of: Product | OwnRate) -> tuple[str, str, str]:
     return of.what, of.region, of.component.value
 
 
-def _total(parts: Sequence[UsageSums]) -> UsageSums:
-    return reduce(UsageSums.plus, parts)
+def _total(parts: Sequence[PaidUsage]) -> PaidUsage:
+    return reduce(PaidUsage.plus, parts)
 
 
 def _product(usage: PaidUsage) -> Product | str:
@@ -178,41 +178,41 @@ def _rates(
     decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
     half_unit = Decimal("0.5").scaleb(-max([_FEWEST_DECIMALS, *decimals]))
     for product, of_product in paid.items():
-        months: dict[str, list[UsageSums]] = defaultdict(list)
+        months: dict[str, list[PaidUsage]] = defaultdict(list)
         for usage in of_product:
-            months[f"{usage.sums.first:%Y-%m}"].append(usage.sums)
+            months[f"{usage.first:%Y-%m}"].append(usage)
         for month in months.values():
             for stretch in _stretches(month, half_unit):
                 yield _rate(product, stretch, half_unit, source)
 
 
-def _stretches(month: Sequence[UsageSums], half_unit: Decimal) -> Sequence[Sequence[UsageSums]]:
+def _stretches(month: Sequence[PaidUsage], half_unit: Decimal) -> Sequence[Sequence[PaidUsage]]:
     """The usage of one product in one month, in stretches of days with the same price.
 
     Usage without a cost has the price of the days before it. A stretch that begins the month is
     taken to begin on its first day.
     """
-    by_days: dict[tuple[date, date], list[UsageSums]] = defaultdict(list)
-    for sums in month:
-        by_days[sums.first, sums.last].append(sums)
-    found: list[list[UsageSums]] = []
+    by_days: dict[tuple[date, date], list[PaidUsage]] = defaultdict(list)
+    for usage in month:
+        by_days[usage.first, usage.last].append(usage)
+    found: list[list[PaidUsage]] = []
     for _, of_days in sorted(by_days.items()):
         if found and _same_price(_total(found[-1]), _total(of_days), half_unit):
             found[-1] += of_days
         else:
             found.append(of_days)
-    if len(found) > MOST_STRETCHES or any(sums.covered for sums in month):
-        found = [[sums for stretch in found for sums in stretch]]
+    if len(found) > MOST_STRETCHES or any(usage.covered for usage in month):
+        found = [[usage for stretch in found for usage in stretch]]
     found[0][0] = replace(found[0][0], first=found[0][0].first.replace(day=1))
     return found
 
 
-def _error(sums: UsageSums, half_unit: Decimal) -> Decimal:
+def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
     """How far the rounding of costs and quantities moves a price, where all lines round alike."""
-    return sums.lines * (half_unit + sums.price * _QUANTITY_ERROR) / sums.quantity
+    return usage.lines * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
-def _same_price(one: UsageSums, other: UsageSums, half_unit: Decimal) -> bool:
+def _same_price(one: PaidUsage, other: PaidUsage, half_unit: Decimal) -> bool:
     """Whether rounding explains the difference of two prices, if both are known."""
     if not one.quantity or not other.quantity:
         return True
@@ -221,47 +221,47 @@ def _same_price(one: UsageSums, other: UsageSums, half_unit: Decimal) -> bool:
 
 
 def _rate(
-    product: Product, stretch: Sequence[UsageSums], half_unit: Decimal, source: str
+    product: Product, stretch: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> Learnt | NotLearnt:
-    sums, unit = _total(stretch), product.unit
-    used = f"{sums.quantity.quantize(_SHOWN).normalize():f} {unit}"
+    usage, unit = _total(stretch), product.unit
+    used = f"{usage.quantity.quantize(_SHOWN).normalize():f} {unit}"
     why = None
-    if not sums.quantity:
+    if not usage.quantity:
         why = "all of it cost $0, and a free tier is not a rate"
-    elif sums.quantity < LEAST_USAGE[unit]:
+    elif usage.quantity < LEAST_USAGE[unit]:
         why = f"only {used} were used, and {LEAST_USAGE[unit]} are needed"
-    elif _error(sums, half_unit) > MOST_ERROR * sums.price:
+    elif _error(usage, half_unit) > MOST_ERROR * usage.price:
         why = f"the report rounds its costs so much that {used} tell no rate"
     if why is not None:
-        return NotLearnt(product, sums.first, sums.last, why)
-    if sums.price > HIGHEST_USD:
+        return NotLearnt(product, usage.first, usage.last, why)
+    if usage.price > HIGHEST_USD:
         raise BadUsage(
-            f"{sums.largest_line} costs ${sums.largest_usd:f}: {product.what} in {product.region}"
-            f" would cost ${sums.price:.0f} per unit, and no rate is above ${HIGHEST_USD}"
+            f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.what} in {product.region}"
+            f" would cost ${usage.price:.0f} per unit, and no rate is above ${HIGHEST_USD}"
         )
     rate = OwnRate(
         product.region,
         product.component,
         product.what,
-        usd=_shortest(sums.price, _error(sums, half_unit)),
-        first=sums.first,
-        last=sums.last,
-        quantity=sums.quantity,
+        usd=_shortest(usage.price, _error(usage, half_unit)),
+        first=usage.first,
+        last=usage.last,
+        quantity=usage.quantity,
         source=source,
-        note=_mixture(stretch, sums, unit, half_unit),
+        note=_mixture(stretch, usage, unit, half_unit),
     )
-    return Learnt(rate, sums.usd, sums.list_rate, sums.free)
+    return Learnt(rate, usage.usd, usage.list_rate, usage.free)
 
 
 def _mixture(
-    stretch: Sequence[UsageSums], whole: UsageSums, unit: str, half_unit: Decimal
+    stretch: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
 ) -> str | None:
     """What kind of average the rate is; None for a price that all usage had."""
     if whole.covered:
         share = 100 * whole.covered / whole.quantity
         return f"a Savings Plan covers {share:.0f}% of its {unit}"
-    compared = [sums for sums in stretch if sums.quantity >= _COMPARED_FROM] or [whole]
-    low, high = (of(compared, key=lambda sums: sums.price) for of in (min, max))
+    compared = [usage for usage in stretch if usage.quantity >= _COMPARED_FROM] or [whole]
+    low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))
     if _same_price(low, high, half_unit):
         return None
     ends = (f"${_shortest(end.price, _SHOWN):f}" for end in (low, high))
@@ -278,14 +278,14 @@ def _shortest(value: Decimal, error: Decimal) -> Decimal:
 
 
 def _notes(
-    report: PaidReport, learnt: Sequence[Learnt], under_plan: Mapping[Product, UsageSums]
+    report: PaidReport, learnt: Sequence[Learnt], under_plan: Mapping[Product, PaidUsage]
 ) -> Iterator[str]:
     if report.repeats:
         yield (
             f"{report.repeats:,} lines are in two of the files (two versions of one report?):"
             " each is counted once"
         )
-    covered = sum((sums.covered for sums in under_plan.values()), _ZERO)
+    covered = sum((usage.covered for usage in under_plan.values()), _ZERO)
     if covered:
         yield (
             f"{covered:.2f} hours are covered by a Savings Plan and in no rate here:"

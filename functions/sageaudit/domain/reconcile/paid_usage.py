@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.reconcile.spend import Excluded
 
-_ZERO = Decimal(0)
-
 
 @dataclass(frozen=True, slots=True)
-class UsageSums:
-    """Sums of the lines from `first` to `last` (UTC days, both included).
+class PaidUsage:
+    """Usage of one account and usage type from `first` to `last` (UTC days, both included).
 
-    `lines`, `quantity` (instance-hours or GB-months) and `usd` are those with a cost. `covered`:
-    what of the quantity a Savings Plan paid for. `free`: the quantity at $0. `list_rate`: AWS's
-    public price per unit according to the report. `largest_line` has the highest cost.
+    `lines`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums of the
+    lines with a cost; `free` is the quantity at $0. `covered`: what a Savings Plan paid for.
+    `cost_decimals`: the most that a cost has. `list_rate`: AWS's public price per unit according to
+    the report. `largest_line`: where the line with the highest cost is.
     """
 
+    account: str
+    payer: str
+    usage_type: str
+    region: str | None
+    unit: str
     first: date
     last: date
-    lines: int = 0
-    quantity: Decimal = _ZERO
-    usd: Decimal = _ZERO
-    covered: Decimal = _ZERO
-    free: Decimal = _ZERO
-    list_rate: Decimal | None = None
-    largest_usd: Decimal = _ZERO
+    cost_decimals: int
+    lines: int
+    quantity: Decimal
+    usd: Decimal
+    covered: Decimal
+    free: Decimal
+    list_rate: Decimal | None
+    largest_usd: Decimal
     largest_line: str = ""
 
     @property
@@ -36,38 +41,20 @@ class UsageSums:
         """USD per unit; only where there is usage with a cost."""
         return self.usd / self.quantity
 
-    def plus(self, later: UsageSums) -> UsageSums:
-        """The sums of both."""
-        largest = max(self, later, key=lambda sums: sums.largest_usd)
-        return UsageSums(
-            min(self.first, later.first),
-            max(self.last, later.last),
-            self.lines + later.lines,
-            self.quantity + later.quantity,
-            self.usd + later.usd,
-            self.covered + later.covered,
-            self.free + later.free,
-            later.list_rate or self.list_rate,
-            largest.largest_usd,
-            largest.largest_line,
+    def plus(self, later: PaidUsage) -> PaidUsage:
+        """The sums of both, which are usage of one product."""
+        largest = max(self, later, key=lambda usage: usage.largest_usd)
+        return replace(
+            largest,
+            first=min(self.first, later.first),
+            last=max(self.last, later.last),
+            lines=self.lines + later.lines,
+            quantity=self.quantity + later.quantity,
+            usd=self.usd + later.usd,
+            covered=self.covered + later.covered,
+            free=self.free + later.free,
+            list_rate=later.list_rate or self.list_rate,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PaidUsage:
-    """Usage of one account and usage type in some days, at its cost after discounts.
-
-    `covered`: a Savings Plan paid for it. `cost_decimals`: the most that a cost of it has.
-    """
-
-    sums: UsageSums
-    account: str
-    payer: str
-    usage_type: str
-    region: str | None
-    unit: str
-    covered: bool
-    cost_decimals: int
 
 
 @dataclass(frozen=True, slots=True)
