@@ -16,7 +16,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.in_memory import MemoryHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import reconcile as command
 from sageaudit.cli.support.recordings.recorded_audit import of_recording
 from sageaudit.domain.audit.document import AuditDocument
@@ -344,24 +344,34 @@ def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
     return audit
 
 
-def test_a_whole_month_is_read_and_the_next_one_for_its_volumes() -> None:
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[SqliteHistory]:
+    """An empty history."""
+    with SqliteHistory(tmp_path / "history.db") as made:
+        yield made
+
+
+def test_a_whole_month_is_read_and_the_next_one_for_its_volumes(history: SqliteHistory) -> None:
     """Seven jobs; one more ended in November and has a volume of October."""
-    history = MemoryHistory()
     for n in range(7):
         history.record(entry(ran(f"j{n}", "2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")))
     history.record(entry(ran("across", "2026-10-31T20:00:00Z", "2026-11-01T04:00:00Z")))
     history.record(entry(ran("later", "2026-11-01T20:00:00Z", "2026-11-02T04:00:00Z")))
+    history.record(entry(ran("year", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
     october = command.month_of(history, ACCOUNT, date(2026, 10, 1))
     assert (october.jobs, len(october.lines)) == (7, 15)
     across = [one for one in october.lines if one.name == "across"]
     assert [(one.item, one.crosses) for one in across] == [("storage", True)]
     november = command.month_of(history, ACCOUNT, date(2026, 11, 1))
     assert (november.jobs, len(november.lines)) == (2, 4)
+    december = command.month_of(history, ACCOUNT, date(2025, 12, 1))
+    assert [one.item for one in december.lines] == ["storage"]
 
 
-def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> None:
+def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(
+    history: SqliteHistory,
+) -> None:
     """Their lines would count twice, or are not known."""
-    history = MemoryHistory()
     when = ("2026-10-09T08:00:00Z", "2026-10-09T10:00:00Z")
     history.record(entry(ran("one", *when)))
     history.record(entry(ran("all", *when, rollup=True)))
@@ -372,21 +382,6 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out() -> No
     month = command.month_of(history, ACCOUNT, date(2026, 10, 1))
     assert (month.jobs, month.rollups, month.unauditable, len(month.lines)) == (1, 1, 1, 2)
     assert month.running == 1
-
-
-def test_december_looks_for_its_volumes_in_january() -> None:
-    """The year turns as a month does."""
-    history = MemoryHistory()
-    history.record(entry(ran("across", "2025-12-31T20:00:00Z", "2026-01-01T04:00:00Z")))
-    december = command.month_of(history, ACCOUNT, date(2025, 12, 1))
-    assert [one.item for one in december.lines] == ["storage"]
-
-
-def test_help_says_what_it_costs_and_shows_both_forms(reconcile: Run) -> None:
-    """Reads only, and which form costs money."""
-    said = reconcile("--help").stdout
-    for part in ("--month", "--cur", "requests cost money", "Reads only"):
-        assert part in said
 
 
 def test_estimates_and_managed_spot_are_said(cloud: Cloud, reconcile: Run) -> None:
