@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
-from sageaudit.cli.support.check.document import CheckedFile
-from sageaudit.cli.support.check.findings import FindingRow
+from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
 from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import Kind, Listing
 from sageaudit.cli.support.prices.type_rates import TypeRate
@@ -288,7 +287,7 @@ def check(found: Definitions) -> Schema:
     own = found.of(CheckedFile)
     job = {
         "type": "object",
-        "properties": {"findings": _list(found.of(FindingRow))},
+        "properties": {"findings": _list(found.of(CheckFinding))},
         "required": ["label", "kind", "cost", "findings"],
     }
     found.found["CheckedFile"]["properties"]["jobs"] = _list(job)

@@ -46,10 +46,10 @@ PARQUET = (
 SAME_SUMS = """
 import json
 from decimal import Decimal
-import pyarrow.parquet as parquet
-rows = parquet.read_table("rows.parquet").to_pylist()
+import duckdb
+rows = duckdb.sql("SELECT total_usd FROM 'rows.parquet'").fetchall()
 same = [json.loads(line, parse_float=Decimal) for line in open("rows.jsonl", encoding="utf-8")]
-assert rows and [row["total_usd"] for row in rows] == [row["total_usd"] for row in same], rows
+assert rows and [usd for usd, in rows] == [row["total_usd"] for row in same], rows
 """
 """What was written as Parquet is read back: the amounts of the JSON lines, to the last digit."""
 ADDRESSES = ("Home-page", "Download-URL", "Project-URL", "Author-email", "Maintainer-email")

@@ -15,10 +15,7 @@ import pytest
 from rich.console import Console
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.cli.support.check import github as check_github
-from sageaudit.cli.support.check import markdown as check_markdown
-from sageaudit.cli.support.check import table as check_table
-from sageaudit.cli.support.check.document import document
+from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError
@@ -77,12 +74,11 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps(spoilt(seed)), encoding="utf-8")
     try:
-        file, found, checked = CHECKS.file(str(path))
+        written = CHECKS.file(str(path))
     except SageauditError:
         return
-    written = document(file.name, found.form, "test", checked, file.lines(), found.left_out)
     json.loads(to_json(written))
-    assert "\x1b" not in "".join(check_github.lines(written)) + check_markdown.text(written)
-    check_table.show(written, Console(file=io.StringIO(), width=80))
+    assert "\x1b" not in views.github(written) + views.markdown(written)
+    views.show(written, Console(file=io.StringIO(), width=80))
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
-from typing import Self
 
+import duckdb
 import pytest
 
 from sageaudit.adapters.files import parquet_rows
@@ -77,69 +76,36 @@ def test_what_cannot_be_written_is_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parquet_without_pyarrow_says_what_to_install(
+def test_parquet_without_duckdb_says_what_to_install(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or which other format to take."""
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
     done = run("export", "--history", file, "-o", tmp_path / "a.parquet")
     assert done.exit_code == 2
-    assert "give --format csv, or install it with `pip install pyarrow`" in done.stderr
+    assert "(--format csv is without it) needs DuckDB: `pip install duckdb`" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-class _Arrow(SimpleNamespace):
-    """As much of pyarrow as is used: notes the schema and the groups of rows."""
-
-    def __init__(self) -> None:
-        words = ("string", "int64", "bool_", "date32")
-        super().__init__(**{word: (lambda word=word: word) for word in words})
-        self.groups: list[list[dict[str, object]]] = []
-        self.named: list[tuple[str, str]] = []
-        self.Table = SimpleNamespace(from_pylist=lambda rows, schema: rows)
-        self.ParquetWriter = self._writer
-        self.decimal128 = lambda digits, places: f"decimal({digits},{places})"
-        self.timestamp = lambda unit, tz: f"timestamp {unit} {tz}"
-
-    def schema(self, columns: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        self.named = columns
-        return columns
-
-    def _writer(self, path: Path, schema: object, **_: str) -> Self:
-        path.write_text("PAR1")
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def write_table(self, rows: list[dict[str, object]]) -> None:
-        self.groups.append(rows)
-
-
-def test_parquet_has_types_and_groups_of_rows(
+def test_parquet_has_the_rows_with_their_types(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Money is a decimal, a time a timestamp in UTC; few rows are in memory at once."""
-    arrow = _Arrow()
-    monkeypatch.setitem(sys.modules, "pyarrow", arrow)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", arrow)
+    """Money is a decimal, a time a timestamp in UTC, unknown is null; exact to the last digit."""
     monkeypatch.setattr(parquet_rows, "_ROWS", 25)
-    out = tmp_path / "a.parquet"
-    assert run("export", "--history", file, "-o", out).exit_code == 0
-    types = dict(arrow.named)
-    assert types["total_usd"] == "decimal(38,6)"
-    assert types["ended_at"] == "timestamp us UTC"
-    assert (types["rollup"], types["findings"], types["job"]) == ("bool_", "int64", "string")
-    assert {len(group) for group in arrow.groups[:-1]} == {25}
-    row = arrow.groups[0][0]
-    assert isinstance(row["total_usd"], Decimal)
-    assert isinstance(row["ended_at"], datetime)
-    assert list(row) == list(types)
+    out, lines = tmp_path / "a.parquet", tmp_path / "a.jsonl"
+    for path in (out, lines):
+        assert run("export", "--history", file, "-o", path).exit_code == 0
+    written = duckdb.read_parquet(str(out))
+    types = dict(zip(written.columns, map(str, written.types), strict=True))
+    assert types["total_usd"] == "DECIMAL(38,6)"
+    assert types["ended_at"] == "TIMESTAMP WITH TIME ZONE"
+    assert (types["rollup"], types["findings"], types["job"]) == ("BOOLEAN", "BIGINT", "VARCHAR")
+    columns = ("job", "total_usd", "avoidable_usd", "findings", "rollup")
+    rows = [json.loads(line, parse_float=Decimal) for line in lines.read_text().splitlines()]
+    assert written.project(", ".join(columns)).fetchall() == [
+        tuple(row[column] for column in columns) for row in rows
+    ]
+    assert len(rows) > 25
 
 
 def test_a_table_that_is_not_there_is_one_sentence(run: Run) -> None:

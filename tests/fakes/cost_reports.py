@@ -1,7 +1,7 @@
 """Cost reports in the shapes that AWS delivers, all written from the same charges.
 
-Columns are those of AWS's data dictionaries (legacy CUR; CUR 2.0; FOCUS 1.0 and 1.2 with AWS
-columns): only a selection of the legacy columns, the complete header of FOCUS 1.2.
+Columns are a selection of those in AWS's data dictionaries (legacy CUR; CUR 2.0; FOCUS 1.0 and 1.2
+with AWS columns).
 """
 
 from __future__ import annotations
@@ -17,44 +17,6 @@ PAYER, ACCOUNT = "999900001111", "111122223333"
 REGION = "us-east-1"
 _PREFIXES = {"us-east-1": "USE1", "eu-west-1": "EU", "us-west-2": "USW2"}
 _TEN = Decimal("1e-10")
-FOCUS_1_2 = (
-    "AvailabilityZone", "BilledCost", "BillingAccountId", "BillingAccountName",
-    "BillingAccountType", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart",
-    "CapacityReservationId", "CapacityReservationStatus", "ChargeCategory", "ChargeClass",
-    "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart",
-    "CommitmentDiscountCategory", "CommitmentDiscountId", "CommitmentDiscountName",
-    "CommitmentDiscountQuantity", "CommitmentDiscountStatus", "CommitmentDiscountType",
-    "CommitmentDiscountUnit", "ConsumedQuantity", "ConsumedUnit", "ContractedCost",
-    "ContractedUnitPrice", "EffectiveCost", "InvoiceId", "InvoiceIssuerName", "ListCost",
-    "ListUnitPrice", "PricingCategory", "PricingCurrency", "PricingCurrencyContractedUnitPrice",
-    "PricingCurrencyEffectiveCost", "PricingCurrencyListUnitPrice", "PricingQuantity",
-    "PricingUnit", "ProviderName", "PublisherName", "RegionId", "RegionName", "ResourceId",
-    "ResourceName", "ResourceType", "ServiceCategory", "ServiceName", "ServiceSubcategory", "SkuId",
-    "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId", "SubAccountName", "SubAccountType",
-    "Tags", "x_Discounts", "x_Operation", "x_ServiceCode", "",
-)  # fmt: skip
-_NOT_IN_1_0 = {
-    "BillingAccountType", "CapacityReservationId", "CapacityReservationStatus",
-    "CommitmentDiscountQuantity", "CommitmentDiscountUnit", "InvoiceId", "PricingCurrency",
-    "PricingCurrencyContractedUnitPrice", "PricingCurrencyEffectiveCost",
-    "PricingCurrencyListUnitPrice", "ServiceSubcategory", "SkuMeter", "SkuPriceDetails",
-    "SubAccountType",
-}  # fmt: skip
-FOCUS_1_0 = [name for name in FOCUS_1_2 if name not in _NOT_IN_1_0] + [
-    "x_CostCategories",
-    "x_UsageType",
-]
-CUR_2 = (
-    "bill_bill_type", "bill_billing_period_start_date", "bill_payer_account_id",
-    "identity_line_item_id", "line_item_usage_account_id", "line_item_line_item_type",
-    "line_item_usage_start_date", "line_item_usage_end_date", "line_item_product_code",
-    "line_item_usage_type", "line_item_operation", "line_item_resource_id",
-    "line_item_usage_amount", "line_item_currency_code", "line_item_unblended_rate",
-    "line_item_unblended_cost", "line_item_net_unblended_cost", "pricing_public_on_demand_cost",
-    "pricing_public_on_demand_rate", "pricing_term", "pricing_unit", "product_region_code",
-    "savings_plan_savings_plan_effective_cost", "savings_plan_net_savings_plan_effective_cost",
-    "discount", "product",
-)  # fmt: skip
 LEGACY = {
     "bill_billing_period_start_date": "bill/BillingPeriodStartDate",
     "bill_payer_account_id": "bill/PayerAccountId",
@@ -137,8 +99,7 @@ def hours_of(charge: Charge, *, hours: int) -> list[Charge]:
 def cur2(charges: Iterable[Charge], *, net: bool = True) -> str:
     """CUR 2.0; without `net`, of an account without discounts."""
     rows = [_cur_row(charge, net=net) for charge in charges]
-    absent = set() if net else {name for name in CUR_2 if "_net_" in name}
-    return _csv([name for name in CUR_2 if name not in absent], rows)
+    return _csv([name for name in rows[0] if net or "_net_" not in name], rows)
 
 
 def legacy(charges: Iterable[Charge], *, net: bool = True) -> str:
@@ -150,13 +111,15 @@ def legacy(charges: Iterable[Charge], *, net: bool = True) -> str:
 
 
 def focus_1_0(charges: Iterable[Charge]) -> str:
-    """FOCUS 1.0 with AWS columns: the usage type is in x_UsageType."""
-    return _csv(FOCUS_1_0, [_focus_row(charge) for charge in charges])
+    """FOCUS 1.0 with AWS columns: the usage type is in x_UsageType, and there is no SkuMeter."""
+    rows = [_focus_row(charge) for charge in charges]
+    return _csv([name for name in rows[0] if name != "SkuMeter"], rows)
 
 
 def focus_1_2(charges: Iterable[Charge]) -> str:
     """FOCUS 1.2 with AWS columns: no x_UsageType."""
-    return _csv(FOCUS_1_2, [_focus_row(charge) for charge in charges])
+    rows = [_focus_row(charge) for charge in charges]
+    return _csv([name for name in rows[0] if name != "x_UsageType"], rows)
 
 
 SHAPES: dict[str, Callable[[Iterable[Charge]], str]] = {

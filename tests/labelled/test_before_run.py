@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.cli.support.check.document import CheckedFile, document
+from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.job.job import Purchase
@@ -153,8 +153,7 @@ def checked(name: str) -> CheckedFile:
         settings_region=lambda: None,
         read_family=read if history else None,
     )
-    file, found, answers = checks.file(str(case.file))
-    return document(file.name, found.form, "test", answers, file.lines(), found.left_out)
+    return checks.file(str(case.file))
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:

@@ -1,349 +1,395 @@
-"""Cost and usage reports: both kinds, three formats, and files that are none."""
+"""Cost reports: every shape and format, what is no usage, repeats, and files that are none."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sageaudit.adapters.billing import cost_report
+from sageaudit.domain.prices.own_rates import RateBasis
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
 from sageaudit.errors import BadUsage
+from tests.fakes.cost_reports import ACCOUNT, PAYER, SHAPES, Charge, cur2, legacy
 
-ACCOUNT, MONTH = "111122223333", "2026-10"
-ARN = f"arn:aws:sagemaker:eu-west-1:{ACCOUNT}:training-job/a"
-TYPE = "EU-Train:ml.m5.xlarge"
-MODERN = {
-    "bill_billing_period_start_date": "2026-10-01T00:00:00.000Z",
-    "line_item_usage_start_date": "2026-10-12T07:00:00.000Z",
-    "line_item_usage_account_id": ACCOUNT,
-    "line_item_product_code": "AmazonSageMaker",
-    "line_item_line_item_type": "Usage",
-    "line_item_usage_type": TYPE,
-    "line_item_usage_amount": "1.5",
-    "line_item_unblended_cost": "0.3855",
-    "line_item_resource_id": ARN,
-    "line_item_currency_code": "USD",
-    "pricing_unit": "Hrs",
-    "product": '{"location":"EU, Ireland"}',
-    "product_region_code": "eu-west-1",
-}
-LEGACY = {
-    "identity/LineItemId": "x",
-    "bill/BillingPeriodStartDate": "2026-10-01T00:00:00Z",
-    "lineItem/UsageStartDate": "2026-10-12T07:00:00Z",
-    "lineItem/UsageAccountId": ACCOUNT,
-    "lineItem/ProductCode": "AmazonSageMaker",
-    "lineItem/LineItemType": "Usage",
-    "lineItem/UsageType": TYPE,
-    "lineItem/UsageAmount": "1.5",
-    "lineItem/UnblendedCost": "0.3855",
-    "lineItem/ResourceId": ARN,
-    "lineItem/CurrencyCode": "USD",
-    "pricing/unit": "Hrs",
-    "product/regionCode": "eu-west-1",
-}
-
-
-def text_of(*rows: dict[str, str]) -> str:
-    """CSV with the first row's columns as its header."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), quoting=csv.QUOTE_ALL)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+MONTH, OTHER = "2026-10", "222233334444"
+START = datetime(2026, 10, 5, 23, tzinfo=UTC)
+CHARGE = Charge(START)
+TEXT = cur2([CHARGE])
+TYPE = "USE1-Train:ml.g5.2xlarge"
+LINE = AwsLine(TYPE, "us-east-1", "Hrs", Decimal(1), Decimal("1.515"), CHARGE.arn)
+PAID = PaidUsage(
+    ACCOUNT, PAYER, TYPE, "us-east-1", "Hrs", date(2026, 10, 5), date(2026, 10, 5),
+    cost_decimals=10, lines=1, quantity=Decimal(1), usd=Decimal("1.3332"), covered=Decimal(0),
+    free=Decimal(0), list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
+)  # fmt: skip
+Write = Callable[..., list[Path]]
 
 
 @pytest.fixture
-def read(tmp_path: Path) -> Callable[..., AwsSpend]:
-    """Writes a report and reads it."""
+def write(tmp_path: Path) -> Write:
+    """Writes reports and returns their paths."""
 
-    def written(*rows: dict[str, str] | str | bytes) -> AwsSpend:
-        path = tmp_path / "report"
-        first = rows[0]
-        if isinstance(first, bytes):
-            path.write_bytes(first)
-        elif isinstance(first, str):
-            path.write_text(first, encoding="utf-8")
-        else:
-            path.write_text(text_of(*[row for row in rows if isinstance(row, dict)]), "utf-8")
-        return cost_report.read(path, MONTH, ACCOUNT)
+    def written(*contents: str | bytes) -> list[Path]:
+        paths = [tmp_path / f"report-{number}.csv" for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return paths
 
     return written
 
 
-Read = Callable[..., AwsSpend]
-LINE = AwsLine(TYPE, "eu-west-1", "Hrs", Decimal("1.5"), Decimal("0.3855"), ARN)
+def spend(path: Path) -> AwsSpend:
+    """October of the account."""
+    return cost_report.spend(path, MONTH, ACCOUNT)
 
 
-@pytest.mark.parametrize("row", [MODERN, LEGACY], ids=["cur2", "legacy"])
-def test_both_kinds_of_report_are_one_line(read: Read, row: dict[str, str]) -> None:
-    """Slash and camel case, or words and underscores."""
-    assert read(row).lines == (LINE,)
+def paid(*paths: Path, account: str | None = None, basis: RateBasis = RateBasis.NET) -> PaidReport:
+    """What was paid, with no file's name in it."""
+    report = cost_report.paid(paths, account, basis)
+    usage = tuple(replace(one, largest_line="") for one in report.usage)
+    return replace(report, usage=usage)
 
 
-@pytest.mark.parametrize("row", [MODERN, LEGACY], ids=["cur2", "legacy"])
-def test_gzip_is_seen_by_its_content(read: Read, row: dict[str, str]) -> None:
-    """Whatever the file is called."""
-    assert read(gzip.compress(text_of(row).encode())).lines == (LINE,)
+def changed(**cells: str) -> Charge:
+    """The charge with other cells."""
+    return replace(CHARGE, changes=cells)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_column(read: Read) -> None:
-    """Spreadsheets write one."""
-    assert read(b"\xef\xbb\xbf" + text_of(MODERN).encode()).lines == (LINE,)
+def parquet(path: Path, text: str, types: dict[str, str]) -> Path:
+    """The report in Parquet, with columns of these types."""
+    duckdb: Any = importlib.import_module("duckdb")
+    source, out = path / "of.csv", path / "report [1].parquet"
+    source.write_text(text)
+    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
+    read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
+    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{out}' (FORMAT parquet)")
+    return out
 
 
-def test_the_smallest_report_has_seven_columns(read: Read) -> None:
-    """Account and region then come from the job's ARN."""
-    needed = (*list(MODERN)[1:2], *list(MODERN)[3:9])
-    few = {column: MODERN[column] for column in needed}
-    assert read(few).lines == (
-        AwsLine(TYPE, "eu-west-1", "", Decimal("1.5"), Decimal("0.3855"), ARN),
-    )
-    other = few | {"line_item_resource_id": ARN.replace(ACCOUNT, "999988887777")}
-    assert len(read(few, other).lines) == 1
+@pytest.mark.parametrize("shape", ["cur2", "legacy"])
+@pytest.mark.parametrize("pack", [str.encode, lambda text: gzip.compress(text.encode())])
+def test_both_kinds_of_cost_report_give_the_usage_at_on_demand_cost(
+    write: Write, shape: str, pack: Callable[[str], bytes]
+) -> None:
+    """Also gzipped, whatever the file is called, and with a byte order mark."""
+    text = SHAPES[shape]([CHARGE])
+    for content in (text, f"\ufeff{text}"):
+        assert spend(*write(pack(content))) == AwsSpend((LINE,))
 
 
-def test_a_report_does_not_say_that_its_lines_are_estimates(read: Read) -> None:
-    """Only Cost Explorer marks a month that AWS may still change."""
-    assert read(MODERN).estimated is False
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_what_was_paid(write: Write, shape: str) -> None:
+    """The last hour of a day ends with that day, not with the next one."""
+    text = SHAPES[shape]([CHARGE])
+    assert paid(*write(text)).usage == (PAID,)
+    [usage] = cost_report.paid(write(text), None, RateBasis.NET).usage
+    assert usage.largest_line.endswith("report-0.csv: line 2")
 
 
-def test_hours_of_one_job_are_added_up_exactly(read: Read) -> None:
-    """Ten hourly lines of 0.1 are 1.0, which floats would not be."""
-    rows = [MODERN | {"line_item_usage_amount": "0.1"} for _ in range(10)]
-    [line] = read(*rows).lines
-    assert (line.quantity, line.usd) == (Decimal("1.0"), Decimal("3.8550"))
-
-
-def test_other_products_accounts_and_months_are_passed_over(read: Read) -> None:
-    """A report of an organisation has them all."""
-    spend = read(
-        MODERN,
-        MODERN | {"line_item_product_code": "AmazonEC2", "line_item_usage_amount": "not read"},
-        MODERN | {"line_item_usage_account_id": "999988887777"},
-        MODERN | {"bill_billing_period_start_date": "2026-09-01T00:00:00Z"},
-    )
-    assert spend.lines == (LINE,)
-
-
-def test_what_a_savings_plan_covers_is_usage_and_its_negation_is_not(read: Read) -> None:
-    """So hours and on-demand dollars stay comparable."""
-    spend = read(
-        MODERN | {"line_item_line_item_type": "SavingsPlanCoveredUsage"},
-        MODERN
-        | {"line_item_line_item_type": "SavingsPlanNegation", "line_item_unblended_cost": "-0.38"},
-    )
-    assert spend.lines == (LINE,)
-    assert spend.excluded == (Excluded("SavingsPlanNegation", 1, Decimal("-0.38")),)
-
-
-def test_credits_refunds_and_amounts_below_zero_are_left_out_and_counted(read: Read) -> None:
-    """By kind, with their dollars; a credit may have no quantity."""
-    credit = MODERN | {
-        "line_item_line_item_type": "Credit",
-        "line_item_unblended_cost": "-2",
-        "line_item_usage_amount": "",
+def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
+    """Doubles, and times with or without a zone; its name is no pattern."""
+    types = {
+        "line_item_usage_start_date": "TIMESTAMP",
+        "line_item_usage_end_date": "TIMESTAMPTZ",
+        "line_item_usage_amount": "DOUBLE",
+        "line_item_unblended_cost": "DOUBLE",
+        "line_item_net_unblended_cost": "DOUBLE",
     }
-    spend = read(
-        MODERN,
-        credit,
-        credit,
-        MODERN | {"line_item_line_item_type": "Refund", "line_item_unblended_cost": ""},
-        MODERN | {"line_item_usage_amount": "-1", "line_item_unblended_cost": "-0.1"},
+    charges = [replace(CHARGE, quantity=Decimal("0.1"))] * 10
+    path = parquet(tmp_path, cur2(charges), types)
+    assert spend(path).lines == (LINE,)
+    [usage] = paid(path).usage
+    largest = Decimal("0.13332")
+    assert usage == replace(PAID, cost_decimals=5, lines=10, largest_usd=largest)
+
+
+def test_a_folder_is_read_as_one_report(tmp_path: Path) -> None:
+    """AWS splits a large report into files; other files beside them are not read."""
+    (tmp_path / "part").mkdir()
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "1.csv").write_text(TEXT)
+    (tmp_path / "part" / "2.csv.gz").write_bytes(
+        gzip.compress(legacy([replace(CHARGE, job="job-2")]).encode())
     )
-    assert spend.lines == (LINE,)
-    assert spend.excluded == (
-        Excluded("Credit", 2, Decimal(-4)),
-        Excluded("Refund", 1, Decimal(0)),
-        Excluded("Usage below zero", 1, Decimal("-0.1")),
-    )
+    assert [line.resource for line in spend(tmp_path).lines] == [
+        CHARGE.arn, CHARGE.arn.replace("job-1", "job-2"),
+    ]  # fmt: skip
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadUsage, match=r"has no file that ends in \.csv, \.csv\.gz, \.parquet"):
+        spend(tmp_path / "empty")
 
 
-def test_a_month_without_sagemaker_is_no_error(read: Read) -> None:
-    """Nothing was billed: the caller says so."""
-    assert read(MODERN | {"line_item_product_code": "AmazonS3"}).lines == ()
+def test_lines_are_added_up_exactly(write: Write) -> None:
+    """Ten times 0.1 is 1, which floats would not give; a number of 30 digits keeps them."""
+    tenth = replace(CHARGE, quantity=Decimal("0.1"))
+    [line] = spend(*write(cur2([tenth] * 10))).lines
+    assert (str(line.quantity), str(line.usd)) == ("1", "1.515")
+    cost = "123456789012.123456789012345678"
+    [line] = spend(*write(cur2([changed(line_item_unblended_cost=cost)]))).lines
+    assert str(line.usd) == cost
 
 
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        ("line_item_product_code", "lineItem/ProductCode"),
-        ("line_item_line_item_type", "lineItem/LineItemType"),
-        ("line_item_usage_type", "lineItem/UsageType"),
-        ("line_item_usage_amount", "lineItem/UsageAmount"),
-        ("line_item_unblended_cost", "lineItem/UnblendedCost"),
-        ("line_item_resource_id", "export with resource ids"),
-    ],
-)
-def test_a_missing_column_is_named_in_both_spellings(read: Read, column: str, said: str) -> None:
-    """Whichever report it was meant to be."""
-    row = {name: value for name, value in MODERN.items() if name != column}
-    with pytest.raises(BadUsage, match=f"no cost report: the column {column}.*{said}"):
-        read(row)
-
-
-def test_without_any_date_the_billing_period_is_missed(read: Read) -> None:
-    """One of two columns says the month."""
-    row = dict(list(MODERN.items())[2:])
-    with pytest.raises(BadUsage, match="bill_billing_period_start_date is missing"):
-        read(row)
-
-
-def test_a_report_of_another_month_is_refused_with_its_month(read: Read) -> None:
-    """Comparing it would find everything on one side only."""
-    with pytest.raises(BadUsage, match=r"a report of 2026-09, not of 2026-10"):
-        read(MODERN | {"bill_billing_period_start_date": "2026-09-01T00:00:00Z"})
-
-
-def test_a_report_of_another_account_is_refused(read: Read) -> None:
-    """As a report of another month is."""
-    with pytest.raises(BadUsage, match=f"no line of account {ACCOUNT} in 2026-10"):
-        read(MODERN | {"line_item_usage_account_id": "999988887777"})
+def test_other_products_accounts_and_months_are_passed_over(write: Write) -> None:
+    """A report of an organisation has them all, and nothing else in their cells is read."""
+    charges = [
+        CHARGE,
+        replace(CHARGE, account=OTHER, currency="EUR"),
+        changed(line_item_product_code="AmazonEC2", line_item_unblended_cost="not read"),
+        changed(bill_billing_period_start_date="2026-09-01T00:00:00Z"),
+    ]
+    path = write(cur2(charges))[0]
+    assert spend(path) == AwsSpend((LINE,))
+    assert [usage.account for usage in paid(path, account=ACCOUNT).usage] == [ACCOUNT]
+    assert len(paid(*write(cur2([CHARGE, replace(CHARGE, account=OTHER)]))).usage) == 2
+    with pytest.raises(BadUsage, match=f"report-0.csv: has no SageMaker line of account {OTHER}"):
+        paid(*write(TEXT), account=OTHER)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            {"line_item_usage_amount": "many"},
-            r"line 2: line_item_usage_amount is not a number \(many",
-        ),
-        (
-            {"line_item_usage_amount": ""},
-            "line 2 is usage, and its line_item_usage_amount is empty",
-        ),
-        ({"line_item_unblended_cost": ""}, "its line_item_unblended_cost is empty"),
-        ({"line_item_unblended_cost": "NaN"}, "is not an amount"),
-        ({"line_item_unblended_cost": "Infinity"}, "is not an amount"),
-        ({"line_item_usage_amount": "1e400"}, "is not an amount"),
-        ({"line_item_currency_code": "CNY"}, "is in CNY: only USD"),
+        ({"bill_billing_period_start_date": "2026-09-01"}, "a report of 2026-09, not of 2026-10"),
+        ({"line_item_usage_account_id": OTHER}, f"has no line of account {ACCOUNT} in 2026-10"),
     ],
 )
-def test_an_amount_that_is_none_is_refused_with_its_line(
-    read: Read, change: dict[str, str], said: str
+def test_a_report_of_another_month_or_account_is_refused(
+    write: Write, change: dict[str, str], said: str
 ) -> None:
-    """Nothing is taken for 0."""
+    """Comparing it would find everything on one side only; a month without SageMaker is none."""
     with pytest.raises(BadUsage, match=said):
-        read(MODERN | change)
+        spend(*write(cur2([changed(**change)])))
+    assert spend(*write(cur2([changed(line_item_product_code="AmazonS3")]))) == AwsSpend(())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_savings_plan_covers_costs_what_the_plan_does(write: Write, shape: str) -> None:
+    """Only in amortised rates; for a comparison it is usage at its on-demand price."""
+    path = write(SHAPES[shape]([replace(CHARGE, plan_price=Decimal("0.9"))]))[0]
+    [usage] = paid(path, basis=RateBasis.AMORTISED).usage
+    assert (usage.covered, usage.usd) == (1, Decimal("0.9"))
+    [usage] = paid(path).usage
+    assert usage.covered == 1
+    if not shape.startswith("focus"):
+        assert spend(path).lines == (LINE,)
+
+
+def test_the_plans_net_cost_goes_before_its_cost(write: Write) -> None:
+    """A contract may have a discount on the plan too; without any cost of it there is no rate."""
+    charge = replace(
+        CHARGE,
+        plan_price=Decimal("0.9"),
+        changes={"savings_plan_net_savings_plan_effective_cost": "0.81"},
+    )
+    [usage] = paid(*write(cur2([charge])), basis=RateBasis.AMORTISED).usage
+    assert usage.usd == Decimal("0.81")
+    unknown = changed(line_item_line_item_type="SavingsPlanCoveredUsage")
+    with pytest.raises(BadUsage, match=r"line 2 .*savings_plan_savings_plan_effective_cost"):
+        paid(*write(cur2([unknown])), basis=RateBasis.AMORTISED)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_no_usage_is_left_out_and_counted(write: Write, shape: str) -> None:
+    """By kind, with its amount; a credit may have no quantity."""
+    kinds = ("Credit", "Credit", "SavingsPlanRecurringFee", "Tax")
+    others = [replace(CHARGE, kind=kind, what="", usd=Decimal("-12.5")) for kind in kinds]
+    path = write(SHAPES[shape]([CHARGE, *others]))[0]
+    report = paid(path)
+    assert report.usage == (PAID,)
+    assert [(left.lines, left.usd) for left in report.left_out] == [
+        (2, -25), (1, Decimal("-12.5")), (1, Decimal("-12.5")),
+    ]  # fmt: skip
+    if not shape.startswith("focus"):
+        assert spend(path) == AwsSpend((LINE,), report.left_out)
+
+
+def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> None:
+    """They are of another period, of no hour, or of nothing."""
+    kinds = {
+        "Adjustment": {"ChargeCategory": "Adjustment"},
+        "Correction": {"ChargeClass": "Correction"},
+        "Unused commitment": {"CommitmentDiscountStatus": "Unused"},
+        "Usage below zero": {"BilledCost": "-1"},
+        "Usage without a quantity": {"PricingQuantity": "1E-40"},
+        "no kind of charge": {"ChargeCategory": ""},
+    }
+    charges = [replace(CHARGE, changes={"ChargeClass": "", **of}) for of in kinds.values()]
+    report = paid(*write(SHAPES["focus-1.2"](charges)))
+    assert (report.usage, [left.kind for left in report.left_out]) == ((), [*kinds])
+
+
+def test_usage_below_zero_is_left_out_of_a_comparison(write: Write) -> None:
+    """With its dollars."""
+    text = cur2([CHARGE, changed(line_item_usage_amount="-1", line_item_unblended_cost="-0.1")])
+    assert spend(*write(text)) == AwsSpend(
+        (LINE,), (Excluded("Usage below zero", 1, Decimal("-0.1")),)
+    )
+
+
+def test_without_net_columns_the_unblended_cost_is_paid(write: Write) -> None:
+    """AWS has net columns only in accounts with a discount, and empty for those without."""
+    for shape in (cur2, legacy):
+        assert paid(*write(shape([CHARGE], net=False))).usage == (PAID,)
+    [usage] = paid(*write(cur2([changed(line_item_net_unblended_cost="")]))).usage
+    assert usage.usd == Decimal("1.515")
+
+
+def test_discounts_as_lines_of_their_own_are_refused_without_net_costs(write: Write) -> None:
+    """A rate that is not net must not be taken for one; another payer's net costs say nothing."""
+    discount = replace(CHARGE, kind="EdpDiscount", usd=Decimal("-0.15"))
+    other = replace(CHARGE, payer="222200001111")
+    reports = write(cur2([CHARGE, discount]), cur2([other, discount], net=False), cur2([other]))
+    assert paid(reports[0]).left_out == (Excluded("EdpDiscount", 1, Decimal("-0.15")),)
+    for refused in (reports[1:2], reports[1:]):
+        with pytest.raises(BadUsage, match=r"discounts \(EdpDiscount\) .*net_unblended_cost"):
+            paid(*refused)
+
+
+def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
+    """Its end is the start of the next month; no calendar has a day before the first."""
+    month = {
+        "line_item_usage_start_date": "2026-10-01T00:00:00.000Z",
+        "line_item_usage_end_date": "2026-11-01T00:00:00.000Z",
+    }
+    [usage] = paid(*write(cur2([changed(**month)]))).usage
+    assert (usage.first, usage.last) == (date(2026, 10, 1), date(2026, 10, 31))
+    [usage] = paid(*write(cur2([changed(**dict.fromkeys(month, "0001-01-01T00:00:00Z"))]))).usage
+    assert usage.first == usage.last == date(1, 1, 1)
+
+
+def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(
+    write: Write,
+) -> None:
+    """The region is never that of the usage type's prefix."""
+    unnamed = {"line_item_usage_account_id": "", "product_region_code": "", "pricing_unit": ""}
+    assert spend(*write(cur2([changed(**unnamed)]))).lines == (replace(LINE, unit=""),)
+    [usage] = paid(*write(cur2([changed(**unnamed, line_item_resource_id="")]))).usage
+    assert (usage.region, usage.account) == (None, "")
+
+
+def test_lines_of_two_versions_of_a_report_are_counted_once(write: Write) -> None:
+    """Another hour or another job is no repeat, nor are equal lines of one file: several hosts."""
+    first = cur2([CHARGE, CHARGE, replace(CHARGE, job="job-2")])
+    second = legacy([CHARGE, CHARGE, replace(CHARGE, seconds=60)])
+    report = paid(*write(first, second))
+    assert (report.repeats, sum(usage.lines for usage in report.usage)) == (2, 4)
+    unnamed = cur2([changed(line_item_resource_id="")])
+    report = paid(*write(unnamed, unnamed))
+    assert (report.repeats, report.usage[0].lines) == (0, 2)
+
+
+def without(shape: str, *columns: str) -> str:
+    """A report without some of its columns."""
+    rows = list(csv.DictReader(io.StringIO(SHAPES[shape]([CHARGE]))))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [n for n in rows[0] if n not in columns], extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shape", "column", "said"),
+    [
+        ("cur2", "line_item_usage_type", "no cost report: the column line_item_usage_type is"),
+        ("cur2", "line_item_unblended_cost", "the column line_item_unblended_cost is missing"),
+        ("legacy", "lineItem/ProductCode", "no cost report: the column line_item_product_code"),
+        ("focus-1.2", "EffectiveCost", "no FOCUS export: the column effective_cost is missing"),
+        ("focus-1.2", "SkuMeter", "the column x_usage_type or sku_meter is missing"),
+        ("focus-1.2", "ChargePeriodStart", "the column charge_period_start is missing"),
+    ],
+)
+def test_a_missing_column_is_named(write: Write, shape: str, column: str, said: str) -> None:
+    """As CUR 2.0 and FOCUS have it."""
+    with pytest.raises(BadUsage, match=said):
+        paid(*write(without(shape, column)))
+
+
+def test_a_comparison_needs_resource_ids(write: Write) -> None:
+    """Rates do not."""
+    text = without("cur2", "line_item_resource_id")
+    assert paid(*write(text)).usage == (PAID,)
+    with pytest.raises(BadUsage, match=r"line_item_resource_id is missing \(export it with res"):
+        spend(*write(text))
+
+
+def test_another_column_may_serve(write: Write) -> None:
+    """FOCUS has a quantity twice; the billing period is a start."""
+    assert paid(*write(without("focus-1.2", "PricingQuantity", "PricingUnit"))).usage == (PAID,)
+    assert spend(*write(without("cur2", "line_item_usage_start_date"))).lines == (LINE,)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"line_item_currency_code": "CNY"}, "is in CNY: only USD can be read"),
+        ({"line_item_usage_amount": "many"}, "has a quantity that is no amount: many"),
+        ({"line_item_usage_amount": ""}, "is usage without a quantity"),
+        ({"line_item_usage_amount": "1e400"}, "quantity that is no amount"),
+        ({"line_item_unblended_cost": ""}, "is usage without a cost"),
+        ({"line_item_unblended_cost": "NaN"}, "has a cost that is no amount: NaN"),
+        ({"line_item_net_unblended_cost": "Infinity"}, "has a net cost that is no amount"),
+        ({"savings_plan_savings_plan_effective_cost": "?"}, "Savings Plan that is no amount"),
+        ({"line_item_usage_start_date": "yesterday"}, "starts on no day: yesterday"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_refused(
+    write: Write, change: dict[str, str], said: str
+) -> None:
+    """With its file and its number: nothing is taken for 0."""
+    with pytest.raises(BadUsage, match=rf"report-0.csv: line 3 .*{said}"):
+        paid(*write(cur2([CHARGE, changed(**change)])))
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is empty"),
-        (b"\n", "no cost report: the column line_item_product_code"),
+        (b"", "no cost report: the column line_item_product_code"),
         (b"hello\nworld\n", "no cost report: the column line_item_product_code"),
-        (b'{"children": []}', "no cost report: the column line_item_product_code"),
-        (b"PK\x03\x04rest", "ZIP archive: unpack it"),
+        (b"PK\x03\x04rest", "no cost report"),
+        (b"PAR1rest", "no cost report that can be read"),
         (b"\x1f\x8bbroken", "broken gzip"),
-        (gzip.compress(b"a,b\n" * 1000)[:-12], "broken gzip|no cost report"),
-        (gzip.compress(text_of(MODERN).encode() * 50)[:-9], "broken gzip"),
-        (gzip.compress(b""), "no cost report: the column line_item_product_code"),
+        (gzip.compress(TEXT.encode() * 5000)[:-9], "no cost report that can be read"),
         (b"\xff\xfea\x00", "not text in UTF-8"),
-        (b"\x00" * 5_000_000, "a line of over"),
-        (gzip.compress(b"a" * 5_000_000), "a line of over"),
-        (b'"' + b"a\n" * 200_000, "not CSV"),
-        (b"a," * 100_000 + b"b", "no cost report: the column line_item_product_code"),
-        (text_of(MODERN).encode()[:-10], "not CSV"),
-        (text_of(MODERN).encode()[:-30], "line 2 is cut short: 12 of 13"),
-        (text_of(MODERN).encode() + b"1,2\n", "line 3 is cut short: 2 of 13 columns"),
-        (text_of(MODERN).encode().partition(b"\n")[0], "has no lines below its header"),
+        (TEXT.encode() + b"\xff" * 500, "CSV Error on Line: 3"),
+        (TEXT.encode() + b"1,2\r\n", "CSV Error on Line: 3"),
+        (TEXT.encode()[:-10], "CSV Error on Line: 2"),
+        (TEXT.encode() + b'"a\n",' * 1_000_000, "CSV Error on Line: 3"),
+        (b"\x00" * 5_000_000, "no cost report"),
+        (gzip.compress(b"a" * 5_000_000), "no cost report"),
+        (TEXT.encode().partition(b"\n")[0], "has no lines below its header"),
     ],
-    ids=lambda value: "" if isinstance(value, bytes) else value[:24],
+    ids=range(14),
 )
-def test_what_is_no_report_is_one_sentence(read: Read, content: bytes, said: str) -> None:
+def test_what_is_no_report_is_one_sentence(write: Write, content: bytes, said: str) -> None:
     """Empty, cut, packed twice, hostile or huge: the file and what is wrong with it."""
     with pytest.raises(BadUsage, match=said) as refused:
-        read(content)
+        spend(*write(content))
+    assert "report-0" in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["absent.csv", "."])
-def test_a_file_that_cannot_be_opened_is_one_sentence(tmp_path: Path, name: str) -> None:
-    """Absent, or a folder."""
-    with pytest.raises(BadUsage, match="cannot be read"):
-        cost_report.read(tmp_path / name, MONTH, ACCOUNT)
+def test_an_absent_file_is_one_sentence(tmp_path: Path) -> None:
+    """Without a trace of the engine."""
+    with pytest.raises(BadUsage, match=r"absent.csv: cannot be read \(No such file"):
+        spend(tmp_path / "absent.csv")
 
 
-def parquet(path: Path) -> Path:
-    """A file that begins as Parquet does."""
-    path.write_bytes(b"PAR1....")
-    return path
-
-
-def test_parquet_gives_the_same_line(tmp_path: Path) -> None:
-    """Its doubles and times are read as what they print as; columns nobody needs are not asked."""
-    values: dict[str, Any] = {
-        **MODERN,
-        "bill_billing_period_start_date": datetime(2026, 10, 1, tzinfo=UTC),
-        "line_item_usage_amount": 1.5,
-        "line_item_unblended_cost": 0.3855,
-        "line_item_currency_code": None,
-    }
-
-    def reader(
-        path: Path, wanted: Callable[[str], bool]
-    ) -> tuple[Sequence[str], Iterator[Sequence[object]]]:
-        columns = [name for name in values if wanted(name)]
-        assert "product" not in columns
-        return columns, iter([tuple(values[name] for name in columns)])
-
-    spend = cost_report.read(parquet(tmp_path / "r"), MONTH, ACCOUNT, parquet=reader)
-    assert spend.lines == (LINE,)
-
-
-def test_parquet_without_pyarrow_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_the_engine_it_says_what_to_install(
+    write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or to export the report as CSV."""
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(BadUsage, match=r"needs pyarrow: .*CSV.*pip install pyarrow"):
-        cost_report.read(parquet(tmp_path / "r"), MONTH, ACCOUNT)
-
-
-class Arrow:
-    """As much of pyarrow.parquet as is used: one batch of columns."""
-
-    def __init__(self, columns: dict[str, list[object]], *, breaks: bool = False) -> None:
-        self._columns = columns
-        self._breaks = breaks
-        self.schema_arrow = SimpleNamespace(names=list(columns))
-        self.closed = False
-
-    def iter_batches(self, columns: list[str]) -> Iterator[Any]:
-        chosen = {name: self._columns[name] for name in columns}
-        yield SimpleNamespace(column=lambda name: SimpleNamespace(to_pylist=lambda: chosen[name]))
-        if self._breaks:
-            raise ValueError("Corrupt snappy compressed data.")
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.mark.parametrize("breaks", [False, True])
-def test_pyarrow_is_asked_for_the_columns_and_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: bool
-) -> None:
-    """Also when the file breaks in the middle, which is one sentence."""
-    file = Arrow({name: [value] for name, value in MODERN.items()}, breaks=breaks)
-    module = SimpleNamespace(ParquetFile=lambda path: file)
-    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=module))
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", module)
-    path = parquet(tmp_path / "r")
-    if breaks:
-        with pytest.raises(BadUsage, match="broken Parquet"):
-            cost_report.read(path, MONTH, ACCOUNT)
-    else:
-        assert cost_report.read(path, MONTH, ACCOUNT).lines == (LINE,)
-    assert file.closed
+    """In one sentence."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(BadUsage, match="reading a cost report needs DuckDB: `pip install duckdb`"):
+        spend(*write(TEXT))

@@ -12,43 +12,47 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
-from sageaudit.domain.reconcile.learning import learn
-from sageaudit.domain.reconcile.lesson import Lesson, NoUsage
-from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
+from sageaudit.domain.reconcile.learning import Lesson, learn
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
+from sageaudit.domain.reconcile.spend import Excluded
 from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
-DAY = date(2026, 10, 5)
 TEN = Decimal("1e-10")
-LINE = PaidLine(
-    account="111122223333",
-    payer="999900001111",
-    usage_type="USE1-Train:ml.g5.2xlarge",
-    region="us-east-1",
-    first=DAY,
-    last=DAY,
-    quantity=Decimal(1),
-    unit="Hrs",
-    usd=Decimal("1.3332000000"),
-    net=True,
-    amortised_usd=None,
-    covered=False,
-    list_rate=Decimal("1.515"),
-)
+CENT = Decimal("0.01")
+NOTHING = Decimal(0)
 
 
 def line(
     price: str | Decimal, hours: str | Decimal = "1", day: int = 5, places: Decimal = TEN
-) -> PaidLine:
-    """Usage at a price, with its cost rounded as in the report."""
+) -> PaidUsage:
+    """Usage of one line at a price, with its cost rounded as in the report."""
     quantity, start = Decimal(hours), date(2026, 10, 1) + timedelta(days=day - 1)
     usd = (quantity * Decimal(price)).quantize(places)
-    return replace(LINE, first=start, last=start, quantity=quantity, usd=usd)
+    return PaidUsage(
+        "111122223333", "999900001111", "USE1-Train:ml.g5.2xlarge", "us-east-1", "Hrs",
+        start, start, -int(places.as_tuple().exponent), 1, quantity, usd,
+        covered=NOTHING, free=NOTHING, list_rate=Decimal("1.515"),
+        largest_usd=usd, largest_line="cur.csv: line 7",
+    )  # fmt: skip
 
 
-def taught(*lines: ReportLine, basis: RateBasis = RateBasis.NET) -> Lesson:
-    """The lesson of a report of these lines."""
-    return learn(lines, basis, "cur.csv")
+LINE = line("1.3332")
+
+
+def free(hours: str) -> PaidUsage:
+    """Usage at $0."""
+    return replace(LINE, lines=0, quantity=NOTHING, usd=NOTHING, free=Decimal(hours))
+
+
+def under_plan(hours: str, usd: str) -> PaidUsage:
+    """Usage that a Savings Plan paid for."""
+    return replace(line("0", hours), usd=Decimal(usd), covered=Decimal(hours))
+
+
+def taught(*usage: PaidUsage, basis: RateBasis = RateBasis.NET) -> Lesson:
+    """The lesson of a report of this usage."""
+    return learn(PaidReport(usage), basis, "cur.csv")
 
 
 def rates(lesson: Lesson) -> list[OwnRate]:
@@ -94,12 +98,12 @@ def test_the_components_are_those_of_the_price_tables(
 
 
 def test_a_price_change_within_the_month_gives_two_rates() -> None:
-    """Not an average that nobody paid on any day."""
+    """Not an average that nobody paid on any day; usage at $0 changes no price."""
     days = [line("2.0", "7.3", day) for day in (3, 4, 9)] + [line("1.5", "2", 12), line("1.5")]
     days[-1] = line("1.5", "1", 20)
-    lesson = taught(*days)
-    assert [(rate.usd, rate.first.day, rate.last.day) for rate in rates(lesson)] == [
-        (Decimal(2), 1, 9), (Decimal("1.5"), 12, 20),
+    lesson = taught(*days, free("3"))
+    assert [(rate.usd, rate.first.day, rate.last.day, rate.note) for rate in rates(lesson)] == [
+        (Decimal(2), 1, 9, None), (Decimal("1.5"), 12, 20, None),
     ]  # fmt: skip
 
 
@@ -121,17 +125,14 @@ def test_prices_that_change_every_day_are_one_average() -> None:
 
 def test_each_month_has_its_own_rate() -> None:
     """A file may have several."""
-    later = replace(line("1.3332"), first=date(2026, 11, 7), last=date(2026, 11, 7))
-    first = [rate.first for rate in rates(taught(line("1.3332"), later))]
+    first = [rate.first for rate in rates(taught(LINE, line("1.3332", day=38)))]
     assert first == [date(2026, 10, 1), date(2026, 11, 1)]
 
 
 def test_covered_hours_are_in_no_net_rate_and_it_is_said() -> None:
     """Their on-demand cost is not paid, and the plan's is no price of an hour more."""
-    covered = replace(
-        line("1.3332", "9"), covered=True, usd=Decimal(0), amortised_usd=Decimal("8.1")
-    )
-    lesson = taught(line("1.3332"), covered)
+    covered = under_plan("9", "0")
+    lesson = taught(LINE, covered)
     assert [(rate.usd, rate.quantity) for rate in rates(lesson)] == [(Decimal("1.3332"), 1)]
     assert "9.00 hours are covered by a Savings Plan" in lesson.notes[0]
     assert why(taught(covered)).startswith("a Savings Plan covers all of it")
@@ -139,70 +140,45 @@ def test_covered_hours_are_in_no_net_rate_and_it_is_said() -> None:
 
 def test_an_amortised_rate_averages_covered_and_other_hours() -> None:
     """9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours."""
-    covered = replace(line("1.3332", "9"), covered=True, amortised_usd=Decimal("8.1"))
-    [rate] = rates(taught(line("1.3332"), covered, basis=RateBasis.AMORTISED))
+    [rate] = rates(taught(LINE, under_plan("9", "8.1"), basis=RateBasis.AMORTISED))
     assert (rate.usd, rate.quantity) == (Decimal("0.94332"), 10)
     assert rate.note == "a Savings Plan covers 90% of its hours"
 
 
-def test_covered_hours_without_the_plans_cost_are_refused() -> None:
-    """They did not cost nothing."""
-    with pytest.raises(BadUsage, match="savings_plan_savings_plan_effective_cost"):
-        taught(replace(LINE, covered=True), basis=RateBasis.AMORTISED)
-
-
-def test_credits_taxes_and_usage_below_zero_are_left_out_by_kind() -> None:
-    """A credit is a gift of once, not a rate."""
-    refund = replace(LINE, usd=Decimal(-1), quantity=Decimal(-1))
-    lesson = taught(
-        LINE, LeftOut("Credit", Decimal(-50)), LeftOut("Credit", Decimal(-1)), refund,
-        replace(LINE, quantity=Decimal(0)),
-    )  # fmt: skip
-    assert [rate.usd for rate in rates(lesson)] == [Decimal("1.3332")]
-    assert lesson.left_out == (
-        NoUsage("Credit", 2, Decimal(-51)),
-        NoUsage("Usage below zero", 1, Decimal(-1)),
-        NoUsage("Usage without a quantity", 1, Decimal("1.3332")),
-    )
-
-
 def test_a_free_tier_is_not_a_rate() -> None:
     """50 hours at $0 do not make the other hours cheaper, and alone they have no rate."""
-    free = replace(LINE, usd=Decimal(0), quantity=Decimal(50))
-    lesson = taught(LINE, free)
+    lesson = taught(LINE, free("50"))
     assert [rate.usd for rate in rates(lesson)] == [Decimal("1.3332")]
     assert lesson.notes == (
         "50.00 hours or GB-months cost $0 and are in no rate: a free tier is not a rate",
     )
-    assert why(taught(free)) == "all of it cost $0, and a free tier is not a rate"
-
-
-def test_costs_that_were_rounded_to_zero_are_usage() -> None:
-    """In a report in cents, 10 seconds cost $0.00: left out, they would make the rate dearer."""
-    cents = Decimal("0.01")
-    ten_seconds = [replace(line("0.23", "0.003", places=cents), account=str(n)) for n in range(500)]
-    lesson = taught(line("0.23", "100", places=cents), *ten_seconds)
-    [rate] = rates(lesson)
-    assert rate.quantity == Decimal("101.500")
-    assert not lesson.notes
+    assert why(taught(free("50"))) == "all of it cost $0, and a free tier is not a rate"
 
 
 def test_a_few_minutes_are_too_little() -> None:
     """Six minutes are enough."""
-    assert why(taught(line("1.3332", "0.09"))) == ("only 0.09 hours were used, and 0.1 are needed")
+    assert why(taught(line("1.3332", "0.09"))) == "only 0.09 hours were used, and 0.1 are needed"
     assert [rate.usd for rate in rates(taught(line("1.3332", "0.1")))] == [Decimal("1.3332")]
 
 
 def test_a_rate_has_no_digit_that_its_source_lacks() -> None:
     """$3.33 for 2.5 h is $1.33 in a report in cents; $0.13 for 6 minutes tells nothing."""
-    cents = Decimal("0.01")
-    assert [rate.usd for rate in rates(taught(line("1.3332", "2.5", places=cents)))] == [
+    assert [rate.usd for rate in rates(taught(line("1.3332", "2.5", places=CENT)))] == [
         Decimal("1.33")
     ]
-    assert "rounds its costs so much" in why(taught(line("1.3332", "0.1", places=cents)))
+    assert "rounds its costs so much" in why(taught(line("1.3332", "0.1", places=CENT)))
 
 
-def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
+@pytest.mark.parametrize("price", ["10000.0001", "1e15"])
+def test_a_rate_above_any_price_is_refused_with_its_line(price: str) -> None:
+    """It would make the whole file of own rates unreadable."""
+    absurd = replace(line(price), usage_type="USE1-Train:ml.p4d.24xlarge")
+    with pytest.raises(BadUsage, match=r"^cur.csv: line 7 costs \$1.*ml.p4d.24xlarge in us-east-1"):
+        taught(LINE, absurd)
+    assert [rate.usd for rate in rates(taught(line("10000")))] == [10_000]
+
+
+def test_usage_that_no_price_table_knows_is_listed_and_no_rate_is_guessed() -> None:
     """A spot role, a warm pool's, an endpoint, another volume, another unit, no region."""
     lesson = taught(
         *(
@@ -218,9 +194,8 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
         replace(LINE, unit="Quantity"),
         replace(LINE, region=None),
     )
-    assert not lesson.learnt
-    assert not lesson.not_learnt
-    assert {(seen.text, seen.area, seen.why) for seen in lesson.seen} == {
+    assert (lesson.learnt, lesson.not_learnt) == ((), ())
+    assert {(found.usage, found.area, found.why) for found in lesson.unpriced} == {
         ("TrSpt:ml.g5.2xlarge", MANAGED_SPOT, "no price table knows it"),
         ("TrainWarmPool:ml.g5.2xlarge", "other", "no price table knows it"),
         ("Host:ml.g5.2xlarge", "endpoints", "no price table knows it"),
@@ -231,75 +206,29 @@ def test_what_no_price_table_knows_is_seen_and_no_rate_is_guessed() -> None:
     }
 
 
-DISCOUNT = DiscountLine(
-    "EdpDiscount",
-    "USE1-Train:ml.g5.2xlarge",
-    "us-east-1",
-    date(2026, 10, 1),
-    Decimal("-0.13332"),
-    LINE.payer,
-)
-
-
-def test_discounts_as_lines_of_their_own_are_taken_off() -> None:
-    """Where the usage lines are before discounts: 10% less."""
-    [rate] = rates(taught(replace(LINE, net=False), DISCOUNT))
-    assert rate.usd == Decimal("1.19988")
-    assert rate.note == "less 10.0% that the report has as lines of their own"
-
-
-def test_discounts_that_net_costs_have_already_are_not_taken_off_twice() -> None:
-    """They are counted as left out."""
-    lesson = taught(LINE, DISCOUNT)
-    assert [rate.usd for rate in rates(lesson)] == [Decimal("1.3332")]
-    assert [left.kind for left in lesson.left_out] == [
-        "EdpDiscount (the net costs have it already)"
-    ]
-
-
-def test_net_costs_of_one_payer_say_nothing_of_anothers_discounts() -> None:
-    """Two reports read as one: the one without net costs has its discounts as lines."""
-    other = replace(LINE, payer="222200001111", usage_type="USE1-Train:ml.g4dn.xlarge")
-    lesson = taught(
-        LINE,
-        replace(other, net=False),
-        replace(DISCOUNT, payer=other.payer, usage_type=other.usage_type),
+def test_repeats_and_what_is_left_out_are_kept_in_the_lesson() -> None:
+    """As the report's reader counted them."""
+    credit = Excluded("Credit", 2, Decimal(-51))
+    lesson = learn(PaidReport((LINE,), (credit,), 1200), RateBasis.NET, "cur.csv")
+    assert lesson.left_out == (credit,)
+    assert lesson.notes == (
+        "1,200 lines are in two of the files (two versions of one report?): each is counted once",
     )
-    assert [rate.usd for rate in rates(lesson)] == [Decimal("1.19988"), Decimal("1.3332")]
-    assert not lesson.left_out
 
 
-def test_a_discount_that_names_no_usage_type_is_refused() -> None:
-    """A rate that is not net must not be taken for one."""
-    with pytest.raises(BadUsage, match="line_item_net_unblended_cost"):
-        taught(replace(LINE, net=False), replace(DISCOUNT, usage_type=""))
-    lesson = taught(replace(LINE, net=False), replace(DISCOUNT, usage_type="", usd=Decimal(0)))
-    assert rates(lesson)
-
-
-def test_a_discount_of_all_is_no_rate() -> None:
-    """A bundled discount leaves nothing to divide."""
-    all_of_it = replace(DISCOUNT, usd=-LINE.usd)
-    assert why(taught(replace(LINE, net=False), all_of_it)) == "a discount takes all of its cost"
-
-
-def test_several_payers_are_said() -> None:
-    """Each may have a contract of its own."""
+def test_several_payers_and_accounts_with_different_prices_are_said() -> None:
+    """Each may have a contract of its own; where all pay the same there is nothing to say."""
     [note] = taught(LINE, replace(LINE, payer="222200001111")).notes
     assert note.startswith("the report has lines of 2 payer accounts")
-
-
-def test_accounts_with_different_prices_are_said() -> None:
-    """An average is right for neither; where all pay the same there is nothing to say."""
-    other = replace(LINE, account="222233334444")
-    [note] = taught(LINE, replace(other, usd=Decimal("1.5150000000"))).notes
+    other = replace(line("1.515"), account="222233334444")
+    [note] = taught(LINE, other).notes
     assert note.startswith("the report has lines of 2 accounts")
-    assert not taught(LINE, other).notes
+    assert not taught(LINE, replace(LINE, account="222233334444")).notes
 
 
 PRICES = st.decimals("0.05", "110", places=7)
 SECONDS = st.lists(st.integers(1, 200_000), min_size=1, max_size=40)
-PLACES = st.sampled_from([Decimal("1e-10"), Decimal("1e-8"), Decimal("0.0001"), Decimal("0.01")])
+PLACES = st.sampled_from([TEN, Decimal("1e-8"), Decimal("0.0001"), CENT])
 
 
 @given(st.lists(st.tuples(PRICES, SECONDS), min_size=1, max_size=5), PLACES)
@@ -312,8 +241,7 @@ def test_rate_times_usage_is_the_cost_within_its_rounding(
         for day, (price, jobs) in enumerate(days, start=1)
         for seconds in jobs
     ]
-    lesson = taught(*lines)
-    for found in lesson.learnt:
+    for found in taught(*lines).learnt:
         rate = found.rate
         of_it = [one for one in lines if rate.first <= one.first <= rate.last]
         rounding = len(of_it) * (places / 2 + rate.usd * TEN)

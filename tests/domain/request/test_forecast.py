@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.forecast import Basis, Cost, Limit
+from sageaudit.domain.request.forecast import Basis, Cost, RunLimit
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, planned, told
 
@@ -34,8 +34,8 @@ def test_the_most_is_the_limit_times_the_rate_and_the_volumes() -> None:
 
 def test_without_a_limit_aws_takes_a_day() -> None:
     """For training and processing."""
-    assert cost({RUN: None}).limit == Limit(Decimal(86_400), default=True)
-    assert cost({RUN: 60}).limit == Limit(Decimal(60))
+    assert cost({RUN: None}).limit == RunLimit(Decimal(86_400), default=True)
+    assert cost({RUN: 60}).limit == RunLimit(Decimal(60))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_of_preferred_types_the_dearest_counts() -> None:
 
 def test_trials_are_counted() -> None:
     """Eight at their limit; a grid by its combinations; or what fits into the search's time."""
-    trial = Cost(Decimal(2), Limit(Decimal(3600)), None, 1, Decimal(2), None)
+    trial = Cost(RunLimit(Decimal(3600)), Decimal(2), hourly_usd=Decimal(2))
     config = "HyperParameterTuningJobConfig"
     tuning: dict[str, Any] = {
         "kind": JobKind.TUNING,

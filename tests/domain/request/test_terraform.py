@@ -3,10 +3,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.terraform import Plan, of_plan
+from sageaudit.domain.request.request import FoundRequests
+from sageaudit.domain.request.terraform import of_plan
 from sageaudit.domain.request.values import NotKnown
+from sageaudit.errors import Malformed
 
 TRAINING = "aws_sagemaker_training_job"
 VALUES: dict[str, Any] = {
@@ -29,7 +33,7 @@ def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, An
     return {"address": f"{kind}.{name}", "mode": "managed", "type": kind, "values": values}
 
 
-def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> Plan:
+def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> FoundRequests:
     """The plan of these resources, in a module inside the root."""
     changes = [
         {
@@ -125,7 +129,7 @@ def test_a_definition_that_cannot_be_read_is_named() -> None:
     assert "in S3" in plan(resource(kind, {})).left_out[0]
     later = plan(resource(kind, {}), unknown={"pipeline_definition": True})
     assert "after apply" in later.left_out[0]
-    assert "not JSON" in plan(resource(kind, {"pipeline_definition": "{"})).left_out[0]
+    assert "no JSON object" in plan(resource(kind, {"pipeline_definition": "{"})).left_out[0]
 
 
 def test_a_processing_job_of_awscc_is_read() -> None:
@@ -142,14 +146,16 @@ def test_a_processing_job_of_awscc_is_read() -> None:
 
 def test_other_providers_are_told_apart() -> None:
     """So that a plan of another cloud is no plan without jobs."""
-    assert not plan(resource("google_storage_bucket", {})).aws
-    assert plan(resource("aws_s3_bucket", {})).aws
+    assert plan(resource("aws_s3_bucket", {})) == FoundRequests(())
+    with pytest.raises(Malformed, match="without any resource of AWS"):
+        plan(resource("google_storage_bucket", {}))
 
 
-def test_nonsense_in_a_plan_never_raises() -> None:
+def test_nonsense_in_a_plan_is_no_plan() -> None:
     """Each part of another type."""
     for part in (None, 3, "x", [], [3], {"root_module": 3}):
-        of_plan({"planned_values": part, "resource_changes": part, "configuration": part},
-                api_model())  # fmt: skip
+        nonsense = {"planned_values": part, "resource_changes": part, "configuration": part}
+        with pytest.raises(Malformed, match="without any resource of AWS"):
+            of_plan(nonsense, api_model())
     [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
     assert request.body["ResourceConfig"] == 3

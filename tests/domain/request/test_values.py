@@ -5,8 +5,8 @@ import pytest
 from sageaudit.domain.request.values import (
     NotKnown,
     matches,
+    path_text,
     place_of,
-    said,
     unknown_places,
     value_at,
     without,
@@ -46,10 +46,14 @@ def test_a_path_leads_as_far_as_it_exists() -> None:
     assert place_of(BODY, "StoppingCondition.MaxRuntimeInSeconds") == ()
 
 
-def test_items_are_said_by_their_names() -> None:
+def test_items_are_shown_by_their_names() -> None:
     """By their number where they have none, or where it is not known."""
-    assert said(BODY, ("InputDataConfig", 0, "DataSource")) == "InputDataConfig[train].DataSource"
-    assert said(BODY, ("InputDataConfig", 1, "ChannelName")) == "InputDataConfig[1].ChannelName"
+    assert (
+        path_text(BODY, ("InputDataConfig", 0, "DataSource")) == "InputDataConfig[train].DataSource"
+    )
+    assert (
+        path_text(BODY, ("InputDataConfig", 1, "ChannelName")) == "InputDataConfig[1].ChannelName"
+    )
 
 
 def test_what_is_not_known_is_listed_and_left_out() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Clear, Unknown
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.forecast import Cost, Limit
+from sageaudit.domain.request.forecast import Cost, RunLimit
 from tests.fakes.planned import LATER, said, told
 
 RULE = "tuning-limits"
@@ -14,7 +14,7 @@ LIMITS = "HyperParameterTuningJobConfig.ResourceLimits"
 
 def trial(usd: int) -> Cost:
     """A training job of $1 an hour that may cost so much."""
-    return Cost(Decimal(1), Limit(Decimal(3600)), None, 1, Decimal(usd), None)
+    return Cost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 
 def test_all_trials_together_are_priced() -> None:

@@ -6,9 +6,9 @@ query groups by region because the prefix of a usage type does not name it relia
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
@@ -25,6 +25,7 @@ FEWEST_REQUESTS, MOST_REQUESTS = 2, 20
 _SERVICE = "Amazon SageMaker"
 _USAGE = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
 _NOWHERE = frozenset({"", "global", "NoRegion"})
+_METRICS = ("UnblendedCost", "UsageQuantity")
 _LARGEST_EXPONENT = 15
 
 
@@ -41,8 +42,7 @@ class CostExplorer:
         Raises AccessDenied, NoCredentials, Throttled or Unavailable, or Malformed for a response
         that cannot be read.
         """
-        after = (first_day + timedelta(days=31)).replace(day=1)
-        period = _period(first_day, min(after - timedelta(days=1), today))
+        period = _period(first_day, min(month_after(first_day) - timedelta(days=1), today))
         spend = self._usage((account,), period)
         excluded = self._excluded((account,), period)
         return AwsSpend(spend.lines, (*excluded, *spend.excluded), spend.estimated)
@@ -59,8 +59,7 @@ class CostExplorer:
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
         for result in self._results(accounts, period, _USAGE, ("LINKED_ACCOUNT",)):
-            for group in _groups(result):
-                account, usd = _keys(group, 1)[0], _amount(group, "UnblendedCost")
+            for (account,), usd, _, _ in _groups(result, 1):
                 sums[account] = sums.get(account, Decimal(0)) + usd
         return sums
 
@@ -70,22 +69,21 @@ class CostExplorer:
         estimated = False
         for result in self._results(accounts, period, _USAGE, ("USAGE_TYPE", "REGION")):
             estimated = estimated or bool(result.get("Estimated"))
-            for group in _groups(result):
-                line = _line(group)
-                if line.usd < 0 or line.quantity < 0:
-                    negative.append(line.usd)
-                elif line.usd or line.quantity:
-                    lines.append(line)
+            for (usage_type, region), usd, quantity, unit in _groups(result, 2):
+                if usd < 0 or quantity < 0:
+                    negative.append(usd)
+                elif usd or quantity:
+                    known = None if region in _NOWHERE else region
+                    lines.append(AwsLine(usage_type, known, unit, quantity, usd))
         total = sum(negative, Decimal(0))
         excluded = (Excluded("usage below zero", len(negative), total),) if negative else ()
         return AwsSpend(tuple(lines), excluded, estimated)
 
     def _excluded(self, accounts: Sequence[str], period: dict[str, str]) -> Iterator[Excluded]:
         for result in self._results(accounts, period, {"Not": _USAGE}, ("RECORD_TYPE",)):
-            for group in _groups(result):
-                usd = _amount(group, "UnblendedCost")
+            for (kind,), usd, _, _ in _groups(result, 1):
                 if usd:
-                    yield Excluded(_keys(group, 1)[0], None, usd)
+                    yield Excluded(kind, None, usd)
 
     def _results(
         self,
@@ -100,7 +98,7 @@ class CostExplorer:
         asked: dict[str, Any] = {
             "TimePeriod": period,
             "Granularity": "MONTHLY",
-            "Metrics": ["UnblendedCost", "UsageQuantity"],
+            "Metrics": [*_METRICS],
             "Filter": {"And": [of_service, of_account, records]},
             "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in by],
         }
@@ -132,52 +130,34 @@ class CostExplorer:
         return answer
 
 
+def month_after(first_day: date) -> date:
+    """The first day of the next month."""
+    return (first_day + timedelta(days=31)).replace(day=1)
+
+
 def _period(since: date, until: date) -> dict[str, str]:
     """Both days included; Cost Explorer's end is not."""
     return {"Start": since.isoformat(), "End": (until + timedelta(days=1)).isoformat()}
 
 
-def _groups(result: dict[str, Any]) -> list[dict[str, Any]]:
-    groups = result.get("Groups")
-    if not isinstance(groups, list):
-        raise Malformed("Groups", "is missing in Cost Explorer's response")
-    return groups
-
-
-def _line(group: dict[str, Any]) -> AwsLine:
-    usage_type, region = _keys(group, 2)
-    quantity, usd = _amount(group, "UsageQuantity"), _amount(group, "UnblendedCost")
-    unit = str(group["Metrics"]["UsageQuantity"].get("Unit") or "")
-    return AwsLine(
-        usage_type=usage_type,
-        region=None if region in _NOWHERE else region,
-        unit="" if unit == "N/A" else unit,
-        quantity=quantity,
-        usd=usd,
-    )
-
-
-def _keys(group: dict[str, Any], count: int) -> list[str]:
-    keys = group.get("Keys")
-    if (
-        not isinstance(keys, list)
-        or len(keys) != count
-        or not isinstance(group.get("Metrics"), dict)
-    ):
-        raise Malformed("Groups", "holds a group without its keys or metrics")
-    return [str(key) for key in keys]
-
-
-def _amount(group: dict[str, Any], metric: str) -> Decimal:
-    value = group["Metrics"].get(metric) if isinstance(group.get("Metrics"), dict) else None
-    text = str(value.get("Amount")) if isinstance(value, dict) else ""
+def _groups(
+    result: Mapping[str, Any], keys: int
+) -> Iterator[tuple[list[str], Decimal, Decimal, str]]:
+    """The keys, dollars, quantity and unit of each group. Raises Malformed: nothing is guessed."""
     try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        raise Malformed(metric, f"is not a number in Cost Explorer's response: {text!r}") from None
-    if not amount.is_finite() or amount.adjusted() > _LARGEST_EXPONENT:
-        raise Malformed(metric, f"is not an amount in Cost Explorer's response: {text!r}")
-    unit = value.get("Unit") if isinstance(value, dict) else None
-    if metric == "UnblendedCost" and unit not in {None, "USD"}:
-        raise Malformed(metric, f"is in {unit}: only USD can be compared")
-    return amount
+        for group in result["Groups"]:
+            names = [str(key) for key in group["Keys"]]
+            cost, used = (group["Metrics"][name] for name in _METRICS)
+            usd, quantity = (Decimal(str(metric["Amount"])) for metric in (cost, used))
+            amounts = all(
+                amount.is_finite() and amount.adjusted() <= _LARGEST_EXPONENT
+                for amount in (usd, quantity)
+            )
+            if len(names) != keys or not amounts:
+                raise Malformed("Groups", "has a group without its keys or amounts")
+            if cost.get("Unit") not in {None, "USD"}:
+                raise Malformed("UnblendedCost", f"is in {cost['Unit']}: only USD can be compared")
+            unit = str(used.get("Unit") or "")
+            yield names, usd, quantity, "" if unit == "N/A" else unit
+    except (ArithmeticError, AttributeError, KeyError, TypeError) as error:
+        raise Malformed("Groups", "cannot be read in Cost Explorer's response") from error

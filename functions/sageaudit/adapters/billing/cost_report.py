@@ -1,157 +1,125 @@
-"""Cost and usage reports: CUR 2.0 (Data Exports) and legacy, as CSV, gzipped CSV or Parquet.
+"""What cost reports say: SageMaker's usage of a month, and what was paid for usage by days.
 
-A file is read once, row by row; memory holds one sum per resource, usage type, region and unit.
+DuckDB sums decimals of 18 places; AWS writes ten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from sageaudit.adapters.billing.parquet import ParquetReader, read_parquet
-from sageaudit.adapters.billing.report_file import (
-    Cell,
-    amount,
-    cells,
-    column,
-    opened,
-    positions_of,
-)
-from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend, Excluded
+from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
+from sageaudit.domain.prices.own_rates import RateBasis
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
 from sageaudit.errors import BadUsage
 
-_NEEDED = {
-    "line_item_product_code": "lineItem/ProductCode",
-    "line_item_line_item_type": "lineItem/LineItemType",
-    "line_item_usage_type": "lineItem/UsageType",
-    "line_item_usage_amount": "lineItem/UsageAmount",
-    "line_item_unblended_cost": "lineItem/UnblendedCost",
-    "line_item_resource_id": "lineItem/ResourceId",
-}
-"""Columns of CUR 2.0, with their legacy names."""
-_MONTH_COLUMNS = ("bill_billing_period_start_date", "line_item_usage_start_date")
-_OPTIONAL = (
-    *_MONTH_COLUMNS,
-    "line_item_usage_account_id",
-    "line_item_currency_code",
-    "pricing_unit",
-    "product_region_code",
-    "product_region",
-)
-_COLUMNS = frozenset({*_NEEDED, *_OPTIONAL})
-_PRODUCT = "amazonsagemaker"
+_SPEND = """
+SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
+    sum(amount(quantity)), sum(amount(cost)), resource
+FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
+GROUP BY ALL ORDER BY ALL
+"""
+_EXCLUDED = """
+SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
+FROM line WHERE NOT is_usage(kind) OR amount(quantity) < 0 OR amount(cost) < 0
+GROUP BY 1 ORDER BY 1
+"""
+_PRICED = """
+CREATE MACRO decimals(t) AS
+    CASE WHEN contains(lower(t), 'e') THEN 10 ELSE least(length(split_part(t, '.', 2)), 10) END;
+CREATE MACRO last_day(t) AS CASE WHEN is_time(t)
+    THEN CAST(try_cast(left(t, 19) AS TIMESTAMP) - INTERVAL 1 SECOND AS DATE) END;
+CREATE VIEW priced AS
+SELECT *, amount(paid) AS usd, amount(quantity) AS used, is_covered(kind) AS covered,
+    kind = 'Usage' OR covered AS is_paid, is_paid AND usd >= 0 AND used > 0 AS at_price
+FROM (SELECT *,
+    if({amortised} AND is_covered(kind), plan_cost, coalesce(net_cost, cost)) AS paid FROM line)
+"""
+_PAID = """
+SELECT account, coalesce(payer, ''), coalesce(usage_type, ''), region, coalesce(unit, ''),
+    first_day(start) AS first, greatest(first_day(start), last_day(ended)) AS last,
+    max(decimals(paid)),
+    count(*) FILTER (usd > 0), coalesce(sum(used) FILTER (usd > 0), 0), sum(usd),
+    if(covered, sum(used), 0), coalesce(sum(used) FILTER (usd = 0), 0),
+    max(amount(list_rate)) FILTER (amount(list_rate) > 0),
+    max(usd), arg_max([file, number], usd)
+FROM priced WHERE at_price
+GROUP BY account, payer, usage_type, region, unit, first, last, covered ORDER BY ALL
+"""
+_LEFT_OUT = """
+SELECT CASE WHEN NOT is_paid THEN kind WHEN usd < 0 OR used < 0 THEN 'Usage below zero'
+    ELSE 'Usage without a quantity' END, count(*), coalesce(sum(usd), 0)
+FROM priced WHERE NOT coalesce(at_price, false) GROUP BY 1 ORDER BY 1
+"""
+_GROSS_DISCOUNTS = """
+SELECT kind FROM line
+WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
+        (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
+"""
+"""Discounts as lines of their own, where the payer's usage has no net cost that includes them."""
 
 
-def read(
-    path: Path, month: str, account: str, *, parquet: ParquetReader = read_parquet
-) -> AwsSpend:
-    """SageMaker's usage of `month` (YYYY-MM) and account. Raises BadUsage naming the file."""
-    with opened(path, lambda name: column(name) in _COLUMNS, parquet) as (header, rows):
-        return _of_rows(path, header, rows, month, account)
+def spend(path: Path, month: str, account: str) -> AwsSpend:
+    """SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
 
-
-@dataclass(slots=True)
-class _Tally:
-    """Sums of the rows read so far, and of those left out."""
-
-    rows: int = 0
-    months: set[str] = field(default_factory=set)
-    accounts: set[str] = field(default_factory=set)
-    sums: dict[tuple[str, str, str, str], list[Decimal]] = field(default_factory=dict)
-    excluded: dict[str, list[Decimal]] = field(default_factory=dict)
-
-    def leave_out(self, kind: str, usd: Decimal) -> None:
-        counted = self.excluded.setdefault(kind, [Decimal(0), Decimal(0)])
-        counted[0] += 1
-        counted[1] += usd
-
-    def spend(self) -> AwsSpend:
+    `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
+    """
+    with report_lines([path], ["resource"]) as report:
+        report.keep(account, month)
+        report.drop_repeats()
+        report.check(amortised=False)
+        if not report.count():
+            _refuse_other(report, path, month, account)
         return AwsSpend(
-            tuple(
-                AwsLine(usage_type, region or None, unit, quantity, usd, resource or None)
-                for (resource, usage_type, region, unit), (quantity, usd) in self.sums.items()
-            ),
-            tuple(Excluded(kind, int(lines), usd) for kind, (lines, usd) in self.excluded.items()),
+            tuple(AwsLine(*row) for row in report.query(_SPEND)),
+            tuple(Excluded(*row) for row in report.query(_EXCLUDED)),
         )
 
 
-def _of_rows(
-    path: Path,
-    header: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    month: str,
-    account: str,
-) -> AwsSpend:
-    cell = _cells(path, header)
-    tally = _Tally()
-    for row in rows:
-        if not row:
-            continue
-        tally.rows += 1
-        where = f"{path}: line {tally.rows + 1}"
-        if len(row) < len(header):
-            raise BadUsage(f"{where} is cut short: {len(row)} of {len(header)} columns")
-        _count(row, cell, tally, where, month, account)
-    if not tally.rows:
+def _refuse_other(report: ReportLines, path: Path, month: str, account: str) -> None:
+    """Raises BadUsage for a report without the month, or without the account in it."""
+    found = report.months()
+    if not found:
         raise BadUsage(f"{path}: has no lines below its header")
-    if month not in tally.months:
-        months = ", ".join(sorted(tally.months)[:6])
-        raise BadUsage(f"{path}: is a report of {months}, not of {month}")
-    if tally.accounts and account not in tally.accounts:
+    months = sorted({of or "no month" for of, _ in found})
+    if month not in months:
+        raise BadUsage(f"{path}: is a report of {', '.join(months[:6])}, not of {month}")
+    if (month, account) not in found:
         raise BadUsage(f"{path}: has no line of account {account} in {month}")
-    return tally.spend()
 
 
-def _cells(path: Path, header: Sequence[str]) -> Cell:
-    """Returns the cells of a row by column. Raises BadUsage for a missing column."""
-    positions = positions_of(header)
-    for needed, legacy in _NEEDED.items():
-        if needed not in positions:
-            hint = " (export with resource ids)" if needed == "line_item_resource_id" else ""
+def paid(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
+    """What was paid for SageMaker's usage, by account and days.
+
+    `paths` are the files of one report, or folders with them; `account` (12 digits) reads its lines
+    only. Raises BadUsage naming the file, and for discounts that the usage's cost does not include.
+    """
+    with report_lines(paths) as report:
+        if account is not None:
+            report.keep(account)
+        amortised = basis is RateBasis.AMORTISED
+        repeats = report.drop_repeats()
+        report.check(amortised=amortised)
+        if not report.count():
+            of = "" if account is None else f" of account {account}"
+            names = ", ".join(path.name for path in paths)
+            raise BadUsage(f"{names}: has no SageMaker line{of}")
+        for [kind] in report.query(_GROSS_DISCOUNTS):
             raise BadUsage(
-                f"{path}: is no cost report: the column {needed} ({legacy}) is missing{hint}"
+                f"the report has discounts ({kind}) as lines of their own, which are in no rate:"
+                " export it with net costs (line_item_net_unblended_cost)"
             )
-    if not any(name in positions for name in _MONTH_COLUMNS):
-        raise BadUsage(f"{path}: is no cost report: the column {_MONTH_COLUMNS[0]} is missing")
-    return cells(positions)
+        report.connection.execute(_PRICED.format(amortised=amortised))
+        return PaidReport(
+            tuple(_usage(row, report.files) for row in report.query(_PAID)),
+            tuple(Excluded(*row) for row in report.query(_LEFT_OUT)),
+            repeats,
+        )
 
 
-def _count(
-    row: Sequence[object], cell: Cell, tally: _Tally, where: str, month: str, account: str
-) -> None:
-    """Adds one row to the tally if it is SageMaker's, of this month and account."""
-    when = (cell(row, _MONTH_COLUMNS[0]) or cell(row, _MONTH_COLUMNS[1]))[:7]
-    tally.months.add(when or "no month")
-    if when != month:
-        return
-    resource = cell(row, "line_item_resource_id")
-    job = JobRef.from_arn(resource)
-    owner = cell(row, "line_item_usage_account_id") or (job.account if job else "")
-    if owner:
-        tally.accounts.add(owner)
-    if owner not in {"", account} or cell(row, "line_item_product_code").lower() != _PRODUCT:
-        return
-    currency = cell(row, "line_item_currency_code")
-    if currency not in {"", "USD"}:
-        raise BadUsage(f"{where} is in {currency}: only USD can be compared")
-    kind = cell(row, "line_item_line_item_type")
-    usd = amount(cell(row, "line_item_unblended_cost"), where, "line_item_unblended_cost")
-    if kind not in USAGE_TYPES:
-        tally.leave_out(kind or "no line item type", usd or Decimal(0))
-        return
-    quantity = amount(cell(row, "line_item_usage_amount"), where, "line_item_usage_amount")
-    if usd is None or quantity is None:
-        missing = "line_item_unblended_cost" if usd is None else "line_item_usage_amount"
-        raise BadUsage(f"{where} is usage, and its {missing} is empty")
-    if usd < 0 or quantity < 0:
-        tally.leave_out(f"{kind} below zero", usd)
-        return
-    region = job.region if job else ""
-    region = region or cell(row, "product_region_code") or cell(row, "product_region")
-    key = (resource, cell(row, "line_item_usage_type"), region, cell(row, "pricing_unit"))
-    total = tally.sums.setdefault(key, [Decimal(0), Decimal(0)])
-    total[0] += quantity
-    total[1] += usd
+def _usage(row: Sequence[Any], files: Sequence[Path]) -> PaidUsage:
+    [file, number] = row[-1]
+    return replace(PaidUsage(*row[:-1]), largest_line=f"{files[file]}: line {number}")

@@ -11,15 +11,22 @@ from typing import Any
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.prices.own_rates import TYPE, OwnRate, OwnRates, RateBasis, own_rates
+from sageaudit.domain.prices.own_rates import (
+    HIGHEST_USD,
+    TYPE,
+    OwnRate,
+    OwnRates,
+    RateBasis,
+    own_rates,
+)
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.errors import BadUsage
 
 SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
-_HIGHEST_USD = Decimal(10_000)
-"""Far above the price of any instance-hour."""
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_UNREADABLE = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 
 
 def read(path: Path) -> OwnRates:
@@ -39,8 +46,6 @@ def read(path: Path) -> OwnRates:
         found = own_rates(
             RateBasis(document["basis"]), None if account is None else str(account), rates
         )
-    except RecursionError as error:
-        raise BadUsage(f"{path}: is no file of own rates: it is too deeply nested") from error
     except _UNREADABLE as error:
         raise BadUsage(
             f"{path}: is no file of own rates as `sageaudit prices learn` writes it"
@@ -100,6 +105,6 @@ def _possible(rate: OwnRate) -> bool:
         named
         and REGION.fullmatch(rate.region) is not None
         and rate.usd.is_finite()
-        and 0 < rate.usd <= _HIGHEST_USD
+        and 0 < rate.usd <= HIGHEST_USD
         and rate.first <= rate.last
     )

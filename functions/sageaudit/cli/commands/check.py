@@ -10,16 +10,13 @@ from pathlib import Path
 
 import click
 
-from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.check import github as check_github
-from sageaudit.cli.support.check import markdown as check_markdown
-from sageaudit.cli.support.check import table as check_table
-from sageaudit.cli.support.check.document import CheckedFile, document
+from sageaudit.cli.support.check import views
+from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.cli.support.history.stored_runs import read_family
@@ -107,7 +104,7 @@ def check(
             settings_region=lambda: open_session(profile, None).region_name,
             read_family=partial(read_family, known.history) if known else None,
         )
-        show = _shower(output, no_color=no_color)
+        show = partial(_show, output=output, no_color=no_color)
         return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))
 
 
@@ -140,11 +137,7 @@ def _run(
 ) -> Exit:
     """Shows one file's result; a file that cannot be read does not stop the others."""
     try:
-        read, found, checked = checks.file(path)
-        lines = read.lines()
-        written = document(
-            read.name, found.form, api_model().version, checked, lines, found.left_out
-        )
+        written = checks.file(path)
     except SageauditError as error:
         say(str(error))
         return exit_of(error)
@@ -154,7 +147,9 @@ def _run(
 
 def _gate(written: CheckedFile, fail_on: str) -> Exit:
     """A request that could not be judged does not pass: no finding is no proof then."""
-    if _fails(written, fail_on):
+    least = Severity(fail_on).rank
+    rows = [row for job in written["jobs"] for row in job["findings"]]
+    if any(row["not_counted"] is None and Severity(row["severity"]).rank >= least for row in rows):
         return Exit.FINDINGS
     if any(job["unreadable"] for job in written["jobs"]):
         say(f"{written['file']}: could not be judged, so --fail-on does not pass it")
@@ -162,27 +157,11 @@ def _gate(written: CheckedFile, fail_on: str) -> Exit:
     return Exit.DONE
 
 
-def _fails(written: CheckedFile, severity: str) -> bool:
-    least = Severity(severity).rank
-    return any(
-        Severity(row["severity"]).rank >= least and row["not_counted"] is None
-        for job in written["jobs"]
-        for row in job["findings"]
-    )
-
-
-def _annotate(written: CheckedFile) -> None:
-    for line in check_github.lines(written):
-        click.echo(line)
-
-
-def _shower(output: str, *, no_color: bool) -> Callable[[CheckedFile], None]:
+def _show(written: CheckedFile, output: str, *, no_color: bool) -> None:
     """Prints a file's document in one format."""
     if output == "json":
-        return echo_json
-    if output == "markdown":
-        return lambda written: click.echo(check_markdown.text(written))
-    if output == "github":
-        return _annotate
-    console = console_for(no_color=no_color)
-    return lambda written: check_table.show(written, console)
+        echo_json(written)
+    elif output == "table":
+        views.show(written, console_for(no_color=no_color))
+    elif text := {"markdown": views.markdown, "github": views.github}[output](written):
+        click.echo(text)

@@ -48,7 +48,7 @@ Examples:
     "form",
     type=click.Choice(_FORMATS),
     show_default="the ending of FILE",
-    help="parquet needs pyarrow.",
+    help="parquet needs DuckDB.",
 )
 @click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
 @asking.FILTERS

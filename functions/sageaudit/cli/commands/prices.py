@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.aws.clients import known_regions
-from sageaudit.adapters.files import policy_file
+from sageaudit.adapters.files import own_rates_file, policy_file
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.history.data_folder import made_data_folder
-from sageaudit.cli.support.prices import learnt_rates, live_prices, own_rates, type_rates
+from sageaudit.cli.support.prices import learnt_rates, live_prices, type_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.own_rates import TYPE, RateBasis
@@ -204,8 +204,8 @@ def refresh(path: Path | None, profile: str | None) -> int:
 @prices.command(epilog=_LEARN_EPILOG)
 @click.option(
     "--cur", "reports", multiple=True, required=True, type=click.Path(path_type=Path),
-    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV, CSV.gz or Parquet."
-    " May be repeated for the parts of one report.",
+    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV, CSV.gz or Parquet, or a"
+    " folder with them. May be repeated for the parts of one report.",
 )  # fmt: skip
 @click.option("--account", help="Learn from this account (12 digits); by default from all.")
 @click.option(
@@ -237,18 +237,20 @@ def learn(
     if account is not None:
         account = options.account_id(account, "--account")
     policy = policy_file.load(policy_path) if policy_path else Policy()
-    taught = learnt_rates.taught(reports, account, basis, path)
-    view = own_rates.view_of(taught, policy.discounts)
+    view = learnt_rates.learnt_rates(reports, account, basis, path, policy.discounts)
     if output == "json":
-        echo_json(own_rates.document(view))
+        echo_json(learnt_rates.document(view))
     else:
-        own_rates.show(view, console_for())
+        learnt_rates.show(view, console_for())
     if not view.rows:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
     if not dry_run:
-        learnt_rates.write(taught.merged.rates, path)
-    for line in own_rates.closing(view, path, policy_path, written=not dry_run):
+        price_table.write(own_rates_file.text_of(view.merged.rates), path)
+    in_use = policy.discounts.learnt is not None
+    for line in learnt_rates.closing(
+        view.merged, path, policy_path, in_use=in_use, written=not dry_run
+    ):
         say(line)
     return Exit.DONE
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from sageaudit.adapters.billing.cost_explorer import (
     REGION,
     USD_PER_REQUEST,
     CostExplorer,
+    month_after,
 )
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
@@ -28,13 +27,12 @@ from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
+from sageaudit.domain.reconcile.audited_lines import Audited, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 
-_MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
 _EPILOG = """\b
 Examples:
   sageaudit reconcile --month 2026-10 --table sageaudit-history
@@ -50,7 +48,8 @@ Examples:
     "--cur",
     "report",
     type=click.Path(path_type=Path),
-    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet.",
+    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet, or a folder"
+    " with its files.",
 )
 @options.TABLE_REGION
 @options.PROFILE
@@ -85,7 +84,7 @@ def reconcile(
             _agree_to_pay(yes=yes)
         session = source.session or open_session(profile, region)
         account = account or _own_account(session)
-        spend = None if report is None else cost_report.read(report, month_text, account)
+        spend = None if report is None else cost_report.spend(report, month_text, account)
         audited = month_of(source.history, account, first_day)
     if not audited.jobs and not audited.lines:
         raise JobNotFound(
@@ -114,25 +113,26 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
 
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
     """
-    month, after = f"{first_day:%Y-%m}", _next(first_day)
-    lines: list[AuditedLine] = []
-    jobs = rollups = unauditable = running = 0
-    for head in history.runs(RunQuery.of_account(account, month)):
-        rollups += head.rollup
-        unauditable += not head.rollup and head.unauditable is not None
-        running += _runs(head)
-        if _has_bill(head):
-            jobs += 1
-            lines += _lines(history, head, month)
-    for head in history.runs(RunQuery.of_account(account, f"{after:%Y-%m}")):
-        if _has_bill(head) and head.key.created_at.date() < after:
-            lines += _lines(history, head, month)
+    month, after = f"{first_day:%Y-%m}", month_after(first_day)
+    heads = [*history.runs(RunQuery.of_account(account, month))]
+    later = [
+        head
+        for head in history.runs(RunQuery.of_account(account, f"{after:%Y-%m}"))
+        if head.key.created_at.date() < after
+    ]
+    documents = (
+        history.audit(head.key, head.version) for head in (*heads, *later) if _has_bill(head)
+    )
+    lines = [line for document in documents if document for line in lines_of(document, month)]
+    audited = [head for head in heads if not head.rollup]
+    unauditable = sum(head.unauditable is not None for head in audited)
+    jobs = sum(_has_bill(head) for head in heads)
     return Audited(
         tuple(line for line in lines if line.paid),
         jobs=jobs,
-        rollups=rollups,
+        rollups=len(heads) - len(audited),
         unauditable=unauditable,
-        running=running,
+        running=len(audited) - unauditable - jobs,
         unpaid_lines=sum(not line.paid for line in lines),
     )
 
@@ -142,35 +142,17 @@ def _has_bill(head: Head) -> bool:
 
     Those of a job that still ran when it was audited end at that moment, which AWS's do not.
     """
-    return not head.rollup and head.unauditable is None and not _runs(head)
-
-
-def _runs(head: Head) -> bool:
-    return not head.rollup and head.unauditable is None and head.status not in FINISHED
-
-
-def _lines(history: History, head: Head, month: str) -> Iterator[AuditedLine]:
-    document = history.audit(head.key, head.version)
-    if document is not None:
-        yield from lines_of(document, month)
+    return not head.rollup and head.unauditable is None and head.status in FINISHED
 
 
 def _month(text: str, today: date) -> date:
-    match = _MONTH.match(text)
     try:
-        first_day = date(int(match[1]), int(match[2]), 1) if match else None
+        first_day = date.fromisoformat(f"{text}-01")
     except ValueError:
-        first_day = None
-    if first_day is None:
-        raise BadUsage(f"--month {text} is not a month: YYYY-MM, such as 2026-10")
+        raise BadUsage(f"--month {text} is not a month: YYYY-MM, such as 2026-10") from None
     if first_day > today:
         raise BadUsage(f"--month {text} has not begun: it is {today:%Y-%m} (UTC)")
     return first_day
-
-
-def _next(first_day: date) -> date:
-    year, month = divmod(first_day.year * 12 + first_day.month, 12)
-    return date(year, month + 1, 1)
 
 
 def _agree_to_pay(*, yes: bool) -> None:
@@ -181,11 +163,10 @@ def _agree_to_pay(*, yes: bool) -> None:
         f"${least} or more, ${most} at most."
     )
     click.echo(price, err=True)
-    if yes:
-        return
-    if not sys.stdin.isatty():
+    if not yes and not sys.stdin.isatty():
         raise BadUsage("cannot ask without a terminal: give --yes, or a report with --cur")
-    click.confirm("Continue?", abort=True, err=True)
+    if not yes:
+        click.confirm("Continue?", abort=True, err=True)
 
 
 def _own_account(session: Any) -> str:

@@ -19,6 +19,8 @@ from sageaudit.domain.prices.market import Rate
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
 """An instance type's name, also of one that is not in the catalogue."""
+HIGHEST_USD = Decimal(10_000)
+"""Far above the price of any instance-hour: a higher rate is a mistake, and is refused."""
 LEARNT = "learnt from "
 """How the source of a learnt rate begins."""
 
@@ -121,23 +123,23 @@ class Merged:
 
 def merged(known: OwnRates, learnt: OwnRates) -> Merged:
     """Learnt rates stand in place of known ones of the same product and days; others stay."""
-    added, replaced, kept = [], [], []
-    for key in sorted({*known.by_key, *learnt.by_key}):
-        new = learnt.by_key.get(key, ())
-        for rate in known.by_key.get(key, ()):
-            instead = next((other for other in new if _overlap(rate, other)), None)
-            if instead is None:
-                kept.append(rate)
-            elif instead != rate:
-                replaced.append((rate, instead))
-        old = known.by_key.get(key, ())
-        added += [rate for rate in new if not any(_overlap(rate, other) for other in old)]
-        kept += new
-    return Merged(own_rates(known.basis, known.account, kept), tuple(added), tuple(replaced))
+    replaced, kept = [], learnt.rows
+    for rate in known.rows:
+        instead = _overlapping(rate, learnt)
+        if instead is None:
+            kept.append(rate)
+        elif instead != rate:
+            replaced.append((rate, instead))
+    added = tuple(rate for rate in learnt.rows if _overlapping(rate, known) is None)
+    return Merged(own_rates(known.basis, known.account, kept), added, tuple(replaced))
 
 
-def _overlap(rate: OwnRate, other: OwnRate) -> bool:
-    return rate.first <= other.last and other.first <= rate.last
+def _overlapping(rate: OwnRate, rates: OwnRates) -> OwnRate | None:
+    """The first rate of the same product with a day of this one."""
+    of_product = rates.by_key.get(rate.key, ())
+    return next(
+        (one for one in of_product if rate.first <= one.last and one.first <= rate.last), None
+    )
 
 
 def _key(region: str, component: Component, what: str) -> str:

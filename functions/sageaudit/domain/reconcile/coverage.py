@@ -14,8 +14,8 @@ from decimal import Decimal
 
 from sageaudit.domain.reconcile.audited_lines import AuditedLine
 from sageaudit.domain.reconcile.reconcile import percent
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.domain.reconcile.usage_type import JOBS, OTHER, parsed
+from sageaudit.domain.reconcile.spend import AwsSpend
+from sageaudit.domain.reconcile.usage_type import JOBS, OTHER, Usage, parsed
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
 NOT_KNOWN = "(usage type not known)"
@@ -88,28 +88,29 @@ def coverage(
     each account's bill and audited dollars.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
-    names: dict[str, str] = {}
-    billed: dict[str, Decimal] = {}
+    jobs: dict[str, CoveredUsage] = {}
     outside: dict[str, Decimal] = {}
+
+    def count(usage: Usage | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO) -> None:
+        key, name = (usage.key, usage.text) if usage else (NOT_KNOWN, NOT_KNOWN)
+        row = jobs.get(key, CoveredUsage(name, _ZERO, _ZERO))
+        jobs[key] = CoveredUsage(row.usage, row.bill_usd + billed, row.audited_usd + audited)
+
     for line in spend.lines:
-        key = _key_of_jobs(line, regions)
-        if key is None:
-            name = _outside(line)
-            outside[name] = outside.get(name, _ZERO) + line.usd
+        usage = parsed(line.usage_type)
+        if usage.area == JOBS and line.region in {None, *regions}:
+            count(usage, billed=line.usd)
         else:
-            names.setdefault(key, parsed(line.usage_type).text)
-            billed[key] = billed.get(key, _ZERO) + line.usd
-    audited: dict[str, Decimal] = {}
-    for one in lines:
-        key = NOT_KNOWN if one.usage is None else one.usage.key
-        names.setdefault(key, NOT_KNOWN if one.usage is None else one.usage.text)
-        audited[key] = audited.get(key, _ZERO) + (one.usd or _ZERO)
-    jobs = [CoveredUsage(n, billed.get(k, _ZERO), audited.get(k, _ZERO)) for k, n in names.items()]
+            outside[_outside(usage)] = outside.get(_outside(usage), _ZERO) + line.usd
+    for audited in lines:
+        count(audited.usage, audited=audited.usd or _ZERO)
     return Coverage(
         *days,
         bill_usd=bill,
         audited_usd=audited_usd,
-        jobs=tuple(sorted(jobs, key=lambda row: (-max(row.bill_usd, row.audited_usd), row.usage))),
+        jobs=tuple(
+            sorted(jobs.values(), key=lambda row: (-max(row.bill_usd, row.audited_usd), row.usage))
+        ),
         outside=tuple(
             OutsideUsage(name, usd, percent(usd, bill))
             for name, usd in sorted(outside.items(), key=lambda row: (-row[1], row[0]))
@@ -118,14 +119,7 @@ def coverage(
     )
 
 
-def _key_of_jobs(line: AwsLine, regions: Collection[str]) -> str | None:
-    """The key of a usage type of jobs in a scanned region, or in none; else None."""
-    usage = parsed(line.usage_type)
-    return usage.key if usage.area == JOBS and line.region in {None, *regions} else None
-
-
-def _outside(line: AwsLine) -> str:
-    usage = parsed(line.usage_type)
+def _outside(usage: Usage) -> str:
     if usage.area == JOBS:
         return OTHER_REGIONS
     if usage.area == OTHER:

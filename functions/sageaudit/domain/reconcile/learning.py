@@ -1,256 +1,309 @@
-"""Works out own rates from the lines of a cost report.
+"""Works out own rates from the paid usage of a cost report.
 
 A rate is what was paid, divided by what was used, so that rate times usage is the report's cost
-within the report's own rounding. Where lines of the same days have different prices, their average
-weighted by usage is the rate, and its note says so.
+within the report's own rounding. Where the same days have different prices, their average weighted
+by usage is the rate, and its note says so.
 
 Not a rate: credits, refunds, taxes, fees, and usage at $0. Usage that no price table knows, such as
-a spot role, is reported as seen.
+a spot role, is listed without a rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import reduce
 
+from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.prices.own_rates import TYPE, OwnRate, RateBasis
+from sageaudit.domain.prices.own_rates import HIGHEST_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
-from sageaudit.domain.reconcile.lesson import (
-    Learnt,
-    Lesson,
-    NotLearnt,
-    NoUsage,
-    Product,
-    Seen,
-)
-from sageaudit.domain.reconcile.paid_line import DiscountLine, LeftOut, PaidLine, ReportLine
-from sageaudit.domain.reconcile.price_stretches import ReportPrecision, Span, Stretch, stretches
-from sageaudit.domain.reconcile.usage_type import Usage, parsed
+from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
+from sageaudit.domain.reconcile.spend import Excluded
+from sageaudit.domain.reconcile.usage_type import parsed
 from sageaudit.errors import BadUsage
 
+LEAST_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
+"""Below 6 minutes, or 0.01 GB-months (a cent or less), no rate is learnt. Our choice."""
+MOST_ERROR = Decimal("0.005")
+"""Share of a rate that the rounding of the report's costs may amount to. Our choice."""
+MOST_STRETCHES = 3
+"""Prices change a few times a year: more of them in a month are a mixture. Our choice."""
+_SAME_WITHIN = Decimal("0.000001")
+"""Share by which two days of one price may differ beyond the report's rounding."""
+_COMPARED_FROM = Decimal("0.01")
+"""Less usage says little about its price."""
+_QUANTITY_ERROR = Decimal("5e-11")
+"""AWS writes ten decimals."""
+_FEWEST_DECIMALS = 2
+"""A cost of whole dollars had its zeros cut off: no report is coarser than cents."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
     "GB-months": frozenset({"", "gb-mo", "gb-month", "gb-months"}),
 }
+_ALL_COVERED = "a Savings Plan covers all of it: --amortised counts what the plan costs"
+_MOST_PLACES = 12
+_SHOWN = Decimal("0.0001")
+"""USD to which the ends of an average are shown."""
 _ZERO = Decimal(0)
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Sums of the lines read so far; memory holds one for each product and day.
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a rate is for: an instance type or ML storage of a component in a region."""
 
-    `covered`: usage that a Savings Plan paid for and the basis does not count.
-    """
+    what: str
+    region: str
+    component: Component
+
+    @property
+    def unit(self) -> str:
+        """What its quantity counts: instance-hours or GB-months."""
+        return "GB-months" if self.what == STORAGE else "hours"
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A rate, its cost, the public price that the report names, and the usage at $0 beside it."""
+
+    rate: OwnRate
+    usd: Decimal
+    list_usd: Decimal | None
+    free: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class NotLearnt:
+    """A product without a rate on some days; `why` is a sentence without a full stop."""
+
+    product: Product
+    first: date
+    last: date
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedUsage:
+    """SageMaker usage in no rate, because it is no job's or for the reason `why`."""
+
+    usage: str
+    area: str
+    why: str
+    quantity: Decimal
+    usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a report teaches, and what of it is in no rate."""
 
     basis: RateBasis
-    spans: dict[Product, dict[tuple[date, date], Span]] = field(default_factory=dict)
-    covered: dict[Product, Span] = field(default_factory=dict)
-    discounts: dict[tuple[str, str, str | None, str, str], list[Decimal]] = field(
-        default_factory=dict
-    )
-    """Lines and USD by kind, usage type, region, month and payer."""
-    net: set[str] = field(default_factory=set)
-    """The payers whose usage lines have their discounts in their own cost."""
-    seen: dict[tuple[str, str, str], list[Decimal]] = field(default_factory=dict)
-    left_out: dict[str, list[Decimal]] = field(default_factory=dict)
-    accounts: set[str] = field(default_factory=set)
-    payers: set[str] = field(default_factory=set)
-    precision: ReportPrecision = field(default_factory=ReportPrecision)
-
-    def leave_out(self, kind: str, usd: Decimal, lines: Decimal = Decimal(1)) -> None:
-        counted = self.left_out.setdefault(kind, [_ZERO, _ZERO])
-        counted[0] += lines
-        counted[1] += usd
-
-    def discount(self, line: DiscountLine) -> None:
-        key = (line.kind, line.usage_type, line.region, f"{line.day:%Y-%m}", line.payer)
-        counted = self.discounts.setdefault(key, [_ZERO, _ZERO])
-        counted[0] += 1
-        counted[1] += line.usd
-
-    def see(self, usage: Usage, why: str, quantity: Decimal, usd: Decimal) -> None:
-        counted = self.seen.setdefault((usage.text, usage.area, why), [_ZERO, _ZERO])
-        counted[0] += quantity
-        counted[1] += usd
-
-    def count(self, product: Product, line: PaidLine, usd: Decimal) -> None:
-        """Adds usage at a price, or usage of a plan that this basis does not count."""
-        days = (line.first, line.last)
-        if line.covered and self.basis is RateBasis.NET:
-            covered = self.covered.setdefault(product, Span(*days))
-            covered.join(Span(*days, covered=line.quantity))
-            return
-        self.precision.see(line.quantity, usd)
-        span = self.spans.setdefault(product, {}).setdefault(days, Span(*days))
-        span.add(line.quantity, usd)
-        span.covered += line.quantity if line.covered else _ZERO
-        span.list_rate = line.list_rate or span.list_rate
+    learnt: tuple[Learnt, ...]
+    not_learnt: tuple[NotLearnt, ...]
+    unpriced: tuple[UnpricedUsage, ...]
+    left_out: tuple[Excluded, ...]
+    notes: tuple[str, ...]
 
 
-def learn(lines: Iterable[ReportLine], basis: RateBasis, source: str) -> Lesson:
-    """The rates of all lines, which are read once. `source` names the report.
+def learn(report: PaidReport, basis: RateBasis, source: str) -> Lesson:
+    """The rates of a report, which `source` names.
 
-    Raises BadUsage for a discount without a usage type, because no rate is net of it, and for
-    covered usage without an amortised cost where `basis` needs one.
+    Raises BadUsage for a rate above any price of AWS, naming the line of the report.
     """
-    tally = _Tally(basis)
-    for line in lines:
-        if isinstance(line, PaidLine):
-            _count(line, tally)
-        elif isinstance(line, LeftOut):
-            tally.leave_out(line.kind, line.usd)
+    paid: dict[Product, list[PaidUsage]] = defaultdict(list)
+    covered: dict[Product, list[PaidUsage]] = defaultdict(list)
+    unpriced: dict[tuple[str, str, str], list[PaidUsage]] = defaultdict(list)
+    for usage in report.usage:
+        product = _product(usage)
+        if isinstance(product, str):
+            named = parsed(usage.usage_type)
+            unpriced[named.text, named.area, product].append(usage)
+        elif usage.covered and basis is RateBasis.NET:
+            covered[product].append(usage)
         else:
-            tally.discount(line)
-    found = [*_found(tally, _discounts(tally), source)]
-    learnt = tuple(rate for rate, _ in found if isinstance(rate, Learnt))
+            paid[product].append(usage)
+    under_plan = {product: _total(usage) for product, usage in covered.items()}
+    found = [*_rates(paid, source)]
+    learnt = [rate for rate in found if isinstance(rate, Learnt)]
+    missing = [rate for rate in found if isinstance(rate, NotLearnt)]
+    missing += [
+        NotLearnt(product, usage.first, usage.last, _ALL_COVERED)
+        for product, usage in under_plan.items()
+        if product not in paid
+    ]
     return Lesson(
         basis=basis,
-        learnt=learnt,
-        not_learnt=tuple(rate for rate, _ in found if isinstance(rate, NotLearnt)),
-        seen=tuple(Seen(*key, *sums) for key, sums in sorted(tally.seen.items())),
-        left_out=tuple(
-            NoUsage(kind, int(lines_), usd)
-            for kind, (lines_, usd) in sorted(tally.left_out.items())
+        learnt=tuple(sorted(learnt, key=lambda found: _order(found.rate))),
+        not_learnt=tuple(sorted(missing, key=lambda found: _order(found.product))),
+        unpriced=tuple(
+            UnpricedUsage(*key, whole.quantity + whole.free, whole.usd)
+            for key, whole in ((key, _total(usage)) for key, usage in sorted(unpriced.items()))
         ),
-        notes=tuple(
-            _notes(
-                tally,
-                sum((free for _, free in found), _ZERO),
-                averaged=any(rate.rate.note is not None for rate in learnt),
-            )
-        ),
+        left_out=report.left_out,
+        notes=tuple(_notes(report, learnt, under_plan)),
     )
 
 
-def _count(line: PaidLine, tally: _Tally) -> None:
-    usage, usd = parsed(line.usage_type), line.usd
-    if line.covered and tally.basis is RateBasis.AMORTISED:
-        if line.amortised_usd is None:
-            raise BadUsage(
-                "the report has usage under a Savings Plan without the plan's cost of it"
-                " (savings_plan_savings_plan_effective_cost): export it with that column"
-            )
-        usd = line.amortised_usd
-    if usd < 0 or line.quantity < 0:
-        tally.leave_out("Usage below zero", usd)
-        return
-    if not line.quantity:
-        tally.leave_out("Usage without a quantity", usd)
-        return
-    tally.accounts.add(line.account)
-    tally.payers.add(line.payer)
-    if line.net:
-        tally.net.add(line.payer)
-    product = _product(usage, line.region)
-    if product is not None and line.unit.lower() in _UNITS[product.unit]:
-        tally.count(product, line, usd)
-        return
-    why = "no price table knows it"
-    if product is not None:
-        why = f"it is counted in {line.unit[:20]}, not in {product.unit}"
-    elif line.region is None or not REGION.fullmatch(line.region):
-        why = "its region is not named"
-    tally.see(usage, why, line.quantity, usd)
+def _order(of: Product | OwnRate) -> tuple[str, str, str]:
+    return of.what, of.region, of.component.value
 
 
-def _product(usage: Usage, region: str | None) -> Product | None:
-    """What the usage is of; None for what no price table knows, and where the region is unknown."""
-    component, what = _COMPONENTS.get(usage.role.lower()), usage.what.lower()
-    if component is None or region is None or not REGION.fullmatch(region):
-        return None
-    if what == STORAGE.lower():
-        return Product(region, component, STORAGE)
-    return Product(region, component, what) if TYPE.fullmatch(what) else None
+def _total(parts: Sequence[PaidUsage]) -> PaidUsage:
+    return reduce(PaidUsage.plus, parts)
 
 
-def _discounts(tally: _Tally) -> dict[tuple[Product, str], Decimal]:
-    """USD of discounts by product and month that usage lines do not have in their cost already.
+def _product(usage: PaidUsage) -> Product | str:
+    """What the usage is of, or why no rate can be made of it."""
+    if usage.region is None or not REGION.fullmatch(usage.region):
+        return "its region is not named"
+    named = parsed(usage.usage_type)
+    component, what = _COMPONENTS.get(named.role.lower()), named.what.lower()
+    what = STORAGE if what == STORAGE.lower() else what
+    if component is None or not (what == STORAGE or TYPE.fullmatch(what)):
+        return "no price table knows it"
+    product = Product(what, usage.region, component)
+    if usage.unit.lower() not in _UNITS[product.unit]:
+        return f"it is counted in {usage.unit[:20]}, not in {product.unit}"
+    return product
 
-    Raises BadUsage for one that names no usage type.
+
+def _rates(
+    paid: Mapping[Product, Sequence[PaidUsage]], source: str
+) -> Iterator[Learnt | NotLearnt]:
+    """Each rate by product and days, or why there is none."""
+    decimals = [usage.cost_decimals for of_product in paid.values() for usage in of_product]
+    half_unit = Decimal("0.5").scaleb(-max([_FEWEST_DECIMALS, *decimals]))
+    for product, of_product in paid.items():
+        months: dict[str, list[PaidUsage]] = defaultdict(list)
+        for usage in of_product:
+            months[f"{usage.first:%Y-%m}"].append(usage)
+        for month in months.values():
+            for stretch in _stretches(month, half_unit):
+                yield _rate(product, stretch, half_unit, source)
+
+
+def _stretches(month: Sequence[PaidUsage], half_unit: Decimal) -> Sequence[Sequence[PaidUsage]]:
+    """The usage of one product in one month, in stretches of days with the same price.
+
+    Usage without a cost has the price of the days before it. A stretch that begins the month is
+    taken to begin on its first day.
     """
-    found: dict[tuple[Product, str], Decimal] = {}
-    for (kind, usage_type, region, month, payer), (lines, usd) in tally.discounts.items():
-        product = _product(parsed(usage_type), region)
-        if payer in tally.net:
-            tally.leave_out(f"{kind} (the net costs have it already)", usd, lines)
-        elif product is not None:
-            found[product, month] = found.get((product, month), _ZERO) + usd
-        elif usage_type:
-            tally.leave_out(kind, usd, lines)
-        elif usd:
-            raise BadUsage(
-                f"the report has discounts ({kind}) as lines that name no usage type, so no rate"
-                " can be net of them: export it with net costs (line_item_net_unblended_cost)"
-            )
+    by_days: dict[tuple[date, date], list[PaidUsage]] = defaultdict(list)
+    for usage in month:
+        by_days[usage.first, usage.last].append(usage)
+    found: list[list[PaidUsage]] = []
+    for _, of_days in sorted(by_days.items()):
+        if found and _same_price(_total(found[-1]), _total(of_days), half_unit):
+            found[-1] += of_days
+        else:
+            found.append(of_days)
+    if len(found) > MOST_STRETCHES or any(usage.covered for usage in month):
+        found = [[usage for stretch in found for usage in stretch]]
+    found[0][0] = replace(found[0][0], first=found[0][0].first.replace(day=1))
     return found
 
 
-def _found(
-    tally: _Tally, discounts: Mapping[tuple[Product, str], Decimal], source: str
-) -> Iterator[tuple[Learnt | NotLearnt, Decimal]]:
-    """Each rate, or why there is none, with the usage at $0 that it leaves out."""
-    for product in sorted({*tally.spans, *tally.covered}, key=_order):
-        spans = tally.spans.get(product, {})
-        if not spans:
-            covered = tally.covered[product]
-            why = "a Savings Plan covers all of it: --amortised counts what the plan costs"
-            yield NotLearnt(product, covered.first, covered.last, why), _ZERO
-        months: dict[str, list[Span]] = {}
-        for span in spans.values():
-            months.setdefault(f"{span.first:%Y-%m}", []).append(span)
-        for month, of_month in sorted(months.items()):
-            share = _paid_share(of_month, discounts.get((product, month), _ZERO))
-            for found in stretches(of_month, tally.precision, product.unit, paid_share=share):
-                yield _named(product, found, source), found.free if found.rate else _ZERO
+def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
+    """How far the rounding of costs and quantities moves a price, where all lines round alike."""
+    return usage.lines * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
-def _named(product: Product, found: Stretch, source: str) -> Learnt | NotLearnt:
-    if found.rate is None:
-        return NotLearnt(product, found.first, found.last, found.why_not or "no rate")
+def _same_price(one: PaidUsage, other: PaidUsage, half_unit: Decimal) -> bool:
+    """Whether rounding explains the difference of two prices, if both are known."""
+    if not one.quantity or not other.quantity:
+        return True
+    allowed = 2 * (_error(one, half_unit) + _error(other, half_unit))
+    return abs(one.price - other.price) <= allowed + _SAME_WITHIN * one.price
+
+
+def _rate(
+    product: Product, stretch: Sequence[PaidUsage], half_unit: Decimal, source: str
+) -> Learnt | NotLearnt:
+    usage, unit = _total(stretch), product.unit
+    used = f"{usage.quantity.quantize(_SHOWN).normalize():f} {unit}"
+    why = None
+    if not usage.quantity:
+        why = "all of it cost $0, and a free tier is not a rate"
+    elif usage.quantity < LEAST_USAGE[unit]:
+        why = f"only {used} were used, and {LEAST_USAGE[unit]} are needed"
+    elif _error(usage, half_unit) > MOST_ERROR * usage.price:
+        why = f"the report rounds its costs so much that {used} tell no rate"
+    if why is not None:
+        return NotLearnt(product, usage.first, usage.last, why)
+    if usage.price > HIGHEST_USD:
+        raise BadUsage(
+            f"{usage.largest_line} costs ${usage.largest_usd:f}: {product.what} in {product.region}"
+            f" would cost ${usage.price:.0f} per unit, and no rate is above ${HIGHEST_USD}"
+        )
     rate = OwnRate(
         product.region,
         product.component,
         product.what,
-        usd=found.rate,
-        first=found.first,
-        last=found.last,
-        quantity=found.quantity,
+        usd=_shortest(usage.price, _error(usage, half_unit)),
+        first=usage.first,
+        last=usage.last,
+        quantity=usage.quantity,
         source=source,
-        note=found.note,
+        note=_mixture(stretch, usage, unit, half_unit),
     )
-    return Learnt(rate, found.usd, found.list_rate)
+    return Learnt(rate, usage.usd, usage.list_rate, usage.free)
 
 
-def _paid_share(spans: Iterable[Span], discount: Decimal) -> Decimal:
-    """What discounts as lines of their own, below zero, leave of 1 USD of a month's cost."""
-    whole = sum((span.usd for span in spans), _ZERO)
-    return (whole + discount) / whole if whole and discount else Decimal(1)
+def _mixture(
+    stretch: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
+) -> str | None:
+    """What kind of average the rate is; None for a price that all usage had."""
+    if whole.covered:
+        share = 100 * whole.covered / whole.quantity
+        return f"a Savings Plan covers {share:.0f}% of its {unit}"
+    compared = [usage for usage in stretch if usage.quantity >= _COMPARED_FROM] or [whole]
+    low, high = (of(compared, key=lambda usage: usage.price) for of in (min, max))
+    if _same_price(low, high, half_unit):
+        return None
+    ends = (f"${_shortest(end.price, _SHOWN):f}" for end in (low, high))
+    return f"the average of prices from {' to '.join(ends)}"
 
 
-def _notes(tally: _Tally, free: Decimal, *, averaged: bool) -> Iterator[str]:
-    covered = sum((span.covered for span in tally.covered.values()), _ZERO)
+def _shortest(value: Decimal, error: Decimal) -> Decimal:
+    """The number with the fewest decimals within the error: no digit that the source lacks."""
+    for places in range(_MOST_PLACES):
+        rounded = value.quantize(Decimal(1).scaleb(-places))
+        if rounded and abs(rounded - value) <= error:
+            return rounded
+    return value.quantize(Decimal(1).scaleb(-_MOST_PLACES))
+
+
+def _notes(
+    report: PaidReport, learnt: Sequence[Learnt], under_plan: Mapping[Product, PaidUsage]
+) -> Iterator[str]:
+    if report.repeats:
+        yield (
+            f"{report.repeats:,} lines are in two of the files (two versions of one report?):"
+            " each is counted once"
+        )
+    covered = sum((usage.covered for usage in under_plan.values()), _ZERO)
     if covered:
         yield (
             f"{covered:.2f} hours are covered by a Savings Plan and in no rate here:"
             " --amortised counts them at the plan's cost"
         )
+    free = sum((found.free for found in learnt), _ZERO)
     if free:
         yield f"{free:.2f} hours or GB-months cost $0 and are in no rate: a free tier is not a rate"
-    if len(tally.payers) > 1:
+    payers, accounts = (
+        {getattr(usage, of) for usage in report.usage} for of in ("payer", "account")
+    )
+    if len(payers) > 1:
         yield (
-            f"the report has lines of {len(tally.payers)} payer accounts, which may have prices of"
+            f"the report has lines of {len(payers)} payer accounts, which may have prices of"
             " their own: --account learns those of one account"
         )
-    elif averaged and len(tally.accounts) > 1:
+    elif len(accounts) > 1 and any(found.rate.note is not None for found in learnt):
         yield (
-            f"the report has lines of {len(tally.accounts)} accounts: where an average is of their"
+            f"the report has lines of {len(accounts)} accounts: where an average is of their"
             " different prices, --account learns those of one account"
         )
-
-
-def _order(product: Product) -> tuple[str, str, str]:
-    return product.what, product.region, product.component.value

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket, Parameter, Severity
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.values import NotKnown
@@ -39,25 +39,16 @@ class Ignored:
 
 def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
     """Each rule's newest finding in these audits, newest first, if its old values still stand."""
-    found: dict[str, Ignored] = {}
-    settled: set[str] = set()
+    found: dict[str, Ignored | None] = {}
     for audit in audits:
         for finding in audit["findings"]:
             name = finding["rule"]
-            if name in settled:
-                continue
-            if name in found:
-                earlier = found[name]
-                found[name] = _again(earlier)
-            elif _stands(finding) and _unchanged(request, finding["fix"]):
-                found[name] = _of(finding, audit)
-            else:
-                settled.add(name)
-    return tuple(found.values())
-
-
-def _again(one: Ignored) -> Ignored:
-    return replace(one, runs=one.runs + 1)
+            if name not in found:
+                stands = _stands(finding) and _unchanged(request, finding["fix"])
+                found[name] = _of(finding, audit) if stands else None
+            elif (newest := found[name]) is not None:
+                found[name] = replace(newest, runs=newest.runs + 1)
+    return tuple(one for one in found.values() if one is not None)
 
 
 def _stands(finding: FindingDocument) -> bool:
@@ -65,16 +56,13 @@ def _stands(finding: FindingDocument) -> bool:
     return bool(finding["fix"]) and not any(marks)
 
 
-def _unchanged(request: Request, fix: Iterable[object]) -> bool:
+def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
     """Whether each parameter of a fix has its old value in the request; not known is no answer."""
     for parameter in fix:
-        if not isinstance(parameter, dict):
-            return False
-        value = request.value(parameter["parameter"])
-        old = parameter["old"]
+        value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, NotKnown):
             return False
-        same = str(value) == str(old) if value is not None and old is not None else False
+        same = value is not None and old is not None and str(value) == str(old)
         if not (same or value == old or (value in _UNSET and old in _UNSET)):
             return False
     return True

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from math import prod
 from statistics import median
 
 from sageaudit.domain.audit.earlier import EarlierRun
@@ -21,6 +22,7 @@ from sageaudit.domain.request.values import NotKnown
 DEFAULT_LIMIT_S = 86_400
 """MaxRuntimeInSeconds where a training or processing request has none: one day (API reference)."""
 HOUR_S = Decimal(3600)
+_SEARCH = "HyperParameterTuningJobConfig"
 
 
 class Basis(enum.StrEnum):
@@ -31,7 +33,7 @@ class Basis(enum.StrEnum):
     HOUR = "hour"
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """After an amount of dollars."""
         return {
             Basis.HISTORY: "a run, as its family's runs took",
@@ -96,7 +98,7 @@ def _alike(job: Job, run: EarlierRun) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RunLimit:
     """How long a job may run, in seconds; None with the reason where nothing limits it.
 
     `default`: the request does not say, and AWS's default holds.
@@ -107,56 +109,52 @@ class Limit:
     why: str | None = None
 
 
-def limit_of(request: Request) -> Limit:
+def limit_of(request: Request) -> RunLimit:
     """The limit of one job of a request."""
     if request.kind is JobKind.TRANSFORM:
-        return Limit(None, why="a transform job has no limit on its run time")
+        return RunLimit(None, why="a transform job has no limit on its run time")
     if request.kind is JobKind.TUNING:
-        return Limit(None, why="its training jobs have the limits")
+        return RunLimit(None, why="its training jobs have the limits")
     given = request.value("StoppingCondition.MaxRuntimeInSeconds")
     if isinstance(given, NotKnown):
-        return Limit(None, why=f"its MaxRuntimeInSeconds is not known ({given.why})")
+        return RunLimit(None, why=f"its MaxRuntimeInSeconds is not known ({given.why})")
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return Limit(Decimal(given))
-    return Limit(Decimal(DEFAULT_LIMIT_S), default=True)
+        return RunLimit(Decimal(given))
+    return RunLimit(Decimal(DEFAULT_LIMIT_S), default=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The most that a request can cost, and how that is known.
 
-    `at_most`: the bill at the limit, None without one. `times`: how many such runs it may start.
-    `usd`: the total; None with the reason in `why`.
+    `usd`: the total; None with the reason in `why`. `at_most`: the bill at the limit, None without
+    one. `times`: how many such runs it may start.
     """
 
-    hourly_usd: Decimal | None
-    limit: Limit
-    at_most: Bill | None
-    times: int
-    usd: Decimal | None
-    why: str | None
+    limit: RunLimit
+    usd: Decimal | None = None
+    why: str | None = None
+    hourly_usd: Decimal | None = None
+    at_most: Bill | None = None
+    times: int = 1
 
 
 def cost_of(request: Request, at_limit: Job | None, job: Job, market: Market) -> Cost:
     """The most that one job costs; `at_limit` is the job as if it ran to its limit."""
     limit = limit_of(request)
-    hourly = cluster_usd_per_hour(job, market)
-    if job.purchase in {Purchase.TRAINING_PLAN, Purchase.SERVERLESS}:
-        why = (
-            "its training plan is prepaid"
-            if job.purchase is Purchase.TRAINING_PLAN
-            else ("a serverless job is priced by token")
-        )
-        return Cost(None, limit, None, 1, None, why)
+    if job.purchase is Purchase.TRAINING_PLAN:
+        return Cost(limit, why="its training plan is prepaid")
+    if job.purchase is Purchase.SERVERLESS:
+        return Cost(limit, why="a serverless job is priced by token")
     if not job.groups:
         why = next(iter(job.groups_unknown), "the instance type or count is not known")
-        return Cost(None, limit, None, 1, None, request.not_known(_INSTANCES) or why)
+        return Cost(limit, why=request.not_known(_INSTANCES) or why)
+    hourly = cluster_usd_per_hour(job, market)
     if at_limit is None:
-        return Cost(hourly, limit, None, 1, None, limit.why)
+        return Cost(limit, why=limit.why, hourly_usd=hourly)
     billed = bill(at_limit, market)
-    if billed.total_usd is None:
-        return Cost(hourly, limit, billed, 1, None, "; ".join(billed.missing))
-    return Cost(hourly, limit, billed, 1, billed.total_usd, None)
+    missing = "; ".join(billed.missing) if billed.total_usd is None else None
+    return Cost(limit, billed.total_usd, missing, hourly, billed)
 
 
 _INSTANCES = (
@@ -169,6 +167,44 @@ _INSTANCES = (
     "TransformResources.InstanceType",
     "TransformResources.InstanceCount",
 )
+
+
+def cost_of_search(request: Request, trials: Sequence[Cost]) -> Cost:
+    """A tuning job: all its training jobs at the dearest definition's limit.
+
+    Less where the search itself ends earlier. `trials`: the costs of its definitions.
+    """
+    limit = limit_of(request)
+    limits = f"{_SEARCH}.ResourceLimits"
+    count = request.value(f"{limits}.MaxNumberOfTrainingJobs")
+    count = _grid_size(request) if count is None else count
+    parallel = request.value(f"{limits}.MaxParallelTrainingJobs")
+    search_s = request.value(f"{limits}.MaxRuntimeInSeconds")
+    known = [cost.usd for cost in trials if cost.usd is not None]
+    if not trials or len(known) < len(trials):
+        why = next((cost.why for cost in trials if cost.why), "its training jobs are not known")
+        return Cost(limit, why=why)
+    times = count if isinstance(count, int) else 1
+    bounds = [max(known) * count] if isinstance(count, int) else []
+    rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
+    if isinstance(search_s, int) and isinstance(parallel, int) and rates:
+        bounds.append(max(rates) * parallel * search_s / HOUR_S)
+    if bounds:
+        return Cost(limit, min(bounds), times=times)
+    unknown = next((value for value in (count, search_s) if isinstance(value, NotKnown)), None)
+    if unknown is None:
+        return Cost(limit, why="nothing limits the number of its training jobs")
+    return Cost(limit, why=f"the number of its training jobs is not known ({unknown.why})")
+
+
+def _grid_size(request: Request) -> int | None:
+    """How many combinations a grid search has; None for another search or an unknown range."""
+    ranges = request.value(f"{_SEARCH}.ParameterRanges.CategoricalParameterRanges")
+    if request.value(f"{_SEARCH}.Strategy") != "Grid" or not isinstance(ranges, list):
+        return None
+    sizes = [item.get("Values") if isinstance(item, dict) else None for item in ranges]
+    known = [len(values) for values in sizes if isinstance(values, list)]
+    return prod(known) if known and len(known) == len(sizes) else None
 
 
 def dearest(job: Job, request: Request, market: Market) -> Job:

@@ -7,11 +7,11 @@ Source: AWS's JSON schema of pipeline definitions, and definitions that the Sage
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.request.request import CREATE, Origin, Request
+from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
 from sageaudit.domain.request.values import NotKnown, Path
 
 _JOBS = {
@@ -31,14 +31,6 @@ _DEEPEST = 32
 """Conditions inside conditions; AWS allows far fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """The requests of a definition, and a sentence for each step that starts no such job."""
-
-    requests: tuple[Request, ...]
-    left_out: tuple[str, ...]
-
-
 def of_definition(
     definition: Mapping[str, Any],
     *,
@@ -46,7 +38,7 @@ def of_definition(
     region: str | None = None,
     origin: Origin = _WHOLE_FILE,
     label: str = "",
-) -> Definition:
+) -> FoundRequests:
     """The requests of all steps, those in branches of conditions included.
 
     `name` is the pipeline's, which the definition itself does not have. `label` is put before each
@@ -63,7 +55,8 @@ def of_definition(
             continue
         arguments = step.get("Arguments")
         given = arguments if isinstance(arguments, Mapping) else {}
-        body = _resolved(given, defaults)
+        values = _PipelineValues(defaults)
+        body = values.resolved(given)
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
             continue
@@ -74,20 +67,16 @@ def of_definition(
                 body=body,
                 label=title,
                 shape=CREATE[kind],
-                origin=_inside(origin, (*place, "Arguments")),
+                origin=Origin((*origin.base, *place, "Arguments")) if origin.inline else origin,
                 named_later="its pipeline",
                 region=region,
                 step=named,
                 of_pipeline=True,
                 note=f"runs only in {branch}" if branch else None,
-                parameters=dict(_parameters(given, ())),
+                parameters=values.used,
             )
         )
-    return Definition(tuple(requests), tuple(left_out))
-
-
-def _inside(origin: Origin, place: Path) -> Origin:
-    return Origin((*origin.base, *place)) if origin.inline else origin
+    return FoundRequests(tuple(requests), tuple(left_out))
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
@@ -119,52 +108,42 @@ def _steps(
             yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
 
 
-def _resolved(value: Any, defaults: Mapping[str, Any]) -> Any:
-    """The value with its functions replaced by what they give."""
-    if isinstance(value, list):
-        return [_resolved(inside, defaults) for inside in value]
-    if not isinstance(value, Mapping):
-        return value
-    if len(value) == 1:
-        [(function, given)] = value.items()
+@dataclass(frozen=True, slots=True)
+class _PipelineValues:
+    """Replaces functions by what they give; `used` gets the parameter behind each value."""
+
+    defaults: Mapping[str, Any]
+    used: dict[Path, str] = field(default_factory=dict)
+
+    def resolved(self, value: Any, place: Path = ()) -> Any:
+        """The value, which is at this path."""
+        if isinstance(value, list):
+            return [self.resolved(inside, (*place, n)) for n, inside in enumerate(value)]
+        if not isinstance(value, Mapping):
+            return value
+        [(function, given)] = value.items() if len(value) == 1 else [("", None)]
         if function == "Get" and isinstance(given, str):
-            return _got(given, defaults)
+            return self._got(given, place)
         if function == _JOIN and isinstance(given, Mapping):
-            return _joined(given, defaults)
+            return self._joined(given)
         if function.startswith("Std:"):
             return NotKnown(f"{function} is worked out when the pipeline runs")
-    return {key: _resolved(inside, defaults) for key, inside in value.items()}
+        return {key: self.resolved(inside, (*place, key)) for key, inside in value.items()}
 
+    def _got(self, reference: str, place: Path) -> Any:
+        name = reference.removeprefix(_PARAMETERS)
+        if name == reference:
+            return NotKnown(f"it is {reference} of the running pipeline")
+        self.used[place] = name
+        return self.defaults.get(name, NotKnown(f"the pipeline has no parameter {name}"))
 
-def _parameters(value: Any, place: Path) -> Iterator[tuple[Path, str]]:
-    """The pipeline parameter behind each value that is one, by path."""
-    if isinstance(value, list):
-        for index, inside in enumerate(value):
-            yield from _parameters(inside, (*place, index))
-    elif isinstance(value, Mapping):
-        reference = value.get("Get") if len(value) == 1 else None
-        if isinstance(reference, str) and reference.startswith(_PARAMETERS):
-            yield place, reference.removeprefix(_PARAMETERS)
-        else:
-            for key, inside in value.items():
-                yield from _parameters(inside, (*place, key))
-
-
-def _got(reference: str, defaults: Mapping[str, Any]) -> Any:
-    if not reference.startswith(_PARAMETERS):
-        return NotKnown(f"it is {reference} of the running pipeline")
-    name = reference.removeprefix(_PARAMETERS)
-    absent = NotKnown(f"the pipeline has no parameter {name}")
-    return defaults.get(name, absent)
-
-
-def _joined(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Any:
-    separator, values = given.get("On", ""), given.get("Values")
-    if not isinstance(values, list) or not isinstance(separator, str):
-        return NotKnown("its Std:Join has no list of values")
-    parts = [_resolved(part, defaults) for part in values]
-    unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
-    return unknown or separator.join(_plain(part) for part in parts)
+    def _joined(self, given: Mapping[str, Any]) -> Any:
+        separator, values = given.get("On", ""), given.get("Values")
+        if not isinstance(values, list) or not isinstance(separator, str):
+            return NotKnown("its Std:Join has no list of values")
+        parts = [_PipelineValues(self.defaults).resolved(part) for part in values]
+        unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
+        return unknown or separator.join(_plain(part) for part in parts)
 
 
 def _plain(part: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
+from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, FoundRequests, Origin, Request
 from sageaudit.domain.request.terraform import of_plan
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.request.values import NotKnown
@@ -31,7 +31,7 @@ class Form(enum.StrEnum):
     TERRAFORM = "terraform"
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         """The form, for people."""
         if self is Form.PIPELINE:
             return "SageMaker pipeline definition"
@@ -41,7 +41,6 @@ class Form(enum.StrEnum):
 
 
 _TOP = "the top level"
-_PLAN_KEYS = {"planned_values", "resource_changes"}
 _MANY = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
 _REGION_AT = 3
@@ -73,12 +72,13 @@ def recognise(
         raise Malformed(_TOP, f"is {kind}: give one request, pipeline definition or plan a file")
     form = form or _form(document, model)
     if form is Form.TERRAFORM:
-        return _plan(document, model)
-    if form is Form.PIPELINE:
-        return _pipeline(document, pipeline)
-    kind = JobKind(form.value)
-    request = Request(kind, document, f"{kind.value} job", CREATE[kind])
-    return Recognised(form, with_trials((request,)))
+        found = of_plan(document, model)
+    elif form is Form.PIPELINE:
+        found = _pipeline(document, pipeline)
+    else:
+        kind = JobKind(form.value)
+        found = FoundRequests((Request(kind, document, f"{kind.value} job", CREATE[kind]),))
+    return Recognised(form, with_trials(found.requests), found.left_out)
 
 
 def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
@@ -122,16 +122,7 @@ def _refuse_what_ran(document: Mapping[str, Any]) -> None:
         raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
 
 
-def _plan(document: Mapping[str, Any], model: ApiModel) -> Recognised:
-    if not _PLAN_KEYS & document.keys():
-        raise Malformed(_TOP, "has no planned_values: give the output of terraform show -json")
-    plan = of_plan(document, model)
-    if not plan.requests and not plan.left_out and not plan.aws:
-        raise Malformed(_TOP, "is a plan without any resource of AWS")
-    return Recognised(Form.TERRAFORM, with_trials(plan.requests), plan.left_out)
-
-
-def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
+def _pipeline(document: Mapping[str, Any], name: str | None) -> FoundRequests:
     """A definition, or the request or answer that has it as a string."""
     origin = Origin()
     definition: object = document
@@ -149,8 +140,7 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> Recognised:
         raise Malformed("Steps", "is not a list of steps: this is no pipeline definition")
     arn = document.get("PipelineArn")
     region = arn.split(":")[3] if isinstance(arn, str) and arn.count(":") > _REGION_AT else None
-    found = of_definition(definition, name=name, region=region or None, origin=origin)
-    return Recognised(Form.PIPELINE, with_trials(found.requests), found.left_out)
+    return of_definition(definition, name=name, region=region or None, origin=origin)
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
@@ -172,7 +162,7 @@ def _trials(tuning: Request) -> list[Request]:
         Request(
             kind=JobKind.TRAINING,
             body=body,
-            label=f"{tuning.label}, {tuning.said(place)}",
+            label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
             origin=_of_trial(tuning.origin, place),
             named_later="the tuning job",

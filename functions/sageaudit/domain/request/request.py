@@ -18,8 +18,8 @@ from sageaudit.domain.request.values import (
     NotKnown,
     Path,
     matches,
+    path_text,
     place_of,
-    said,
     unknown_places,
     value_at,
     without,
@@ -116,17 +116,17 @@ class Request:
 
     def not_known(self, patterns: tuple[str, ...]) -> str | None:
         """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""
-        refused = dict.fromkeys(self.invalid, _REFUSED)
+        refused = dict.fromkeys(sorted(self.invalid, key=str), _REFUSED)
         for place, value in (self.unknown | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
                 if value is _REFUSED:
-                    return f"AWS refuses {self.said(place)}"
-                return f"{self.said(place)} is not known yet ({value.why})"
+                    return f"AWS refuses {self.path_text(place)}"
+                return f"{self.path_text(place)} is not known yet ({value.why})"
         return None
 
-    def said(self, place: Path) -> str:
+    def path_text(self, place: Path) -> str:
         """A path in this request, as people read it."""
-        return said(self.body, place)
+        return path_text(self.body, place)
 
     @property
     def account(self) -> str | None:
@@ -152,6 +152,14 @@ class Request:
             if isinstance(item, Mapping)
         )
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRequests:
+    """The requests in a file, and sentences on what is in it and was not checked."""
+
+    requests: tuple[Request, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.pipeline import of_definition
-from sageaudit.domain.request.request import CREATE, Origin, Request
+from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.domain.request.values import NotKnown, Path
+from sageaudit.errors import Malformed
 
 _JOBS = {
     "aws_sagemaker_training_job": JobKind.TRAINING,
@@ -46,50 +47,46 @@ _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
 _DEEPEST = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The requests of a plan; `left_out`: sentences about what is in it and cannot be checked.
+def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
+    """The requests of all resources that a plan would create, replace or change.
 
-    `aws`: whether any resource of the plan is AWS's.
+    Raises Malformed for a plan without any resource of AWS.
     """
-
-    requests: tuple[Request, ...]
-    left_out: tuple[str, ...]
-    aws: bool
-
-
-def of_plan(plan: Mapping[str, Any], model: ApiModel) -> Plan:
-    """The requests of all resources that a plan would create, replace or change."""
+    if not {"planned_values", "resource_changes"} & plan.keys():
+        raise Malformed(
+            "the top level", "has no planned_values: give the output of terraform show -json"
+        )
     changes = _changes(plan)
     requests: list[Request] = []
     left_out: list[str] = []
-    aws = False
-    for resource, place in _resources(plan):
-        kind = _text(resource.get("type"))
-        aws = (
-            aws
-            or kind.startswith(("aws_", "awscc_"))
-            or "/aws" in _text(resource.get("provider_name"))
-        )
-        address = _text(resource.get("address")) or kind
-        change = changes.get(address, {})
-        values, unknown = resource.get("values"), change.get("after_unknown")
+    resources = [*_resources(plan)]
+    for resource, place in resources:
+        kind, values = _text(resource.get("type")), resource.get("values")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
         if kind not in _JOBS and kind not in _PIPELINES:
             continue
+        address = _text(resource.get("address")) or kind
+        change = changes.get(address, {})
         if change.get("actions") in _NO_CHANGE:
             left_out.append(f"{address}: the plan does not change it")
             continue
-        read = _Resource(kind, address, values, unknown, (*place, "values"), model)
-        region = _text(values.get("region")) or _provider_region(plan, resource)
+        region = _text(values.get("region")) or _provider_region(plan, kind)
+        unknown, at = change.get("after_unknown"), (*place, "values")
         if kind in _JOBS:
-            requests.append(replace(read.job(_JOBS[kind]), region=region))
+            requests.append(_job(kind, address, values, unknown, at, model, region))
         else:
-            found, sentences = read.pipeline(region)
-            requests += found
-            left_out += sentences
-    return Plan(tuple(requests), tuple(left_out), aws)
+            found = _pipeline(address, values, unknown, at, region)
+            requests += found.requests
+            left_out += found.left_out
+    if not any(_is_aws(resource) for resource, _ in resources):
+        raise Malformed("the top level", "is a plan without any resource of AWS")
+    return FoundRequests(tuple(requests), tuple(left_out))
+
+
+def _is_aws(resource: Mapping[str, Any]) -> bool:
+    kind, provider = _text(resource.get("type")), _text(resource.get("provider_name"))
+    return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
 def _changes(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -129,138 +126,125 @@ def _of_module(module: Mapping[str, Any], place: Path) -> Iterator[tuple[Mapping
                 yield from _of_module(item, (*place, key, index))
 
 
-def _provider_region(plan: Mapping[str, Any], resource: Mapping[str, Any]) -> str | None:
+def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
     """The region that the plan's configuration writes for the provider, if it is a constant."""
     found: Any = plan.get("configuration")
-    provider = "awscc" if _text(resource.get("type")).startswith("awscc_") else "aws"
+    provider = "awscc" if kind.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return _text(found) or None
 
 
+def _job(
+    kind: str,
+    address: str,
+    values: Mapping[str, Any],
+    unknown: object,
+    place: Path,
+    model: ApiModel,
+    region: str | None,
+) -> Request:
+    """The request that the provider would send."""
+    shape, arguments = CREATE[_JOBS[kind]], _TerraformArguments(model)
+    body = arguments.structure(shape, values, unknown, (), place)
+    return Request(
+        kind=_JOBS[kind],
+        body=body,
+        label=address,
+        shape=shape,
+        origin=Origin(place, arguments.exact),
+        named_later="AWS" if kind.startswith("awscc_") else None,
+        region=region,
+    )
+
+
+def _pipeline(
+    address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
+) -> FoundRequests:
+    """The requests of a pipeline's steps."""
+    key = "pipeline_definition"
+    text, later = values.get(key), _of(unknown, key)
+    if isinstance(text, Mapping):
+        later = _of(later, "pipeline_definition_body")
+        text = text.get("pipeline_definition_body")
+    if text is None or later is True:
+        why = "is known after apply" if later is True else "is in S3, or missing"
+        sentence = f"{address}: its definition {why}, so its steps are not checked"
+        return FoundRequests((), (sentence,))
+    try:
+        definition = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        definition = None
+    if not isinstance(definition, Mapping):
+        return FoundRequests((), (f"{address}: its definition is no JSON object",))
+    return of_definition(
+        definition,
+        name=_text(values.get("pipeline_name")) or None,
+        region=region,
+        origin=Origin((*place, key), inline=False),
+        label=f"{address}, ",
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class _Resource:
-    """One resource: its values, and in the same form what of them is known after apply."""
+class _TerraformArguments:
+    """Turns arguments into parameters. `exact`: the path in the file by path in the request.
 
-    type: str
-    address: str
-    values: Mapping[str, Any]
-    unknown: object
-    place: Path
+    `unknown` has in the same form what is known after apply.
+    """
+
     model: ApiModel
+    exact: dict[Path, Path] = field(default_factory=dict)
 
-    def job(self, kind: JobKind) -> Request:
-        """The request that the provider would send."""
-        exact: dict[Path, Path] = {}
-        body = self._structure(CREATE[kind], self.values, self.unknown, (), self.place, exact)
-        return Request(
-            kind=kind,
-            body=body,
-            label=self.address,
-            shape=CREATE[kind],
-            origin=Origin(self.place, exact),
-            named_later="AWS" if self.type.startswith("awscc_") else None,
-        )
-
-    def pipeline(self, region: str | None) -> tuple[tuple[Request, ...], list[str]]:
-        """The requests of its definition's steps."""
-        key, values = "pipeline_definition", self.values
-        text, place = values.get(key), (*self.place, key)
-        later = _of(self.unknown, key)
-        if isinstance(text, Mapping):
-            later = _of(later, "pipeline_definition_body")
-            text = text.get("pipeline_definition_body")
-        if text is None or later is True:
-            why = "is known after apply" if later is True else "is in S3, or missing"
-            return (), [f"{self.address}: its definition {why}, so its steps are not checked"]
-        try:
-            definition = json.loads(text)
-        except (TypeError, ValueError, RecursionError):
-            return (), [f"{self.address}: its definition is not JSON"]
-        if not isinstance(definition, Mapping):
-            return (), [f"{self.address}: its definition is not an object"]
-        found = of_definition(
-            definition,
-            name=_text(values.get("pipeline_name")) or None,
-            region=region,
-            origin=Origin(place, inline=False),
-            label=f"{self.address}, ",
-        )
-        return found.requests, list(found.left_out)
-
-    def _structure(
-        self,
-        shape: str,
-        values: Mapping[str, Any],
-        unknown: object,
-        at: Path,
-        place: Path,
-        exact: dict[Path, Path],
+    def structure(
+        self, shape: str, values: Mapping[str, Any], unknown: object, at: Path, place: Path
     ) -> dict[str, Any]:
         """An object by its arguments; what AWS's model does not have is the provider's own."""
-        by_form = {name.lower(): name for name in self.model.members(shape)}
-        renamed = _RENAMED.get(shape, {})
+        members = self.model.members(shape)
+        by_form = {name.lower(): name for name in members}
         keys = {*values, *(unknown if isinstance(unknown, Mapping) else ())}
         body: dict[str, Any] = {}
         for key in sorted(map(str, keys)):
-            name = renamed.get(key) or by_form.get(key.replace("_", ""))
+            name = _RENAMED.get(shape, {}).get(key) or by_form.get(key.replace("_", ""))
             if name is None:
                 continue
-            inner = self.model.members(shape)[name]["shape"]
-            exact[(*at, name)] = (*place, key)
+            self.exact[(*at, name)] = (*place, key)
             value = self._value(
-                inner, values.get(key), _of(unknown, key), (*at, name), (*place, key), exact
+                members[name]["shape"],
+                values.get(key),
+                _of(unknown, key),
+                (*at, name),
+                (*place, key),
             )
             if value is not None:
                 body[name] = value
         return body
 
-    def _value(
-        self,
-        shape: str,
-        value: Any,
-        unknown: object,
-        at: Path,
-        place: Path,
-        exact: dict[Path, Path],
-    ) -> Any:
+    def _value(self, shape: str, value: Any, unknown: object, at: Path, place: Path) -> Any:
         if unknown is True:
             return _LATER
         of = self.model.shapes.get(shape, {})
         kind = of.get("type")
-        if kind == "structure":
-            if isinstance(value, list):
-                if not value:
-                    return None
-                unknown = unknown[0] if isinstance(unknown, list) and unknown else unknown
-                value, place = value[0], (*place, 0)
-            if not isinstance(value, Mapping):
-                return value
-            return self._structure(shape, value, unknown, at, place, exact)
+        if kind == "structure" and isinstance(value, list):
+            if not value:
+                return None
+            unknown = unknown[0] if isinstance(unknown, list) and unknown else unknown
+            value, place = value[0], (*place, 0)
+        if kind == "structure" and isinstance(value, Mapping):
+            return self.structure(shape, value, unknown, at, place)
         if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
             return [{"Key": key, "Value": tag} for key, tag in value.items()]
         if kind == "list" and isinstance(value, list):
-            return self._list(of["member"]["shape"], value, unknown, at, place, exact) or None
+            later = unknown if isinstance(unknown, list) else []
+            items = []
+            for index, item in enumerate(value):
+                self.exact[(*at, index)] = inside = (*place, index)
+                late = later[index] if index < len(later) else False
+                items.append(self._value(of["member"]["shape"], item, late, (*at, index), inside))
+            return items or None
         if kind == "map" and isinstance(value, Mapping):
             return {key: _LATER if _of(unknown, key) is True else v for key, v in value.items()}
         return value if value != "" else None
-
-    def _list(
-        self,
-        shape: str,
-        values: list[Any],
-        unknown: object,
-        at: Path,
-        place: Path,
-        exact: dict[Path, Path],
-    ) -> list[Any]:
-        """Each item; sensitive or unknown ones stay in their place."""
-        items = []
-        for index, value in enumerate(values):
-            later = unknown[index] if isinstance(unknown, list) and index < len(unknown) else False
-            exact[(*at, index)] = (*place, index)
-            items.append(self._value(shape, value, later, (*at, index), (*place, index), exact))
-        return items
 
 
 def _of(unknown: object, key: str) -> object:

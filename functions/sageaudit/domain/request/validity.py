@@ -109,17 +109,17 @@ class _Check:
         elif isinstance(value, Mapping) and shape["type"] == "structure":
             yield from self.structure(name, value, place)
         elif isinstance(value, Mapping):
-            yield from self._size(shape, value, place, "entries")
+            yield from _limits(shape, len(value), place, f"has {len(value)} entries")
             for key, inside in value.items():
                 yield from self.value(shape["value"]["shape"], inside, (*place, key))
         elif isinstance(value, list):
-            yield from self._size(shape, value, place, "items")
+            yield from _limits(shape, len(value), place, f"has {len(value)} items")
             for index, inside in enumerate(value):
                 yield from self.value(shape["member"]["shape"], inside, (*place, index))
         elif isinstance(value, str):
             yield from self._text(shape, value, place)
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            yield from _number(shape, value, place)
+            yield from _limits(shape, value, place, f"is {value}")
 
     def structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
         """Each parameter of an object, and those that it lacks."""
@@ -142,23 +142,13 @@ class _Check:
             if value.get(key) is None and not late and key not in meant:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
-    def _size(
-        self,
-        shape: Mapping[str, Any],
-        value: Sequence[Any] | Mapping[str, Any],
-        place: Path,
-        of: str,
-    ) -> Iterator[Problem]:
-        if bad := _outside(shape, len(value)):
-            yield Problem(Fault.LIMITS, place, f"has {len(value)} {of}: {bad}")
-
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
         allowed = shape.get("enum")
         if allowed and value not in allowed:
             if not _newer_type(value, allowed):
                 yield _not_listed(value, allowed, place)
-        elif bad := _outside(shape, len(value)):
-            yield Problem(Fault.LIMITS, place, f"has {len(value)} characters: {bad}")
+        elif bad := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
+            yield from bad
         elif (pattern := shape.get("pattern")) and not _fits(pattern, value):
             sentence = f"does not have the form that AWS asks for ({pattern})"
             yield Problem(Fault.LIMITS, place, sentence)
@@ -217,17 +207,20 @@ def _newer_type(value: str, allowed: Sequence[str]) -> bool:
     return found is not None and allowed[0].startswith("ml.") and found[1] in sizes
 
 
-def _number(shape: Mapping[str, Any], value: float | Decimal, place: Path) -> Iterator[Problem]:
-    if bad := _outside(shape, value):
-        yield Problem(Fault.LIMITS, place, f"is {value}: {bad}")
-
-
 def _documented(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
     limits = _DOCUMENTED.get((shape, key))
-    if limits and isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        yield from _number(limits, value, place)
-    elif limits and value == 0 and limits["min"] > 0 and key == "InstanceCount":
-        yield from _number(limits, 0, place)
+    if limits is None or not isinstance(value, int) or isinstance(value, bool):
+        return
+    if value > 0 or (value == 0 and limits["min"] > 0 and key == "InstanceCount"):
+        yield from _limits(limits, value, place, f"is {value}")
+
+
+def _limits(
+    shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
+) -> Iterator[Problem]:
+    """`words`: what has the number."""
+    if bad := _outside(shape, number):
+        yield Problem(Fault.LIMITS, place, f"{words}: {bad}")
 
 
 def _outside(shape: Mapping[str, Any], number: float | Decimal) -> str | None:

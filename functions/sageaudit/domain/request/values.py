@@ -31,40 +31,39 @@ def value_at(body: object, path: str) -> Any:
 
     None where there is none; NotKnown where it, or an object around it, is not known.
     """
-    found = body
-    for key, item in _STEP.findall(path):
-        if isinstance(found, NotKnown):
-            return found
-        if key:
-            found = found.get(key) if isinstance(found, Mapping) else None
-        else:
-            found = _item(found, item)
-    return found
+    return _walked(body, path)[0]
 
 
 def place_of(body: object, path: str) -> Path:
     """The path as keys and indexes, as far as it exists."""
-    place: list[str | int] = []
-    found = body
+    return _walked(body, path)[1]
+
+
+def _walked(body: object, path: str) -> tuple[Any, Path]:
+    """The value under a path, None without one; and the part of the path that exists."""
+    found: Any = body
+    place: Path = ()
     for key, item in _STEP.findall(path):
-        if key and isinstance(found, Mapping) and key in found:
-            found = found[key]
-            place.append(key)
-        elif not key and isinstance(found, list) and (index := _index(found, item)) is not None:
-            found = found[index]
-            place.append(index)
-        else:
+        if isinstance(found, NotKnown):
             break
-    return tuple(place)
+        step = key if key and isinstance(found, Mapping) and key in found else None
+        if not key and isinstance(found, list):
+            step = _index(found, item)
+        if step is None:
+            return None, place
+        found, place = found[step], (*place, step)
+    return found, place
 
 
-def said(body: object, place: Path) -> str:
+def path_text(body: object, place: Path) -> str:
     """The path as people read it."""
     text, found = "", cast(Any, body)
     for step in place:
-        inside = found[step] if _holds(found, step) else None
-        text += f"[{_named(inside, step)}]" if isinstance(step, int) else f".{step}"
-        found = inside
+        try:
+            found = found[step]
+        except (IndexError, KeyError, TypeError):
+            found = None
+        text += f"[{_named(found, step)}]" if isinstance(step, int) else f".{step}"
     return text.removeprefix(".")
 
 
@@ -104,12 +103,6 @@ def matches(place: Path, pattern: str) -> bool:
     return steps[: len(shown)] == shown
 
 
-def _holds(found: object, step: str | int) -> bool:
-    if isinstance(step, int):
-        return isinstance(found, list) and step < len(found)
-    return isinstance(found, Mapping) and step in found
-
-
 def _named(item: object, index: int) -> str:
     if isinstance(item, Mapping):
         names = (item.get(key) for key in _NAMES)
@@ -123,10 +116,3 @@ def _index(found: list[Any], item: str) -> int | None:
         if _named(inside, index) == item:
             return index
     return int(item) if item.isdecimal() and int(item) < len(found) else None
-
-
-def _item(found: object, item: str) -> Any:
-    if not isinstance(found, list):
-        return None
-    index = _index(found, item)
-    return None if index is None else found[index]

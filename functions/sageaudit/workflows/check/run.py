@@ -27,18 +27,17 @@ from sageaudit.domain.request.forecast import (
     Basis,
     Cost,
     FamilyForecast,
-    Limit,
+    RunLimit,
     cost_of,
+    cost_of_search,
     dearest,
     limit_of,
     of_family,
 )
 from sageaudit.domain.request.request import Request, planned
-from sageaudit.domain.request.search_cost import cost_of_search
 from sageaudit.domain.request.validity import ApiModel, Problem, corrected
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.errors import Malformed
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
 from sageaudit.rules.judge import judge_request
 
@@ -73,15 +72,15 @@ class Checked:
     """
 
     request: Request
-    job: Job | None
-    family: str | None
     problems: tuple[Problem, ...]
-    outcomes: Outcomes
-    findings: tuple[Finding, ...]
-    ignored: tuple[Ignored, ...]
-    basis: Basis
-    cost: Cost | None
-    forecast: FamilyForecast | None
+    job: Job | None = None
+    family: str | None = None
+    outcomes: Outcomes = ()
+    findings: tuple[Finding, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    basis: Basis = Basis.HOUR
+    cost: Cost | None = None
+    forecast: FamilyForecast | None = None
     notes: tuple[str, ...] = ()
     unreadable: str | None = None
 
@@ -153,7 +152,7 @@ def check(
     outcomes = judge_request(asked, _case(asked, runs), ruleset.rules)
     findings = _findings(asked, basis, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
-    said = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
+    judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
         job=job,
@@ -161,7 +160,7 @@ def check(
         problems=tuple(problems),
         outcomes=tuple(outcomes),
         findings=tuple(_said_before(finding, advice) for finding in findings),
-        ignored=tuple(item for item in advice if item.rule not in said),
+        ignored=tuple(item for item in advice if item.rule not in judged),
         basis=basis,
         cost=cost,
         forecast=forecast,
@@ -174,29 +173,12 @@ def _cost(
 ) -> Cost:
     """The most that it costs, on the dearest of the types that it prefers."""
     if request.kind is JobKind.TUNING:
-        return cost_of_search(request, limit_of(request), trials)
+        return cost_of_search(request, trials)
     most = None if at_limit is None else dearest(at_limit, request, market)
     return cost_of(request, most, dearest(job, request, market), market)
 
 
-def unreadable(request: Request, problems: Sequence[Problem], error: Malformed) -> Checked:
-    """A request that cannot be read as a job at all: its problems are all that is said."""
-    return Checked(
-        request=request,
-        job=None,
-        family=None,
-        problems=tuple(problems),
-        outcomes=(),
-        findings=(),
-        ignored=(),
-        basis=Basis.HOUR,
-        cost=None,
-        forecast=None,
-        unreadable=str(error),
-    )
-
-
-def _basis(forecast: FamilyForecast | None, limit: Limit) -> tuple[Basis, Decimal]:
+def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Decimal]:
     """What the job's length rests on: its family's median, else its limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return Basis.HISTORY, forecast.seconds.median
@@ -205,7 +187,7 @@ def _basis(forecast: FamilyForecast | None, limit: Limit) -> tuple[Basis, Decima
     return Basis.HOUR, HOUR_S
 
 
-def _limited(job: Job, limit: Limit) -> Job:
+def _limited(job: Job, limit: RunLimit) -> Job:
     """The job with AWS's default limit where the request has none."""
     if job.kind in _LIMITED and limit.default:
         return replace(job, max_runtime_s=DEFAULT_LIMIT_S)

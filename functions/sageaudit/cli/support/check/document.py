@@ -6,54 +6,89 @@ is null. The other outputs show this document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from sageaudit.cli.support.check.findings import Lines, findings, line_of
 from sageaudit.domain.audit.finding_document import (
     clear_names,
     not_applicable_documents,
     rounded,
     unknown_documents,
 )
-from sageaudit.domain.request.forecast import Cost, FamilyForecast, Span
-from sageaudit.domain.request.recognise import Form
-from sageaudit.workflows.check.run import Checked
+from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
+from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
+from sageaudit.domain.request.recognise import Recognised
+from sageaudit.domain.request.request import Request
+from sageaudit.domain.request.validity import Fault, Problem
+from sageaudit.domain.request.values import Path, place_of
+from sageaudit.rules import catalogue
+from sageaudit.workflows.check.run import Checked, fixes_of
 
 SCHEMA = 1
+_SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+Lines = Mapping[Path, int]
+"""The line of each key of a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFinding:
+    """One finding. `source`: `api` (AWS would refuse it), `rules`, or `history`.
+
+    `not_counted`: why it does not count for --fail-on: exempt, or covered by another finding.
+    """
+
+    rule: str
+    id: str | None = None
+    source: str
+    severity: str = Severity.HIGH.value
+    confidence: str = Confidence.MEASURED.value
+    bucket: str = Bucket.NONE.value
+    summary: str
+    path: str
+    line: int | None
+    fix: list[dict[str, Any]]
+    alternatives: list[list[dict[str, Any]]] = field(default_factory=list)
+    caution: str | None = None
+    saving_usd: Decimal | None = None
+    saving_range_usd: list[Decimal] | None = None
+    saving_basis: str | None = None
+    said_of: str | None = None
+    not_counted: str | None = None
+
+    @property
+    def order(self) -> tuple[bool, int, int, str]:
+        """The most severe first, then in the order of the file."""
+        severity = -Severity(self.severity).rank
+        return self.not_counted is not None, severity, self.line or 0, self.rule
 
 
 class CheckedFile(TypedDict):
-    """One file."""
+    """One file. `api`: the SDK whose model of AWS's API the requests were compared with."""
 
     schema: int
     file: str
     form: str
     form_said: str
     api: str
-    """The SDK whose model of AWS's API the requests were compared with."""
     jobs: list[dict[str, Any]]
     not_checked: list[str]
 
 
 def document(
-    name: str,
-    form: Form,
-    api: str,
-    checked: Sequence[Checked],
-    lines: Lines,
-    left_out: Sequence[str],
+    name: str, found: Recognised, api: str, checked: Sequence[Checked], lines: Lines
 ) -> CheckedFile:
     """The document of one file; `lines` are those of its keys."""
     return {
         "schema": SCHEMA,
         "file": name,
-        "form": form.value,
-        "form_said": form.said,
+        "form": found.form.value,
+        "form_said": found.form.words,
         "api": api,
         "jobs": [_job(one, lines) for one in checked],
-        "not_checked": list(left_out),
+        "not_checked": list(found.left_out),
     }
 
 
@@ -63,7 +98,7 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "label": request.label,
         "name": request.name,
         "kind": request.kind.value,
-        "line": line_of(request, (), lines),
+        "line": _line(request, (), lines),
         "account": request.account,
         "region": job.region if job else None,
         "family": one.family,
@@ -72,9 +107,11 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "trial": request.trial_of is not None,
         "cost": _cost(one.cost, one),
         "history": _history(one.forecast),
-        "findings": findings(one, lines),
+        "findings": [
+            asdict(found) for found in sorted(_findings(one, lines), key=lambda row: row.order)
+        ],
         "not_known": [
-            {"path": request.said(place), "why": value.why}
+            {"path": request.path_text(place), "why": value.why}
             for place, value in request.unknown.items()
         ],
         "unreadable": one.unreadable,
@@ -105,19 +142,143 @@ def _cost(cost: Cost | None, one: Checked) -> dict[str, Any]:
 def _history(forecast: FamilyForecast | None) -> dict[str, Any] | None:
     if forecast is None:
         return None
+    usd, seconds = (
+        {name: rounded(value) for name, value in asdict(span).items()} if span else None
+        for span in (forecast.usd, forecast.seconds)
+    )
     return {
         "runs": forecast.runs,
         "failed_runs": forecast.failed,
         "first_run": forecast.runs == 0,
         "compared_runs": forecast.alike,
-        "usd": _span(forecast.usd),
-        "seconds": _span(forecast.seconds),
+        "usd": usd,
+        "seconds": seconds,
         "last_run": forecast.last,
         "last_ended_at": forecast.last_ended_at,
     }
 
 
-def _span(span: Span | None) -> dict[str, Decimal | None] | None:
-    if span is None:
+def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
+    """By the API's model, by rules and by the history."""
+    request = one.request
+    for problem in one.problems:
+        path = request.path_text(problem.place)
+        yield CheckFinding(
+            rule=problem.fault.value,
+            source="api",
+            summary=f"{path} {problem.sentence}.".replace("?.", "?"),
+            path=path,
+            line=_line(request, problem.place, lines),
+            fix=_near(problem, path, request),
+        )
+    for finding in one.findings:
+        yield _of_rule(finding, one, lines)
+    for item in one.ignored:
+        path = item.fix[0].path
+        times = f", and in {item.runs - 1} more of its last audits" if item.runs > 1 else ""
+        yield CheckFinding(
+            rule=item.rule,
+            id=item.id,
+            source="history",
+            severity=item.severity.value,
+            bucket=item.bucket.value,
+            summary=f"The advice for {item.run} is not followed{times}: {item.summary}",
+            path=_whole(request, path),
+            line=_line(request, place_of(request.body, path), lines),
+            fix=_parameters(item.fix, request),
+            saving_usd=rounded(item.usd),
+            saving_basis=Basis.HISTORY.value if item.usd is not None else None,
+            said_of=item.run,
+        )
+
+
+def _near(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
+    """The parameter or value that was probably meant, as a fix."""
+    if problem.near is None:
+        return []
+    new = problem.near
+    if problem.fault is Fault.UNKNOWN:
+        new = request.path_text((*problem.place[:-1], new))
+    fix = {"parameter": path, "old": None, "new": new}
+    return [fix | {"pipeline_parameter": None, "argument": None}]
+
+
+def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
+    found, request, ends = finding.found, one.request, finding.range_usd
+    fix = fixes_of(finding, request)
+    path = fix[0].path if fix else _read_path(finding, request)
+    return CheckFinding(
+        rule=finding.rule.name,
+        id=finding.rule.id,
+        source="rules",
+        severity=finding.severity.value,
+        confidence=found.confidence.value,
+        bucket=found.bucket.value,
+        summary=found.summary,
+        path=_whole(request, path),
+        line=_line(request, place_of(request.body, path), lines),
+        fix=_parameters(fix, request),
+        alternatives=[_parameters(way, request) for way in found.alternatives],
+        caution=found.caution,
+        saving_usd=rounded(finding.alone_usd),
+        saving_range_usd=ends and [rounded(end) or Decimal(0) for end in ends],
+        saving_basis=one.basis.value if finding.alone_usd is not None else None,
+        said_of=finding.said_of,
+        not_counted=_not_counted(finding),
+    )
+
+
+def _read_path(finding: Finding, request: Request) -> str:
+    """The first parameter that the rule reads and the request has."""
+    cards = (rule for rule in catalogue.load() if rule.name == finding.rule)
+    reads = (path for rule in cards if rule.before_run for path in rule.before_run.reads)
+    return next((path for path in reads if "[]" not in path and request.value(path)), "")
+
+
+def _not_counted(finding: Finding) -> str | None:
+    if finding.exempt is not None:
+        return f"exempt by {finding.exempt.by}: {finding.exempt.reason}"
+    other = finding.superseded_by or finding.subsumed_by
+    return f"{other} covers it" if other else None
+
+
+def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, Any]]:
+    return [
+        {
+            "parameter": _whole(request, parameter.path),
+            "old": parameter.old,
+            "new": parameter.new,
+            "pipeline_parameter": request.parameters.get(place_of(request.body, parameter.path)),
+            "argument": _argument(request, parameter.path),
+        }
+        for parameter in fix
+    ]
+
+
+def _argument(request: Request, path: str) -> str | None:
+    """The parameter as Terraform names it; None in every other form."""
+    if not request.origin.exact:
         return None
-    return {name: rounded(getattr(span, name)) for name in ("median", "low", "high")}
+    known = place_of(request.body, path)
+    whole = request.trial_of or request
+    there = request.origin.in_file(known)[len(whole.origin.base) :]
+    named = [step for step in there if isinstance(step, str)]
+    asked = [step for step in re.split(r"[.\[\]]+", path) if step]
+    rest = asked[len(known) :]
+    return ".".join([*named, *(_SNAKE.sub("_", step).lower() for step in rest)])
+
+
+def _whole(request: Request, path: str) -> str:
+    """The path in the request that is sent: a trial's is inside its tuning job's."""
+    if request.trial_of is None:
+        return path
+    around = request.trial_of.path_text(request.prefix)
+    return f"{around}.{path}" if path else around
+
+
+def _line(request: Request, place: Path, lines: Lines) -> int | None:
+    """The line of the nearest part of the file that has one."""
+    found = request.origin.in_file(place)
+    while found and found not in lines:
+        found = found[:-1]
+    return lines.get(found)

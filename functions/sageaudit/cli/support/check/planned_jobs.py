@@ -9,10 +9,11 @@ from datetime import datetime
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.adapters.files import request_file
 from sageaudit.adapters.prices import sources
+from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.recognise import Form, Recognised, recognise
+from sageaudit.domain.request.recognise import Form, recognise
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Problem
 from sageaudit.errors import BadUsage, Malformed
@@ -41,12 +42,13 @@ class Checks:
     settings_region: Callable[[], str | None]
     read_family: ReadFamily | None
 
-    def file(self, path: str) -> tuple[request_file.RequestFile, Recognised, list[Checked]]:
+    def file(self, path: str) -> CheckedFile:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
-        read = request_file.read(path)
+        read, model = request_file.read(path), api_model()
         try:
-            found = recognise(read.document, api_model(), form=self.form, pipeline=self.pipeline)
-            return read, found, self._all(found.requests)
+            found = recognise(read.document, model, form=self.form, pipeline=self.pipeline)
+            checked = self._all(found.requests)
+            return document(read.name, found, model.version, checked, read.lines())
         except Malformed as error:
             raise BadUsage(f"{read.name}: {error}") from error
         except RecursionError as error:
@@ -86,7 +88,7 @@ class Checks:
         try:
             one = checking.prepare(request, known, region, self.policy)
         except Malformed as error:
-            return checking.unreadable(request, own, error)
+            return Checked(request, tuple(own), unreadable=str(error))
         if self.account and one.job.account is None:
             one = replace(one, job=replace(one.job, account=self.account))
         market = sources.offline_markets().market(one.job, self.now)

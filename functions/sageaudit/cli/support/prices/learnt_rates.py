@@ -1,63 +1,108 @@
-"""Learns own rates from cost reports, and adds them to a file of own rates."""
+"""What `sageaudit prices learn` does: own rates beside list prices, and a file that they go to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from sageaudit.adapters.billing.paid_lines import MOST_REMEMBERED, PaidLines
+from rich.console import Console
+from rich.text import Text
+
+from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import own_rates_file
-from sageaudit.adapters.prices import price_table
-from sageaudit.domain.prices.own_rates import Merged, OwnRates, RateBasis, merged, own_rates
-from sageaudit.domain.reconcile.learning import learn
-from sageaudit.domain.reconcile.lesson import Lesson
-from sageaudit.domain.reconcile.paid_line import ReportLine
+from sageaudit.adapters.prices import sources
+from sageaudit.domain.policy.discounts import Discounts, percent_off
+from sageaudit.domain.prices.own_rates import (
+    Merged,
+    OwnRate,
+    OwnRates,
+    RateBasis,
+    merged,
+    own_rates,
+)
+from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.domain.reconcile.learning import Learnt, Lesson, Product, learn
+from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, OTHER
 from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.layout import plain_table, signed_percent
+from sageaudit.output.text.money import rate as shown_rate
+from sageaudit.output.text.money import usd
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
+
+_PERMILLE = Decimal("0.001")
+_SAME_PERCENT = Decimal("0.2")
+"""Discounts that differ by less are one discount: AWS rounds its prices."""
+_LEAST_PERCENT = Decimal("0.5")
+_FEWEST_TYPES = 2
+_SHOWN = 60
+_OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
+"""Areas whose usage is, or may be, of jobs: each usage type of them is named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
-    """What reports teach, beside what a file knows already. `notes`: how they were read."""
+class LearntRow:
+    """A learnt rate beside the list price, and the policy's price of the same.
+
+    `policy_usd`: the policy's own rate of the type, which wins. `policy_percent`: its percentage,
+    which is not taken off.
+    """
+
+    learnt: Learnt
+    list_usd: Decimal | None
+    list_source: str | None
+    policy_usd: Decimal | None
+    policy_percent: Decimal | None
+
+    @property
+    def rate(self) -> OwnRate:
+        """The rate itself."""
+        return self.learnt.rate
+
+    @property
+    def percent(self) -> Decimal | None:
+        """By how much it differs from the list price; below zero: less."""
+        if self.list_usd is None:
+            return None
+        return 100 * (self.rate.usd - self.list_usd) / self.list_usd
+
+
+def _name(of: OwnRate | Product) -> str:
+    return f"{of.what}, {of.component.value}, {of.region}"
+
+
+@dataclass(frozen=True, slots=True)
+class LearntRates:
+    """What reports teach beside what a file of own rates has already; `notes` are sentences."""
 
     lesson: Lesson
     merged: Merged
-    notes: tuple[str, ...]
+    rows: list[LearntRow]
+    notes: list[str]
 
 
-def taught(paths: Sequence[Path], account: str | None, basis: RateBasis, file: Path) -> Taught:
-    """What the reports add to a file of own rates.
+def learnt_rates(
+    paths: Sequence[Path],
+    account: str | None,
+    basis: RateBasis,
+    file: Path,
+    discounts: Discounts,
+) -> LearntRates:
+    """What the reports add to a file of own rates, beside the list prices.
 
     Raises BadUsage for a report that cannot be read, and for a file of something else.
     """
-    before, reports = _known(file, basis, account), PaidLines(account)
-    source = ", ".join(path.name for path in paths)
-    lesson = learn(_lines(reports, paths), basis, source)
-    if not reports.read_lines:
-        of = "" if account is None else f" of account {account}"
-        raise BadUsage(f"{source}: has no SageMaker line{of}")
+    known = _known(file, basis, account)
+    report = cost_report.paid(paths, account, basis)
+    lesson = learn(report, basis, ", ".join(path.name for path in paths))
     rates = own_rates(basis, account, (found.rate for found in lesson.learnt))
-    return Taught(lesson, merged(before, rates), tuple(_notes(reports)))
-
-
-def write(rates: OwnRates, path: Path) -> None:
-    """Replaces the file atomically. Raises BadUsage where it cannot be written."""
-    price_table.write(own_rates_file.text_of(rates), path)
-
-
-def _lines(reports: PaidLines, paths: Sequence[Path]) -> Iterator[ReportLine]:
-    for path in paths:
-        yield from reports.read(path)
-
-
-def _notes(reports: PaidLines) -> Iterator[str]:
-    if reports.repeats:
-        yield (
-            f"{reports.repeats:,} lines are in two of the files (two versions of one report?):"
-            " each is counted once"
-        )
-    if reports.forgets:
-        yield f"lines that are in two files are found among the first {MOST_REMEMBERED:,} only"
+    rows = [_row(learnt, discounts) for learnt in lesson.learnt]
+    return LearntRates(lesson, merged(known, rates), rows, [*_notes(lesson, rows)])
 
 
 def _known(path: Path, basis: RateBasis, account: str | None) -> OwnRates:
@@ -75,3 +120,182 @@ def _known(path: Path, basis: RateBasis, account: str | None) -> OwnRates:
         of = "of all accounts" if found.account is None else f"of account {found.account}"
         raise BadUsage(f"{path}: has rates {of}: {other}")
     return found
+
+
+def _row(learnt: Learnt, discounts: Discounts) -> LearntRow:
+    """The rate beside the report's public price, else the packaged one."""
+    rate, listed, source = learnt.rate, learnt.list_usd, "report"
+    is_storage = rate.what == STORAGE
+    if listed is None:
+        book = sources.offline_book(rate.region, rate.component, rate.last)
+        packaged = (
+            book.storage(rate.region, rate.component)
+            if is_storage
+            else book.hourly(rate.region, rate.component, rate.what)
+        )
+        listed, source = (packaged.usd, "packaged") if packaged else (None, "")
+    return LearntRow(
+        learnt,
+        listed,
+        source or None,
+        policy_usd=discounts.rates.get(rate.region, {}).get(rate.what),
+        policy_percent=percent_off(discounts, rate.component, None if is_storage else rate.what),
+    )
+
+
+def document(view: LearntRates) -> dict[str, Any]:
+    """The document of --output json."""
+    lesson = view.lesson
+    replaced = {new: old for old, new in view.merged.replaced}
+    return {
+        "schema": 1,
+        "basis": lesson.basis.value,
+        "currency": "USD",
+        "rates": [_json(row, view.merged, replaced) for row in view.rows],
+        "not_learnt": [
+            _product(found.product) | {"first": found.first, "last": found.last, "why": found.why}
+            for found in lesson.not_learnt
+        ],
+        "seen": [asdict(usage) for usage in lesson.unpriced],
+        "left_out": [asdict(lines) for lines in lesson.left_out],
+        "notes": view.notes,
+    }
+
+
+def _json(row: LearntRow, merged: Merged, replaced: Mapping[OwnRate, OwnRate]) -> dict[str, Any]:
+    rate, before, percent = row.rate, replaced.get(row.rate), row.percent
+    known = "added" if rate in merged.added else "same"
+    return _product(rate) | {
+        "usd": rate.usd,
+        "unit": "GB-month" if rate.what == STORAGE else "hour",
+        "first": rate.first,
+        "last": rate.last,
+        "quantity": rate.quantity,
+        "cost_usd": row.learnt.usd,
+        "list_usd": row.list_usd,
+        "list_source": row.list_source,
+        "difference_percent": None if percent is None else percent.quantize(_PERMILLE),
+        "note": rate.note,
+        "change": known if before is None else "changed",
+        "before_usd": None if before is None else before.usd,
+        "wins": "learnt" if row.policy_usd is None else "policy",
+        "policy_usd": row.policy_usd,
+    }
+
+
+def _product(of: OwnRate | Product) -> dict[str, Any]:
+    return {"type": of.what, "region": of.region, "component": of.component.value}
+
+
+def show(view: LearntRates, console: Console) -> None:
+    """Prints the rates, why others are missing, and the notes."""
+    numbers = ("Own rate", "List", "Diff", "Used")
+    days = ("From", "To")
+    table = plain_table(
+        "Type", "Region", "For", *numbers, *days, right=numbers, unbroken=(*numbers, *days)
+    )
+    for row in view.rows:
+        rate = row.rate
+        unit = "GB-mo" if rate.what == STORAGE else "h"
+        table.add_row(
+            *(rate.what, rate.region, rate.component.value),
+            *(shown_rate(rate.usd), shown_rate(row.list_usd), signed_percent(row.percent)),
+            *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
+        )
+    if view.rows:
+        console.print(table)
+    missing = view.lesson.not_learnt
+    for found in missing[:_SHOWN]:
+        console.print(Text(terminal(f"No rate for {_name(found.product)}: {found.why}.")))
+    if len(missing) > _SHOWN:
+        console.print(Text(f"+{len(missing) - _SHOWN} more: --output json shows all"))
+    for note in view.notes:
+        sentence = note if note.startswith(("ml.", STORAGE)) else f"{note[0].upper()}{note[1:]}"
+        console.print(Text(terminal(f"{sentence}."), "dim"))
+
+
+def _notes(lesson: Lesson, rows: Sequence[LearntRow]) -> Iterator[str]:
+    """Sentences without full stops: averages, what is left out, and which price wins."""
+    for row in rows:
+        if row.rate.note:
+            yield f"{_name(row.rate)}: {row.rate.note}"
+    if lesson.basis is RateBasis.AMORTISED:
+        yield (
+            "amortised rates count what a Savings Plan costs, which is paid used or not:"
+            " they hold for the days that they were learnt from"
+        )
+    yield from lesson.notes
+    for left in lesson.left_out:
+        lines = counted(left.lines or 0, "line")
+        yield (
+            f"left out, because it is no usage at a price: {lines} of {left.kind}, {usd(left.usd)}"
+        )
+    of_jobs = [usage for usage in lesson.unpriced if usage.area in _OF_JOBS]
+    for usage in of_jobs[:_SHOWN]:
+        yield (
+            f"seen, and in no rate because {usage.why}: {usage.usage},"
+            f" {usage.quantity:,.2f} units, {usd(usage.usd)}"
+        )
+    elsewhere = sum((usage.usd for usage in lesson.unpriced if usage not in of_jobs), Decimal(0))
+    if elsewhere:
+        yield f"other SageMaker usage, {usd(elsewhere)}, is of no job: endpoints, notebooks"
+    yield from _which_wins(rows)
+    if lesson.basis is RateBasis.NET:
+        yield from _one_discount(rows)
+
+
+def _which_wins(rows: Sequence[LearntRow]) -> Iterator[str]:
+    for row in rows:
+        if row.policy_usd is not None and row.rate.what != STORAGE:
+            yield (
+                f"{_name(row.rate)}: the policy's rate of {shown_rate(row.policy_usd)} wins over"
+                f" the learnt {shown_rate(row.rate.usd)}: remove it from [discounts.rates] to use"
+                " what was paid"
+            )
+    if any(row.policy_percent for row in rows):
+        yield (
+            "the percentages of [discounts.percent] are not taken off learnt rates, which are net"
+            " already; they stay for what has no learnt rate"
+        )
+
+
+def _one_discount(rows: Sequence[LearntRow]) -> Iterator[str]:
+    """The percentage that all types of a component share, for the types without an own rate."""
+    shares: dict[str, list[Decimal]] = {}
+    for row in rows:
+        if row.percent is not None and row.rate.what != STORAGE and row.rate.note is None:
+            shares.setdefault(row.rate.component.value, []).append(-row.percent)
+    for component, off in shares.items():
+        one = max(off) - min(off) <= _SAME_PERCENT and len(off) >= _FEWEST_TYPES
+        if one and min(off) >= _LEAST_PERCENT:
+            percent = (sum(off, Decimal(0)) / len(off)).quantize(Decimal("0.1"))
+            yield (
+                f"all {component} rates are {percent}% below the list: {component} = {percent} in"
+                " [discounts.percent] gives types without a learnt rate the same"
+            )
+
+
+def closing(
+    merged: Merged, path: Path, policy: Path | None, *, in_use: bool, written: bool
+) -> Iterator[str]:
+    """What was written, which known rates had to go, and the next command to run.
+
+    `in_use`: whether the policy names a file of own rates already.
+    """
+    new = len(merged.added) + len({rate for _, rate in merged.replaced})
+    verb = "written" if written else "nothing is written; it would be"
+    yield (
+        f"{path}: {verb}: {len(merged.added)} rates added, {len(merged.replaced)} replaced,"
+        f" {len(merged.rates.rows) - new} kept"
+    )
+    for old, rate in merged.replaced[:_SHOWN]:
+        yield (
+            f"replaced {_name(old)}, {old.days}:"
+            f" {shown_rate(old.usd)} becomes {shown_rate(rate.usd)} ({rate.days})"
+        )
+    policy = policy or Path("policy.toml")
+    if not in_use:
+        # Both may be given from anywhere; the policy's own folder is where its paths begin.
+        name = os.path.relpath(path, policy.parent)
+        yield f"to use them, write own_rates = {json.dumps(name)} under [discounts] in {policy}"
+    yield f"then run: sageaudit audit JOB --policy {policy}"

@@ -111,17 +111,17 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "job": row.job,
         "area": row.area,
         "place": row.presence.value,
-        "unit": next((side.unit for side in (row.aws, row.history) if side), None),
-        "aws_quantity": rounded(row.aws.quantity if row.aws else None),
-        "history_quantity": rounded(row.history.quantity if row.history else None),
+        "unit": row.aws.unit if row.aws.lines else row.history.unit,
+        "aws_quantity": rounded(row.aws.quantity),
+        "history_quantity": rounded(row.history.quantity),
         "quantity_difference": rounded(row.quantity_difference),
         "quantity_percent": _centi(row.quantity_percent),
-        "aws_usd": rounded(row.aws.usd if row.aws else None),
-        "history_usd": rounded(row.history.usd if row.history else None),
+        "aws_usd": rounded(row.aws.usd),
+        "history_usd": rounded(row.history.usd),
         "usd_difference": rounded(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
-        "jobs": row.jobs,
-        "jobs_across_months": row.crossing,
+        "jobs": len(row.jobs),
+        "jobs_across_months": len(row.crossing),
         "history_estimated": row.estimated,
     }
 
@@ -180,26 +180,17 @@ def _doubts(result: Reconciliation) -> Iterator[str]:
 def show(reconciled: ReconciledMonth, console: Console) -> None:
     """Prints the totals, the rows by presence, the areas and the notes."""
     result = reconciled.result
-    compared = terminal(f"history compared with {reconciled.source}")
-    console.print(
-        Text(f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}", "bold")
-    )
+    compared = f"history compared with {reconciled.source}"
+    title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}"
+    console.print(Text(terminal(title), "bold"))
     for line in _summary(result):
         console.print(Text(line))
-    for presence, title in _TITLES.items():
-        rows = [
-            row
-            for row in result.with_presence(presence)
-            if presence is not Presence.ONLY_IN_AWS or row.area == JOBS
-        ]
-        if rows:
+    tables = [(title, _table(result, presence)) for presence, title in _TITLES.items()]
+    for title, table in (*tables, ("What AWS billed", _areas(result))):
+        if table.row_count:
             console.print()
             console.print(Text(title, "bold"))
-            console.print(Padding(_table(rows, result), (0, 0, 0, 2)))
-    if result.areas:
-        console.print()
-        console.print(Text("What AWS billed", "bold"))
-        console.print(Padding(_areas(result), (0, 0, 0, 2)))
+            console.print(Padding(table, (0, 0, 0, 2)))
     console.print()
     for note in notes(reconciled):
         console.print(Text(capitalised(terminal(note)), "dim"))
@@ -236,18 +227,23 @@ def _share(part: Decimal, whole: Decimal) -> str:
     return "" if share is None else f" ({share:.1f}%)"
 
 
-def _table(rows: list[UsageRow], result: Reconciliation) -> Table:
-    first = ("Usage", "Job" if result.by_job else "Region")
-    both = all(row.aws and row.history for row in rows)
-    amounts = ("AWS", "History", "Diff") * 2 if both else ("Quantity", "USD")
-    table = plain_table(*first, *amounts, right=amounts, unbroken=amounts)
+def _table(result: Reconciliation, presence: Presence) -> Table:
+    """The rows of jobs with this presence; of areas that no audit covers there is another table."""
+    rows = [row for row in result.with_presence(presence) if row.area == JOBS or row.history.lines]
+    amounts: tuple[str, ...] = ("Quantity", "USD")
+    if presence is Presence.MATCHED:
+        amounts = ("AWS", "History", "Diff") * 2
+    where = "Job" if result.by_job else "Region"
+    table = plain_table("Usage", where, *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_SHOWN]:
-        where = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
-        table.add_row(
-            Text(terminal(row.usage)),
-            Text(middle(terminal(where), _NAME)),
-            *(_compared(row) if both else _alone(row)),
-        )
+        place = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
+        aws: tuple[str, ...] = (_used(row.aws), usd(row.aws.usd))
+        history: tuple[str, ...] = (_used(row.history), _history_usd(row))
+        cells = aws if row.aws.lines else history
+        if presence is Presence.MATCHED:
+            quantities = (aws[0], history[0], signed_percent(row.quantity_percent))
+            cells = (*quantities, aws[1], history[1], signed_percent(row.usd_percent))
+        table.add_row(Text(terminal(row.usage)), Text(middle(terminal(place), _NAME)), *cells)
     if len(rows) > _SHOWN:
         table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
     return table
@@ -265,28 +261,13 @@ def _areas(result: Reconciliation) -> Table:
     return table
 
 
-def _compared(row: UsageRow) -> tuple[str, ...]:
-    return (
-        _used(row.aws),
-        _used(row.history),
-        signed_percent(row.quantity_percent),
-        usd(row.aws.usd if row.aws else None),
-        _history_usd(row),
-        signed_percent(row.usd_percent),
-    )
-
-
-def _alone(row: UsageRow) -> tuple[str, ...]:
-    return _used(row.aws or row.history), usd(row.aws.usd) if row.aws else _history_usd(row)
-
-
 def _history_usd(row: UsageRow) -> str:
-    amount = row.history.usd if row.history else None
+    amount = row.history.usd
     return about(usd(amount), estimated=row.estimated and amount is not None)
 
 
-def _used(side: Side | None) -> str:
-    if side is None or side.quantity is None:
+def _used(side: Side) -> str:
+    if side.quantity is None:
         return "unknown"
     unit = _SHORT.get(side.unit, terminal(side.unit))
     return f"{number(side.quantity, places=4)} {unit}".strip()

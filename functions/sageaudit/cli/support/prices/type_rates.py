@@ -51,8 +51,8 @@ def rows_of(
 
 def _note(rate: Rate) -> str | None:
     """What to know of the rate: how it was estimated, and why the type may not be sold."""
-    said = rate.unlisted is not None and rate.unlisted in (rate.note or "")
-    unlisted = None if said else rate.unlisted
+    noted = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if noted else rate.unlisted
     return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
 
 

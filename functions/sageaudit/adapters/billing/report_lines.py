@@ -1,0 +1,259 @@
+"""SageMaker's lines of cost and usage reports (legacy, CUR 2.0) and FOCUS exports, in DuckDB.
+
+CSV, gzipped CSV and Parquet are recognised by their content. Amounts stay text, as AWS wrote them,
+until they are summed; Parquet's binary numbers count as they print. A FOCUS 1.0 export has the
+usage type in x_UsageType, one of 1.2 in SkuMeter (as real exports showed in
+DigitalPebble/spruce#250).
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.duckdb_engine import duckdb_connection, duckdb_errors
+from sageaudit.domain.reconcile.spend import USAGE_TYPES
+from sageaudit.errors import BadUsage
+
+_COLUMNS = {
+    "service": ("line_item_product_code", "x_service_code service_name"),
+    "kind": ("line_item_line_item_type", "charge_category"),
+    "usage_type": ("line_item_usage_type", "x_usage_type sku_meter"),
+    "quantity": ("line_item_usage_amount", "pricing_quantity consumed_quantity"),
+    "cost": ("line_item_unblended_cost", "billed_cost"),
+    "start": ("line_item_usage_start_date bill_billing_period_start_date", "charge_period_start"),
+    "plan_cost": (
+        "savings_plan_net_savings_plan_effective_cost savings_plan_savings_plan_effective_cost",
+        "effective_cost",
+    ),
+    "period": ("bill_billing_period_start_date line_item_usage_start_date", "charge_period_start"),
+    "ended": ("line_item_usage_end_date", "charge_period_end"),
+    "net_cost": ("line_item_net_unblended_cost", "billed_cost"),
+    "resource": ("line_item_resource_id", "resource_id"),
+    "account_id": ("line_item_usage_account_id", "sub_account_id"),
+    "payer": ("bill_payer_account_id", "billing_account_id"),
+    "currency": ("line_item_currency_code", "billing_currency"),
+    "unit": ("pricing_unit", "pricing_unit consumed_unit"),
+    "region_code": ("product_region_code product_region", "region_id"),
+    "list_rate": ("pricing_public_on_demand_rate", "list_unit_price"),
+    "charge_class": ("", "charge_class"),
+    "commitment": ("", "commitment_discount_status"),
+    "pricing": ("", "pricing_category"),
+}
+"""What is read, and the columns that have it in a CUR and in FOCUS: the first that is not empty.
+
+A CUR has net costs only in accounts with a discount; BilledCost is net, and 0 under a Savings Plan.
+"""
+_NEEDED = ("service", "kind", "usage_type", "quantity", "cost", "start")
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LONGEST_HEADER = 1_000_000
+_SETUP = f"""
+CREATE MACRO is_usage(kind) AS kind IN {USAGE_TYPES};
+CREATE MACRO is_covered(kind) AS kind = 'SavingsPlanCoveredUsage';
+CREATE MACRO amount(t) AS try_cast(t AS DECIMAL(38, 18));
+CREATE MACRO is_time(t) AS regexp_matches(t, '^[0-9]{{4}}-');
+CREATE MACRO first_day(t) AS CASE WHEN is_time(t) THEN try_cast(left(t, 10) AS DATE) END;
+CREATE MACRO of_arn(t, part) AS
+    CASE WHEN t LIKE 'arn:aws%:sagemaker:%' THEN nullif(split_part(t, ':', part), '') END;
+"""
+_SOURCE = """
+CREATE VIEW source_{file} AS
+SELECT * EXCLUDE (account_id), coalesce(account_id, of_arn(resource, 5), '') AS account
+FROM (SELECT {file} AS file, number, {cells}
+    FROM (SELECT *, row_number() OVER () + {above} AS number FROM rows_{file}))
+"""
+_LINES = """
+SELECT
+    * EXCLUDE (kind, region_code, service, charge_class, commitment, pricing),
+    CASE
+        WHEN kind = 'Usage' AND charge_class = 'Correction' THEN 'Correction'
+        WHEN kind = 'Usage' AND commitment = 'Unused' THEN 'Unused commitment'
+        WHEN kind = 'Usage' AND (commitment = 'Used' OR pricing = 'Committed')
+            THEN 'SavingsPlanCoveredUsage'
+        ELSE coalesce(kind, 'no kind of charge')
+    END AS kind,
+    coalesce(of_arn(resource, 4), region_code) AS region
+FROM source_{file}
+WHERE starts_with(replace(lower(service), ' ', ''), 'amazonsagemaker')
+"""
+_ONCE = """
+CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR file = min(file)
+    OVER (PARTITION BY account, payer, kind, usage_type, resource, start, quantity, cost, net_cost);
+DROP TABLE line;
+ALTER TABLE once RENAME TO line;
+"""
+"""A line of a resource that an earlier file has too is of another version of the same report. Equal
+lines of one file may be of two hosts, and those without a resource of two jobs.
+"""
+_FAULT = """
+SELECT file, number, fault FROM (SELECT file, number, CASE
+    WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'
+    WHEN is_usage(kind) AND quantity IS NULL THEN 'is usage without a quantity'
+    WHEN is_usage(kind) AND cost IS NULL THEN 'is usage without a cost'
+    WHEN is_usage(kind) AND amount(quantity) IS NULL
+        THEN 'has a quantity that is no amount: ' || left(quantity, 40)
+    WHEN amount(coalesce(cost, '0')) IS NULL THEN 'has a cost that is no amount: ' || left(cost, 40)
+    WHEN amount(coalesce(net_cost, '0')) IS NULL
+        THEN 'has a net cost that is no amount: ' || left(net_cost, 40)
+    WHEN amount(coalesce(plan_cost, '0')) IS NULL
+        THEN 'has a cost of a Savings Plan that is no amount: ' || left(plan_cost, 40)
+    WHEN first_day(start) IS NULL THEN 'starts on no day: ' || coalesce(left(start, 40), '')
+    WHEN {amortised} AND is_covered(kind) AND plan_cost IS NULL
+        THEN 'is usage under a Savings Plan without the plan''s cost of it'
+            || ' (savings_plan_savings_plan_effective_cost): export it with that column'
+    END AS fault FROM line) WHERE fault IS NOT NULL ORDER BY file, number LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLines:
+    """The table `line` of a database, with SageMaker's lines of `files`, and a view of each file.
+
+    Lines have the columns of `_COLUMNS`, as text or NULL, with `file` (its index) and `number`.
+    """
+
+    connection: Any
+    files: Sequence[Path]
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement; decimals without zeros at their end."""
+        rows = self.connection.execute(sql).fetchall()
+        return [tuple(_short(value) for value in row) for row in rows]
+
+    def count(self) -> int:
+        """Number of lines."""
+        [[count]] = self.query("SELECT count(*) FROM line")
+        return int(count)
+
+    def keep(self, account: str, month: str | None = None) -> None:
+        """Drops the lines of other accounts, and of other months (YYYY-MM) where one is named."""
+        self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
+        if month is not None:
+            other = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
+            self.connection.execute(other, [month])
+
+    def drop_repeats(self) -> int:
+        """Keeps each line once that several files have; returns how many were dropped."""
+        before = self.count()
+        if len(self.files) > 1:
+            self.connection.execute(_ONCE)
+        return before - self.count()
+
+    def check(self, *, amortised: bool) -> None:
+        """Raises BadUsage for the first line that cannot be read: nothing is taken for 0."""
+        for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
+            raise BadUsage(f"{self.files[file]}: line {number} {fault}")
+
+    def months(self) -> set[tuple[str | None, str]]:
+        """The months of all services, each with the accounts that have a line."""
+        found: set[tuple[str | None, str]] = set()
+        for file in range(len(self.files)):
+            found.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
+        return found
+
+
+def _short(value: object) -> object:
+    if not isinstance(value, Decimal) or "." not in (text := f"{value:f}"):
+        return value
+    return Decimal(text.rstrip("0").rstrip("."))
+
+
+@contextmanager
+def report_lines(paths: Sequence[Path], needed: Sequence[str] = ()) -> Iterator[ReportLines]:
+    """Reads files, and the reports in folders. `needed`: more columns that each must have.
+
+    Raises BadUsage naming the file that cannot be read, or the column that it lacks.
+    """
+    files = [file for path in paths for file in _files(path)]
+    with duckdb_connection("reading a cost report") as connection:
+        connection.execute(_SETUP)
+        for file, path in enumerate(files):
+            with _naming(path):
+                connection.execute(_source(connection, path, file, (*_NEEDED, *needed)))
+                into = "INSERT INTO line" if file else "CREATE TABLE line AS"
+                connection.execute(into + _LINES.format(file=file))
+        yield ReportLines(connection, files)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    endings = (".csv", ".csv.gz", ".parquet")
+    found = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
+    if not found:
+        raise BadUsage(f"{path}: has no file that ends in {', '.join(endings)}")
+    return found
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        with duckdb_errors(f"{path}: is no cost report that can be read"):
+            yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise BadUsage(f"{path}: is a broken gzip file") from error
+    except OSError as error:
+        raise BadUsage(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadUsage(f"{path}: is no cost report: it is not text in UTF-8") from error
+
+
+def _source(connection: Any, path: Path, file: int, needed: Sequence[str]) -> str:
+    """The statement that makes the view of a file, with a column for each thing that is read."""
+    with path.open("rb") as opened:
+        start = opened.read(4)
+    name, is_parquet = glob.escape(str(path)), start == b"PAR1"
+    if is_parquet:
+        rows = connection.read_parquet(name)
+        cells = _cells(path, [(column, f'"{column}"') for column in rows.columns], needed)
+    else:
+        packed = start[:2] == b"\x1f\x8b"
+        header = _header(path, packed=packed)
+        columns = [f"c{index}" for index in range(len(header))]
+        cells = _cells(path, zip(header, columns, strict=True), needed)
+        rows = connection.read_csv(
+            name, columns=dict.fromkeys(columns, "VARCHAR"), header=True, auto_detect=False,
+            delimiter=",", quotechar='"', escapechar='"', strict_mode=True,
+            compression="gzip" if packed else "none",
+        )  # fmt: skip
+    rows.create_view(f"rows_{file}")
+    return _SOURCE.format(file=file, cells=cells, above=0 if is_parquet else 1)
+
+
+def _header(path: Path, *, packed: bool) -> list[str]:
+    with gzip.open(path) if packed else path.open("rb") as file:
+        line = file.readline(_LONGEST_HEADER)
+    return next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+
+
+def _cells(path: Path, columns: Iterable[tuple[str, str]], needed: Sequence[str]) -> str:
+    """The part of a statement that names the cells. `columns`: names as written, and in SQL.
+
+    `lineItem/UsageType` and `UsageType` are read as CUR 2.0 would write them.
+    """
+    by_name: dict[str, str] = {}
+    for written, column in columns:
+        by_name.setdefault(_WORD.sub("_", written.strip().replace("/", "_")).lower(), column)
+    is_focus = {"charge_category", "billed_cost"} <= by_name.keys()
+    cells = []
+    for field, formats in _COLUMNS.items():
+        names = formats[is_focus].split()
+        found = [by_name[name] for name in names if name in by_name]
+        if not found and (field in needed or (is_focus and field == "plan_cost")):
+            kind = "FOCUS export" if is_focus else "cost report"
+            hint = " (export it with resource ids)" if field == "resource" else ""
+            raise BadUsage(
+                f"{path}: is no {kind}: the column {' or '.join(names)} is missing{hint}"
+            )
+        texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in found]
+        cells.append(f"coalesce({', '.join([*texts, 'CAST(NULL AS VARCHAR)'])}) AS {field}")
+    return ", ".join(cells)
