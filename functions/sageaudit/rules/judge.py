@@ -37,21 +37,10 @@ BUSY_GPU_PERCENT = 50
 Answers = list[tuple[RuleName, Outcome]]
 
 
-def judge(case: FamilyCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope job and family; other scopes do not judge one job."""
-    return [
-        (rule.name, _answer(rule, case)) for rule in rules if rule.scope in {JobCase, FamilyCase}
-    ]
-
-
-def judge_tuning(case: TuningCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope tuning."""
-    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is TuningCase]
-
-
-def judge_account(case: AccountCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope account."""
-    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is AccountCase]
+def judge(case: FamilyCase | TuningCase | AccountCase, rules: Iterable[Rule]) -> Answers:
+    """One outcome for each rule of the case's scope; rules of one job judge a family's run too."""
+    scopes = {type(case), JobCase} if isinstance(case, FamilyCase) else {type(case)}
+    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope in scopes]
 
 
 def judge_request(

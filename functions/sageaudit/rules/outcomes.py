@@ -20,9 +20,13 @@ from sageaudit.domain.bill.finding import (
     FoundDetails,
     Parameter,
 )
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import DataSource, Job
 from sageaudit.domain.job.kinds import TYPE_PATHS, JobKind
 
+_DISTRIBUTION = {
+    JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
+    JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
+}
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
@@ -105,3 +109,27 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
             for group in job.groups
         )
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)
+
+
+def shard(job: Job) -> tuple[Parameter, ...]:
+    """For channels that give all data to every host, unless a sampler splits them."""
+    path = _DISTRIBUTION.get(job.kind)
+    if path is None or job.hints.distributed_sampler:
+        return ()
+    return tuple(
+        Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
+        for channel in job.channels
+        if channel.source is DataSource.S3 and channel.distribution == "FullyReplicated"
+    )
+
+
+def first_channel(job: Job) -> tuple[Parameter, ...]:
+    """A training job without any channel fetches its data itself."""
+    if job.channels or job.kind is not JobKind.TRAINING:
+        return ()
+    source = "InputDataConfig[train].DataSource.S3DataSource"
+    return (
+        Parameter(f"{source}.S3DataType", None, "S3Prefix"),
+        Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
+        Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
+    )

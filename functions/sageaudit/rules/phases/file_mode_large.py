@@ -15,7 +15,7 @@ Sources: SageMaker guide, access training data: File mode "downloads training da
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.downloading import copied_channels
+from sageaudit.rules.phases.phase_share import copied_channels
 
 FROM_GB = api.Threshold("from_gb", 1000, "GB an instance", "made for much data", "our choice")
 _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMode")

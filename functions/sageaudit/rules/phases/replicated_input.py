@@ -21,8 +21,7 @@ Sources: botocore, S3DataSource.S3DataDistributionType: "each instance gets appr
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare
+from sageaudit.rules.phases import phase_share as phases
 
 _CAUTION = (
     "Not with a sampler that splits the data itself. Uneven shards can hang "
@@ -33,7 +32,7 @@ _CAUTION = (
 def _replicated(job: api.Job) -> list[api.InputChannel]:
     return [
         channel
-        for channel in downloading.copied_channels(job)
+        for channel in phases.copied_channels(job)
         if channel.distribution == "FullyReplicated" and "train" in channel.name.lower()
     ]
 
@@ -51,13 +50,13 @@ def _sampled(case: api.JobCase) -> str | None:
     id="SA102",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
+    thresholds=phases.DOWNLOAD_THRESHOLDS,
     not_applicable=(
         api.serverless,
         api.one_instance,
         _not_replicated,
         _sampled,
-        downloading.image_was_pulled,
+        phases.image_was_pulled,
     ),
     before_run=api.BeforeRun(
         api.Severity.MEDIUM,
@@ -80,13 +79,13 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Unknown("groups_unmapped", reason)
     if case.before_run is not None:
         return _planned(job, count)
-    share = downloading.large_share(case)
-    if not isinstance(share, PhaseShare):
+    share = phases.large_download(case)
+    if not isinstance(share, phases.PhaseShare):
         return share
     names = [channel.name for channel in _replicated(job)]
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
-        {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
+        {**phases.download_evidence(share), "instances": count, "replicated_channels": len(names)},
         fix=_sharded(names),
         caution=_CAUTION,
         **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),

@@ -35,8 +35,7 @@ VCPU_FROM = api.Threshold(
 def check(case: api.RequestCase) -> api.Outcome:
     """By the request and the catalogue."""
     concurrent, payload = case.request.value(_CONCURRENT), case.request.value(_PAYLOAD)
-    group = case.job.groups[0] if case.job.groups else None
-    today = case.market.types.get(group.instance_type) if group else None
+    today = next(iter(case.types), None)
     if today is None:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
     size_mb = payload if isinstance(payload, int) and payload > 0 else _DEFAULT_MB

@@ -32,9 +32,8 @@ _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
-    types = [case.market.types.get(group.instance_type) for group in job.groups]
-    sizes = [found.local_gb if found else None for found in types]
-    local_gb = min((size or 0 for size in sizes), default=0)
+    sizes = [(found.local_gb if found else None) or 0 for found in case.types]
+    local_gb = min(sizes, default=0)
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
     processing = job.kind is api.JobKind.PROCESSING

@@ -31,7 +31,7 @@ _IMAGES = {
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
+    types = case.types
     if not types or None in types:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
     for instance_type in types:

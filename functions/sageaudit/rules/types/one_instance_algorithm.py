@@ -55,7 +55,6 @@ def _of_one_instance(case: api.RequestCase) -> str | None:
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    gpus = any(found is not None and found.gpus for found in types)
+    gpus = any(found is not None and found.gpus for found in case.types)
     one = algorithm.name in _ONE or (gpus and algorithm.name in _ONE_GPU)
     return algorithm.name if one else None

@@ -27,7 +27,6 @@ from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded,
 from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.input_channels import first_channel
 from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone
 
 FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
@@ -70,7 +69,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "period_s": whole.period_s,
     }
     summary, phase = _summary(case, idle_s, wait_s, cores), work_phase(case.job)
-    fix, change = first_channel(case.job), api.CutPhase(phase, idle_s)
+    fix, change = api.first_channel(case.job), api.CutPhase(phase, idle_s)
     if wait_s <= idle_s:
         waits = "A start that waits for another job or for a queue looks the same."
         on_cpu_s = _seconds(case, wait)

@@ -28,12 +28,13 @@ from decimal import Decimal
 from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 from sageaudit.rules.utilisation.standing_still import (
     NEEDS_NO_GPU,
     ON_CPU,
     WAITS,
+    IdleEnds,
     gpu_hours,
+    idle_ends,
     on_cpu_alone,
 )
 

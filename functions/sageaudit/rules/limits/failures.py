@@ -1,17 +1,19 @@
-"""What is known of a run that failed for lack of memory: whose, how full it was, and what helps."""
+"""What the rules on runs that ended early share: what is not lost, what a second try may cure, and
+what is known where memory ran out.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sageaudit.domain.bill.type_rate import cheapest_type
 from sageaudit.domain.bill.type_vetoes import type_refused
-from sageaudit.domain.job.failure import reason_class
-from sageaudit.domain.job.failure_words import GPU_MEMORY, HOST_MEMORY
+from sageaudit.domain.job.failure import is_trial, kept, limit_hit, reason_class
+from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
-from sageaudit.rules.growth_words import points_an_hour
-from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW
+from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW, points_an_hour
 
 _LAST_POINTS = 3
 """The minute in which a process dies has a lower mean: the highest of the last points counts."""
@@ -24,6 +26,31 @@ _ADVICE = {
     ),
     HOST_MEMORY: "Use fewer data-loader workers and load less at once, or a type with more memory",
 }
+
+
+def not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
+    """Why a run that was stopped, or reached its limit, is not judged lost, or None.
+
+    A run that failed by itself is lost whatever it left before.
+    """
+    stopped = job.status == "Stopped"
+    if not stopped and limit_hit(job) is None:
+        return None
+    if stopped and is_trial(job):
+        return api.NotApplicable("stopped by or with its tuning job")
+    if left := kept(job):
+        return api.NotApplicable(f"it ended early, but it left {left}")
+    if stopped and job.left_artifact is None:
+        reason = "whether the stopped job left anything is not recorded"
+        return api.Unknown("artifact_unknown", reason)
+    return None
+
+
+def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
+    """A RetryStrategy for an internal error of AWS; SageMaker has it for training jobs only."""
+    if reason_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
+        return ()
+    return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +119,16 @@ def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
 
 def _larger(case: api.JobCase, *, on_gpu: bool) -> tuple[api.Parameter, ...]:
     """The cheapest type with more of this memory that runs the same code, if its rate is known."""
-    job = case.job
-    today = case.market.types.get(job.groups[0].instance_type) if len(job.groups) == 1 else None
-    if today is None or job.kind not in api.ON_INSTANCES:
+    job, [today, *others] = case.job, case.types or [None]
+    if today is None or others or job.kind not in api.ON_INSTANCES:
         return ()
-    priced = [
-        (rate.usd, other.name)
-        for other in case.market.types.values()
-        if _holds_more(today, other, on_gpu=on_gpu)
-        and job.kind in other.kinds
-        and type_refused(job, today, other) is None
-        and (rate := case.market.hourly(job.region, job.kind, other.name)) is not None
-        and not rate.is_estimate
-    ]
-    return api.type_fix(job, min(priced)[1]) if priced else ()
+
+    def fits(other: InstanceType) -> bool:
+        more = _holds_more(today, other, on_gpu=on_gpu)
+        return more and type_refused(job, today, other) is None
+
+    found = cheapest_type(job, case.market, fits)
+    return api.type_fix(job, found.name) if found else ()
 
 
 def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:
