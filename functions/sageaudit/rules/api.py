@@ -62,7 +62,6 @@ from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
     AccountCase,
-    BeforeRun,
     FamilyCase,
     JobCase,
     RequestCase,
@@ -84,6 +83,7 @@ from sageaudit.rules.outcomes import (
     measured,
     possible,
     shard,
+    total,
     type_fix,
 )
 from sageaudit.rules.reasons import (

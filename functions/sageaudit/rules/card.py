@@ -201,20 +201,6 @@ class RequestCase(_OnTypes, Case):
     earlier: tuple[EarlierRun, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeRun:
-    """How a rule judges a request.
-
-    `severity`: of a finding whose dollars are not known from the family's earlier runs. `reads`:
-    parameters without which it cannot answer (`[]` is any item of a list); while the value of one
-    is not known, the answer is Unknown. `on`: it judges requests although it is off for runs.
-    """
-
-    severity: Severity
-    reads: tuple[str, ...] = ()
-    on: bool = False
-
-
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
@@ -230,10 +216,12 @@ class Card(Generic[CaseT]):
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `before_run`: it also judges a request that has not run. A rule of scope RequestCase judges
-      nothing else.
+    - `before_run`: it also judges a request that has not run; the severity of a finding whose
+      dollars are not known from the family's earlier runs. A rule of scope RequestCase judges
+      nothing else. `on_for_requests`: it does so although it is off for runs.
 
     What it needs; without it the answer is Unknown and `check` is not called:
+    - `reads`: of a request, parameters whose value must be known (`[]` is any item of a list).
     - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
       them, at most `coarsest_period_s` apart, over at least `min_active_minutes`. `whole_run`: idle
       minutes before and after the work count too. `sees_gaps`: it judges only minutes whose points
@@ -262,7 +250,9 @@ class Card(Generic[CaseT]):
     not_applicable: tuple[Reason[CaseT], ...] = ()
     about_cpu: bool = False
     on: bool = True
-    before_run: BeforeRun | None = None
+    before_run: Severity | None = None
+    on_for_requests: bool = False
+    reads: tuple[str, ...] = ()
     needs: tuple[Metric, ...] = ()
     coarsest_period_s: int = 3600
     min_active_minutes: float = MIN_ACTIVE_MINUTES

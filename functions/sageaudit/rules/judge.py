@@ -59,14 +59,13 @@ def judge_request(
 
 
 def _before_run(rule: Rule, case: RequestCase, planned: FamilyCase | TuningCase) -> Outcome:
-    reads = rule.before_run.reads if rule.before_run else ()
-    if case.request.kind in rule.kinds and (why := case.request.not_known(reads)):
+    if case.request.kind in rule.kinds and (why := case.request.not_known(rule.reads)):
         return Unknown(NOT_KNOWN_YET, why)
     return _answer(rule, case if rule.scope is RequestCase else planned)
 
 
 def _is_off(rule: Rule, case: Case) -> bool:
-    always = case.before_run is not None and rule.before_run is not None and rule.before_run.on
+    always = case.before_run is not None and rule.on_for_requests
     return not (rule.on or always or rule.name.name in case.policy.rules_on)
 
 

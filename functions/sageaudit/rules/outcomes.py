@@ -7,8 +7,9 @@ as it is billed again), `best` (the other end of a range) and `caution`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TypedDict, Unpack
 
 from sageaudit.domain.bill.change import Change, CutPhase
@@ -20,7 +21,7 @@ from sageaudit.domain.bill.finding import (
     FoundDetails,
     Parameter,
 )
-from sageaudit.domain.job.job import DataSource, Job
+from sageaudit.domain.job.job import DataSource, InputChannel, Job
 from sageaudit.domain.job.kinds import TYPE_PATHS, JobKind
 
 _DISTRIBUTION = {
@@ -52,9 +53,16 @@ class Range(TypedDict):
 Numbers = Mapping[str, Evidence]
 
 
-def lost(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Paid for a run that gave nothing."""
-    return Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, **details)
+lost = partial(Found, Confidence.MEASURED, Bucket.LOST)
+"""Paid for a run that gave nothing."""
+measured = partial(Found, Confidence.MEASURED, Bucket.AVOIDABLE)
+"""Was billed and produced nothing: the change takes exactly that away."""
+possible = partial(Found, Confidence.HEURISTIC, Bucket.POSSIBLE)
+"""Worth a trial: its dollars are shown and are in no total."""
+advice = partial(Found, Confidence.HEURISTIC, Bucket.NONE)
+"""Advice with a reason and without dollars."""
+fact = partial(Found, Confidence.MEASURED, Bucket.NONE)
+"""Measured, and without dollars: `caution` says why it has none."""
 
 
 def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
@@ -62,11 +70,6 @@ def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails])
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
     return Found(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
-
-
-def measured(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Was billed and produced nothing: the change takes exactly that away."""
-    return Found(Confidence.MEASURED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
 def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
@@ -79,19 +82,10 @@ def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) ->
     return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
-def possible(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Worth a trial: its dollars are shown and are in no total."""
-    return Found(Confidence.HEURISTIC, Bucket.POSSIBLE, summary, evidence, **details)
-
-
-def advice(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Advice with a reason and without dollars."""
-    return Found(Confidence.HEURISTIC, Bucket.NONE, summary, evidence, **details)
-
-
-def fact(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Measured, and without dollars: `caution` says why it has none."""
-    return Found(Confidence.MEASURED, Bucket.NONE, summary, evidence, **details)
+def total(values: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum; None when one of them is not known."""
+    known = list(values)
+    return None if None in known else sum(filter(None, known), Decimal(0))
 
 
 def cut_up_to(phase: str, seconds: Decimal) -> Range:
@@ -111,14 +105,16 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)
 
 
-def shard(job: Job) -> tuple[Parameter, ...]:
-    """For channels that give all data to every host, unless a sampler splits them."""
+def shard(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
+    """For channels that give all data to every host, unless a sampler splits them; of all, or of
+    these.
+    """
     path = _DISTRIBUTION.get(job.kind)
     if path is None or job.hints.distributed_sampler:
         return ()
     return tuple(
         Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
-        for channel in job.channels
+        for channel in (job.channels if channels is None else channels)
         if channel.source is DataSource.S3 and channel.distribution == "FullyReplicated"
     )
 

@@ -78,7 +78,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "work_median_s": usual_s,
             "work_s": work_s,
             "rate_usd_per_hour": usd_per_hour,
-            "runs_usd": _sum_usd([case.bill.total_usd, *(run.total_usd for run in alike)]),
+            "runs_usd": api.total([case.bill.total_usd, *(run.total_usd for run in alike)]),
             "small_type": small.name if small else None,
             "small_type_break_even": round(usd_per_hour / small.hourly_usd, 2) if small else None,
         },
@@ -101,12 +101,6 @@ def _alike(case: api.FamilyCase) -> list[api.EarlierRun]:
         for run in case.runs_alike
         if ended_at - run.ended_at <= days and run.facts.phase_s.get(_WORK) is not None
     ]
-
-
-def _sum_usd(bills: list[Decimal | None]) -> Decimal | None:
-    """None when one of them is not known."""
-    known = [usd for usd in bills if usd is not None]
-    return sum(known, Decimal(0)) if len(known) == len(bills) else None
 
 
 def _fix(group: InstanceGroup, small: PricedType | None) -> tuple[api.Parameter, ...]:

@@ -45,21 +45,14 @@ def check(case: api.JobCase) -> api.Outcome:
     channels = phases.copied_channels(case.job)
     with_pull = phases.holds_image_pull(case.job)
     cause = "data copy and image pull together" if with_pull else "the data copy"
-    pipe = _input_mode(channels, "Pipe")
+    data = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
+    pipe = phases.input_mode(data, "Pipe")
     return api.derived(
         f"Downloading took {share.text}: {cause}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
-        fix=_input_mode(channels, "FastFile"),
+        fix=phases.input_mode(data, "FastFile"),
         alternatives=(pipe,) if pipe else (),
         caution=phases.range_caution("The reads move into Training")
         + " FSx or EFS adds its own cost.",
         **api.cut_up_to("Downloading", share.seconds),
-    )
-
-
-def _input_mode(channels: list[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
-    return tuple(
-        api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
-        for channel in channels
-        if channel.name != _MODEL_CHANNEL
     )

@@ -4,6 +4,7 @@ Downloading phase of a training job contains.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -86,8 +87,7 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
     """The dollars of the phases of these names together; None when they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
-    known = [usd for usd in parts if usd is not None]
-    return sum(known, _ZERO) if parts and len(known) == len(parts) else None
+    return api.total(parts) if parts else None
 
 
 def large_share(
@@ -118,6 +118,14 @@ def copied_channels(job: api.Job) -> list[api.InputChannel]:
         and channel.mode == "File"
         and channel.name not in _SDK_CHANNELS
     ]
+
+
+def input_mode(channels: Iterable[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
+    """The parameters that read these File-mode channels in another mode."""
+    return tuple(
+        api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
+        for channel in channels
+    )
 
 
 def holds_image_pull(job: api.Job) -> bool:

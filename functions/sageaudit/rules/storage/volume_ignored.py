@@ -35,11 +35,9 @@ def _no_size(case: api.JobCase) -> str | None:
     thresholds=(DEFAULT,),
     not_applicable=(api.never_started, api.serverless, _no_size, api.has_volume),
     on=False,
-    before_run=api.BeforeRun(
-        api.Severity.INFO,
-        reads=("ResourceConfig.InstanceType", "ResourceConfig.VolumeSizeInGB"),
-        on=True,
-    ),
+    before_run=api.Severity.INFO,
+    reads=("ResourceConfig.InstanceType", "ResourceConfig.VolumeSizeInGB"),
+    on_for_requests=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads the request and the catalogue; needs no metrics."""

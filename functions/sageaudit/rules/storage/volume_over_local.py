@@ -24,10 +24,8 @@ _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
     scope=api.RequestCase,
     kinds=_KINDS,
     subsumes={"volume-ignored"},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH,
-        reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
-    ),
+    before_run=api.Severity.HIGH,
+    reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""

@@ -27,7 +27,8 @@ _CONFIG = {
     id="SA503",
     scope=api.RequestCase,
     kinds=set(_CONFIG),
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=api.TYPE_READS),
+    before_run=api.Severity.HIGH,
+    reads=api.TYPE_READS,
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""

@@ -27,7 +27,8 @@ _IMAGES = {
     id="SA307",
     scope=api.RequestCase,
     kinds=set(_IMAGES),
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=(*_IMAGES.values(), *api.TYPE_READS)),
+    before_run=api.Severity.HIGH,
+    reads=(*_IMAGES.values(), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""

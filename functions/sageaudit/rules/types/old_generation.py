@@ -39,7 +39,8 @@ from sageaudit.rules.types.another_type import (
     thresholds=(api.HEADROOM,),
     pools=True,
     not_applicable=(no_other_type, api.never_started, api.free),
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=api.TYPE_READS),
+    before_run=api.Severity.MEDIUM,
+    reads=api.TYPE_READS,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""

@@ -25,9 +25,8 @@ _DASK = ("HyperParameters.use_dask_gpu_training", "StaticHyperParameters.use_das
     id="SA309",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH, reads=("AlgorithmSpecification.TrainingImage", *api.TYPE_READS, *_DASK)
-    ),
+    before_run=api.Severity.HIGH,
+    reads=("AlgorithmSpecification.TrainingImage", *api.TYPE_READS, *_DASK),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the image's name, the type and one hyperparameter."""

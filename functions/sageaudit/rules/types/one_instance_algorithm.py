@@ -31,9 +31,8 @@ _COUNT = api.COUNT_PATHS[api.JobKind.TRAINING]
     id="SA308",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH, reads=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_READS)
-    ),
+    before_run=api.Severity.HIGH,
+    reads=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_READS),
     subsumes={"replicated-input"},
 )
 def check(case: api.RequestCase) -> api.Outcome:

@@ -27,7 +27,7 @@ from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded,
 from sageaudit.domain.usage.standstill import FROM_S
 from sageaudit.domain.usage.work_windows import work_phase
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone
+from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone, run_evidence
 
 FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
 SHARE_FROM = api.Threshold(
@@ -64,9 +64,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "idle_s": idle_s,
         "without_gpu_s": wait_s,
         "cores_before_gpu": round(cores, 2),
-        "vcpu": whole.vcpu,
-        "minutes": round(whole.minutes),
-        "period_s": whole.period_s,
+        **run_evidence(whole),
     }
     summary, phase = _summary(case, idle_s, wait_s, cores), work_phase(case.job)
     fix, change = api.first_channel(case.job), api.CutPhase(phase, idle_s)
@@ -95,9 +93,7 @@ def _shown(case: api.JobCase, wait: range, cores: float) -> api.Outcome:
             "without_gpu_s": wait_s,
             "gpu_hours_not_counted": round(hours, 1),
             "cores_before_gpu": round(cores, 2),
-            "vcpu": whole.vcpu,
-            "minutes": round(whole.minutes),
-            "period_s": whole.period_s,
+            **run_evidence(whole),
         },
         caution=(
             "No dollars are counted, because the CPU worked. Prepare the data once in a processing "

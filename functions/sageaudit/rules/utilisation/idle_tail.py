@@ -36,6 +36,7 @@ from sageaudit.rules.utilisation.standing_still import (
     gpu_hours,
     idle_ends,
     on_cpu_alone,
+    run_evidence,
 )
 
 EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
@@ -124,9 +125,7 @@ def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
             "without_gpu_at_end_s": tail.without_gpu_s,
             "gpu_hours_not_counted": round(hours, 1),
             "cores_meanwhile": round(tail.cores_after_gpu, 2),
-            "vcpu": whole.vcpu,
-            "minutes": round(whole.minutes),
-            "period_s": whole.period_s,
+            **run_evidence(whole),
         },
         caution=ON_CPU,
     )

@@ -38,6 +38,11 @@ def on_cpu_alone(case: api.JobCase, hours: float, cores: float) -> str:
     )
 
 
+def run_evidence(whole: api.Measurements) -> dict[str, api.Evidence]:
+    """Of which run all these numbers are."""
+    return {"vcpu": whole.vcpu, "minutes": round(whole.minutes), "period_s": whole.period_s}
+
+
 def asleep(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     """Whether every host is known to be idle in all these periods: none kept even a core busy."""
     return all(whole.idle(minute) for stretch in stretches for minute in stretch)

@@ -130,14 +130,7 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> FindingRow:
 
 def _read_path(finding: Finding, request: Request) -> str:
     """The first parameter that the rule reads and the request has."""
-    reads = next(
-        (
-            rule.before_run.reads
-            for rule in catalogue.load()
-            if rule.name == finding.rule and rule.before_run
-        ),
-        (),
-    )
+    reads = next((rule.reads for rule in catalogue.load() if rule.name == finding.rule), ())
     return next((path for path in reads if "[]" not in path and request.value(path)), "")
 
 
