@@ -21,7 +21,7 @@ from tests.labelled.story import labelled
 
 def names() -> list[str]:
     """Of all stories and of all jobs and families that an expert judged."""
-    return sorted(one.name for one in (*labelled(), *scenarios()))
+    return sorted([*(one.name for one in labelled()), *(one.name for one in scenarios())])
 
 
 def audited(name: str) -> AuditDocument:

@@ -23,7 +23,7 @@ def test_names_are_listed_as_far_as_they_contain_what_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("name", "rule"), [(STORY, None), (SCENARIO, "idle-tail"), (FAMILY, "gpu-underused")]
+    ("name", "rule"), [(STORY, None), (SCENARIO, "idle-tail"), (FAMILY, "gpu-idle")]
 )
 def test_the_audit_of_a_name(
     name: str, rule: str | None, capsys: pytest.CaptureFixture[str]
