@@ -18,12 +18,11 @@ _INDEX = """\
 Each page has the rule's reasons, its thresholds, and a job where it speaks and one where it is
 silent. The last columns are measured on jobs whose truth is known, as shares from 0 to 1: *right*
 is the share of its findings that are true (precision), *found* the share of what is true that it
-found (recall), by count; then the same by money, on the jobs whose wasted dollars an expert
-bounded. A saving that may be $0 is not counted, so *found by money* of a phase rule is low by
-design. Empty: no such job, or no dollars.
+found (recall), by count; *right by money* is the share of what it counted that lies within an
+expert's upper bound of a job's waste. Empty: no such job, or no dollars.
 
-| id | rule | says | jobs | right | found | right by money | found by money |
-|---|---|---|---|--:|--:|--:|--:|
+| id | rule | says | jobs | right | found | right by money |
+|---|---|---|---|--:|--:|--:|
 {rows}
 """
 
@@ -36,7 +35,7 @@ def index(rules: tuple[Rule, ...]) -> str:
 def _row(rule: Rule) -> str:
     name, record = rule.name.name, track_record.packaged().get(rule.name.name)
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-    figures = track_record.figures(record) if record else ("",) * 4
+    figures = track_record.figures(record) if record else ("",) * 3
     cells = (rule.name.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
     return f"| {' | '.join(cells)} |"
 

@@ -106,17 +106,26 @@ STORY = '''"""$mark: what happened in the job, without this project's thresholds
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.labelled.machine import SKLEARN, Plot, alike
 from tests.labelled.story import BUSY_CPU, story
 
+FULL = replace(BUSY_CPU, disk=80)
 STORIES = (
     # $mark: a name that says what happened. After the Plot: all rules that are right about it,
-    # older ones too; `either`: rules that may find it or not
+    # older ones too; `either`: rules that may find it or not; `fine`: rules that must be silent,
+    # of which one story shows that they are
     story(
         "a-story-of-$name",
-        Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN, volume_gb=13_000, disk_percent=80),
+        Plot("ml.m5.4xlarge", alike(1, FULL), image=SKLEARN, volume_gb=13_000),
         "$name",
         either=(),
+    ),
+    story(
+        "a-story-without-$name",
+        Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN),
+        fine=("$name",),
     ),
 )
 '''

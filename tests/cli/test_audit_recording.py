@@ -16,7 +16,7 @@ from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
-from tests.labelled.sagas import sweep
+from tests.labelled.story import sweep
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"

@@ -9,7 +9,7 @@ from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
-from sageaudit.rules.judge import judge_account
+from sageaudit.rules.judge import judge
 from tests.fakes.judging import card
 
 
@@ -24,7 +24,7 @@ def account_outcome(
     """What the rule says of the account; `limits` are the policy's thresholds for it."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
     case = AccountCase(tuple(runs), days, policy=set_by)
-    [(_, answer)] = judge_account(case, [card(rule)])
+    [(_, answer)] = judge(case, [card(rule)])
     return answer
 
 

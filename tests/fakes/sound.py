@@ -19,8 +19,6 @@ from sageaudit.rules.judge import (
     RULE_FAILED,
     Answers,
     judge,
-    judge_account,
-    judge_tuning,
 )
 from tests.fakes import request
 
@@ -55,7 +53,7 @@ def sound(case: FamilyCase) -> Answers:
 
 def sound_tuning(case: TuningCase) -> Answers:
     """The same of a tuning job: what its rules take is at most what its trials cost."""
-    answers = judge_tuning(case, catalogue.load())
+    answers = judge(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
     savings = allocate_trials(founds, case.trials, Severities(), {})
     spent = sum((trial.total_usd or Decimal(0) for trial in case.trials), Decimal(0))
@@ -65,7 +63,7 @@ def sound_tuning(case: TuningCase) -> Answers:
 
 def sound_account(case: AccountCase) -> Answers:
     """The same of an account."""
-    answers = judge_account(case, catalogue.load())
+    answers = judge(case, catalogue.load())
     _checked(answers, None)
     return answers
 

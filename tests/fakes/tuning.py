@@ -14,7 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, Tuning
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import TuningCase
-from sageaudit.rules.judge import judge_tuning
+from sageaudit.rules.judge import judge
 from tests.fakes.jobs import job
 from tests.fakes.judging import card
 
@@ -45,7 +45,7 @@ def judged(
 ) -> Outcome:
     """What the rule says of a tuning job and its trials, in the order in which they ended."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
-    [(_, answer)] = judge_tuning(TuningCase(of, tuple(trials), policy=set_by), [card(rule)])
+    [(_, answer)] = judge(TuningCase(of, tuple(trials), policy=set_by), [card(rule)])
     return answer
 
 

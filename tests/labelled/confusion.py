@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
+from sageaudit.cli.support.rules.track_record import AnswerCounts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.recorded import DATA, files
-from tests.labelled import labelled_jobs
-from tests.labelled.labelled_jobs import rules
+from tests.labelled.audits import of_stories, rules
+
+AT_LEAST = Decimal("0.95")
+"""Precision and recall of every rule on the stories."""
 
 
 @dataclass(frozen=True)
@@ -27,35 +31,12 @@ class JudgedRule:
     found: bool
 
 
-@dataclass
-class Row:
-    """One rule's right and wrong answers."""
-
-    rule: str
-    hits: int = 0
-    misses: int = 0
-    false_alarms: int = 0
-    rightly_quiet: int = 0
-
-    @property
-    def precision(self) -> float:
-        """Of what it found, the share that is true; 1 where it found nothing."""
-        found = self.hits + self.false_alarms
-        return self.hits / found if found else 1.0
-
-    @property
-    def recall(self) -> float:
-        """Of what is true, the share that it found; 1 where nothing is."""
-        true = self.hits + self.misses
-        return self.hits / true if true else 1.0
-
-
 @cache
-def generated() -> tuple[JudgedRule, ...]:
-    """Every labelled answer on the stories and sagas."""
+def of_story_jobs() -> tuple[JudgedRule, ...]:
+    """Every labelled answer on the stories."""
     return tuple(
         JudgedRule(job.name, rule, truth, rule in job.told)
-        for job in labelled_jobs.generated()
+        for job in of_stories()
         for rule, truth in job.truths.items()
     )
 
@@ -94,36 +75,52 @@ def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
     return gpu["p75"] if gpu else None
 
 
-def rows(answers: tuple[JudgedRule, ...]) -> list[Row]:
-    """Counted by rule, in the catalogue's order."""
-    counted = {rule: Row(rule) for rule in rules()}
+def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
+    """Right and wrong answers by rule, in the catalogue's order."""
+    by_rule: dict[str, list[JudgedRule]] = {rule: [] for rule in rules()}
     for one in answers:
-        row = counted[one.rule]
-        if one.truth:
-            row.hits, row.misses = row.hits + one.found, row.misses + (not one.found)
-        else:
-            row.false_alarms += one.found
-            row.rightly_quiet += not one.found
-    answered = {one.rule for one in answers}
-    return [row for rule, row in counted.items() if rule in answered]
+        by_rule[one.rule].append(one)
+    return {
+        rule: AnswerCounts(
+            found=sum(one.truth and one.found for one in judged),
+            missed=sum(one.truth and not one.found for one in judged),
+            false=sum(one.found and not one.truth for one in judged),
+        )
+        for rule, judged in by_rule.items()
+        if judged
+    }
 
 
-def _recordings(answers: tuple[JudgedRule, ...]) -> int:
-    return len({one.recording for one in answers})
+def below_the_bar(answers: Sequence[JudgedRule]) -> list[str]:
+    """Rules whose precision or recall is under AT_LEAST, with the stories that they get wrong."""
+    below = []
+    for rule, counts in counted(answers).items():
+        shares = {"precision": counts.precision, "recall": counts.recall}
+        low = {name: share for name, share in shares.items() if share is not None}
+        named = [f"{name} {share:.0%}" for name, share in low.items() if share < AT_LEAST]
+        if named:
+            wrong = [one for one in answers if one.rule == rule and one.truth != one.found]
+            stories = ", ".join(f"{_wrong(one)} {one.recording}" for one in wrong)
+            below.append(f"{rule}: {' and '.join(named)}, under {AT_LEAST:.0%}: {stories}")
+    return below
+
+
+def _wrong(one: JudgedRule) -> str:
+    return "not found on" if one.truth else "found on"
 
 
 def table() -> str:
-    """The confusion table for people."""
-    lines = [
-        f"{_recordings(generated())} generated recordings, {_recordings(recorded())} real ones",
-        "",
-        f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'quiet':>7}{'precision':>11}{'recall':>8}",
-    ]
-    for title, answers in (("generated", generated()), ("real", recorded())):
+    """The confusion table for people: a rule's row speaks only of what it found and missed."""
+    lines = [f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'precision':>11}{'recall':>8}"]
+    for title, answers in (("generated", of_story_jobs()), ("real", recorded())):
         lines.append(f"-- {title}")
         lines += [
-            f"{row.rule:<26}{row.hits:>7}{row.misses:>8}{row.false_alarms:>7}"
-            f"{row.rightly_quiet:>7}{row.precision:>11.2f}{row.recall:>8.2f}"
-            for row in rows(answers)
+            f"{rule:<26}{counts.found:>7}{counts.missed:>8}{counts.false:>7}"
+            f"{_share(counts.precision):>11}{_share(counts.recall):>8}"
+            for rule, counts in counted(answers).items()
         ]
     return "\n".join(lines) + "\n"
+
+
+def _share(share: Decimal | None) -> str:
+    return f"{1 if share is None else share:.2f}"

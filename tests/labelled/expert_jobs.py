@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.policy.policy import Policy
-from tests.labelled import causes, large
-from tests.labelled.large import Expert, Scenario
-from tests.labelled.sagas import audits
+from tests.labelled.audits import of_scenario, scenarios
+from tests.labelled.expert import Range, Scenario
 
-Range = tuple[Decimal, Decimal]
 _CENT = Decimal("0.01")
 
 DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
@@ -81,16 +74,13 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """One job, or one family's runs in their order, with their audits and the expert's verdict.
+    """One job, or one family's runs in their order, with their audits beside the expert's verdict.
 
     The verdict is on the last run; `summed_usd` bounds the waste of all of a family's runs.
     """
 
-    name: str
-    story: str
-    expert: Expert
+    scenario: Scenario
     documents: tuple[AuditDocument, ...]
-    summed_usd: Range | None = None
 
     @property
     def document(self) -> AuditDocument:
@@ -100,9 +90,9 @@ class Compared:
     @property
     def wasted_usd(self) -> Range | None:
         """Avoidable and lost dollars as the expert bounds them, of all runs."""
-        expert = self.expert
-        if self.summed_usd or expert.together_usd:
-            return self.summed_usd or expert.together_usd
+        expert, summed_usd = self.scenario.expert, self.scenario.summed_usd
+        if summed_usd or expert.together_usd:
+            return summed_usd or expert.together_usd
         if expert.wasted_usd is None or expert.lost_usd is None:
             return None
         (low, high), (lost_low, lost_high) = expert.wasted_usd, expert.lost_usd
@@ -124,12 +114,12 @@ class Compared:
         return tuple(self._points())
 
     def _points(self) -> Iterator[str]:
-        expert, document = self.expert, self.document
+        expert, document = self.scenario.expert, self.document
         dollars = {
             "avoidable": (document["avoidable_usd"], expert.wasted_usd),
             "lost": (document["lost_usd"], expert.lost_usd),
             "together": (_counted(document), expert.together_usd),
-            "family": (self.counted_usd, self.summed_usd),
+            "family": (self.counted_usd, self.scenario.summed_usd),
         }
         yield from (point for point, (usd, ends) in dollars.items() if not _within(usd, ends))
         if document["judged"] != expert.judged:
@@ -145,7 +135,7 @@ class Compared:
 
     def _idle_agrees(self) -> bool:
         """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
-        idle, expected = self.document["idle_capacity"], self.expert.idle_hours
+        idle, expected = self.document["idle_capacity"], self.scenario.expert.idle_hours
         if idle is None or expected is None:
             return idle is expected or self.document["rollup"]
         return _within(idle["idle"], expected)
@@ -179,24 +169,15 @@ def _within(value: Decimal | None, ends: Range | None) -> bool:
 
 
 @cache
-def compared() -> tuple[Compared, ...]:
-    """All jobs and families with their audits under the shipped rules, read as users' files are."""
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = [_compared(one, Path(folder)) for one in (*large.SCENARIOS, *causes.SCENARIOS)]
-    return (*jobs, *map(_of_family, causes.FAMILIES))
+def compared(name: str) -> Compared:
+    """A job or family with its audits."""
+    [scenario] = [one for one in scenarios() if one.name == name]
+    return Compared(scenario, of_scenario(name))
 
 
-def _compared(scenario: Scenario, folder: Path) -> Compared:
-    file = folder / f"{scenario.name}.json"
-    file.write_text(json.dumps(scenario.recording()), encoding="utf-8")
-    return Compared(
-        scenario.name, scenario.story, scenario.expert, (audit_recording(file, Policy()),)
-    )
-
-
-def _of_family(family: causes.Family) -> Compared:
-    documents = tuple(audits(family.recordings()))
-    return Compared(family.name, family.story, family.expert, documents, family.summed_usd)
+def all_compared() -> list[Compared]:
+    """Every one of them."""
+    return [compared(one.name) for one in scenarios()]
 
 
 @dataclass(frozen=True)
@@ -222,7 +203,7 @@ class Recall:
 
 def recall() -> Recall:
     """How much of the certain waste is found."""
-    known = [(one, one.wasted_usd[0]) for one in compared() if one.wasted_usd]
+    known = [(one, one.wasted_usd[0]) for one in all_compared() if one.wasted_usd]
     return Recall(
         certain_usd=sum((low for _, low in known), Decimal(0)),
         counted_usd=sum((min(one.counted_usd, low) for one, low in known), Decimal(0)),
@@ -235,13 +216,13 @@ def table() -> str:
     heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
     lines = [f"{heads}  differs in"]
     found = low = high = Decimal(0)
-    for one in compared():
+    for one in all_compared():
         truth, points = one.wasted_usd, ", ".join(one.differs)
         bills = [document["bill"]["total_usd"] for document in one.documents]
         bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
         shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
         lines.append(
-            f"{one.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{one.scenario.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
             f"{shown:>24}  {points}".rstrip()
         )
         if truth is not None:

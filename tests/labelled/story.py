@@ -1,18 +1,38 @@
 """Physical stories with their truth: what happened in the job, and what a person would say of it.
 
 `wasteful` names what is true of the story by the way it is built; `either` what could be said with
-as much right as not. All else would be a false alarm.
+as much right as not. All else would be a false alarm. A story has one job, the runs of a family in
+their order, or a tuning job with its trials; what is true is true of the last one.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
+import pkgutil
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tests.labelled.machine import Batchwork, Doing, Plot, batchwork, machine, training
+from tests.labelled.machine import (
+    BEGIN,
+    Batchwork,
+    Doing,
+    Host,
+    Json,
+    Plot,
+    alike,
+    batchwork,
+    machine,
+    search,
+    stamp,
+    training,
+)
 
 TRIALS = frozenset(
     {
@@ -25,18 +45,20 @@ TRIALS = frozenset(
     }
 )
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
+ONE, FAMILY, SEARCH = "job", "family", "search"
 
 
 @dataclass(frozen=True)
 class Story:
-    """One story, told once for each seed. `tell` makes the recording."""
+    """One story. `tell` makes its recordings in the order in which they ended, for a seed."""
 
     name: str
-    tell: Callable[[int], dict[str, Any]]
+    tell: Callable[[int], list[Json]]
     wasteful: frozenset[str] = frozenset()
     either: frozenset[str] = frozenset()
-    fine: frozenset[str] = field(default_factory=frozenset)
-    """Trials that this story is about, and that must not be advised."""
+    fine: frozenset[str] = frozenset()
+    """Rules that this story is about, and that must not speak."""
+    kind: str = ONE
 
     def truth(self, rule: str) -> bool | None:
         """True, False, or None where both would be right."""
@@ -47,22 +69,49 @@ class Story:
         return False
 
 
+@cache
+def labelled() -> tuple[Story, ...]:
+    """Every story: the `STORIES` of the modules in `stories/`, which is the only list."""
+    return collected("stories", "STORIES")
+
+
+@cache
+def collected(folder: str, name: str) -> tuple[Any, ...]:
+    """What the modules of a folder have under a name, in the order of theirs; no name is twice."""
+    found = [one for module in _modules(folder) for one in getattr(module, name)]
+    names = [one.name for one in found]
+    assert len(set(names)) == len(names), "two stories have one name"
+    return tuple(found)
+
+
+def _modules(folder: str) -> list[ModuleType]:
+    path = str(Path(__file__).parent / folder)
+    names = sorted(info.name for info in pkgutil.iter_modules([path]))
+    return [importlib.import_module(f"tests.labelled.{folder}.{name}") for name in names]
+
+
+def of_kind(*kinds: str) -> tuple[Story, ...]:
+    """Those of one job, of a family's runs, or of a tuning job."""
+    return tuple(story for story in labelled() if story.kind in kinds)
+
+
 def story(
     name: str,
-    plot: Plot,
+    plot: Plot | Batchwork,
     *wasteful: str,
-    either: tuple[str, ...] = (),
-    fine: tuple[str, ...] = (),
+    either: Sequence[str] = (),
+    fine: Sequence[str] = (),
+    also: Json | None = None,
 ) -> Story:
-    """A training job's story."""
+    """A job's story; `also` adds to the recording."""
     named = replace(plot, name=name)
-    return Story(
-        name,
-        lambda seed: training(_varied(named, seed), seed),
-        frozenset(wasteful),
-        frozenset(either),
-        frozenset(fine),
-    )
+
+    def tell(seed: int) -> list[Json]:
+        if isinstance(named, Batchwork):
+            return [batchwork(named, seed)]
+        return [training(_varied(named, seed), seed) | (also or {})]
+
+    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine))
 
 
 def _varied(plot: Plot, seed: int) -> Plot:
@@ -73,8 +122,8 @@ def _varied(plot: Plot, seed: int) -> Plot:
     """
     dice = random.Random(f"{plot.name} on day {seed}")
     factor, much = dice.uniform(0.85, 1.25), dice.uniform(0.92, 1.06)
-    hosts = tuple(
-        tuple(more_or_less(doing, factor, much, plot.instance) for doing in host)
+    hosts: tuple[Host, ...] = tuple(
+        tuple(_more_or_less(doing, factor, much, plot.instance) for doing in _doings(host))
         for host in plot.hosts
     )
     downloading_s, uploading_s = (
@@ -85,7 +134,11 @@ def _varied(plot: Plot, seed: int) -> Plot:
     )
 
 
-def more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doing:
+def _doings(host: Host) -> list[Doing]:
+    return [doing for doing in host if isinstance(doing, Doing)]
+
+
+def _more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doing:
     """A doing of another length and strength, within what the machine has."""
     on = machine(instance)
     return replace(
@@ -94,6 +147,90 @@ def more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doi
         cores=min(doing.cores * much, 0.985 * on.vcpu) if doing.cores > 1 else doing.cores,
         gpus=tuple(min(share * much, 0.98) for share in doing.gpus),
     )
+
+
+def runs(plots: Sequence[Plot], seed: int, *, every: timedelta) -> list[Json]:
+    """The plots one after the other."""
+    return [
+        training(replace(plot, begin=BEGIN + number * every), 100 * seed + number)
+        for number, plot in enumerate(plots)
+    ]
+
+
+def family(
+    name: str,
+    plots: Sequence[Plot],
+    *wasteful: str,
+    every: timedelta = timedelta(hours=8),
+    either: Sequence[str] = (),
+) -> Story:
+    """A family's story: the jobs share their name, but for its number."""
+    named = [replace(plot, name=name) for plot in plots]
+
+    def tell(seed: int) -> list[Json]:
+        return runs(named, seed, every=every)
+
+    return Story(name, tell, frozenset(wasteful), frozenset(either), kind=FAMILY)
+
+
+def sweep(
+    seed: int, objectives: Sequence[float | None], counters: dict[str, int], **config: Any
+) -> list[Json]:
+    """A tuning job: each trial an hour, failed ones without an objective; then its own answer."""
+    trials = []
+    for number, objective in enumerate(objectives):
+        failed = objective is None
+        plot = Plot(
+            "ml.g5.xlarge",
+            alike(1, replace(BUSY_A10G, minutes=35 if failed else 60)),
+            name=f"sweep-{number:03d}",
+            begin=BEGIN + number * timedelta(minutes=65),
+            status="Failed" if failed else "Completed",
+            failure="AlgorithmError: exit code: 1" if failed else "",
+            uploading_s=0 if failed else 20,
+        )
+        trial = training(plot, seed)
+        if not failed:
+            last = {"MetricName": "validation:auc", "Value": objective, "Timestamp": stamp(BEGIN)}
+            trial["describe"]["FinalMetricDataList"] = [last]
+        trials.append(trial)
+    own = {
+        "HyperParameterTuningJobConfig": {
+            "Strategy": "Bayesian",
+            "TrainingJobEarlyStoppingType": "Auto",
+            "HyperParameterTuningJobObjective": {
+                "Type": "Maximize",
+                "MetricName": "validation:auc",
+            },
+            "ResourceLimits": {
+                "MaxNumberOfTrainingJobs": len(objectives),
+                "MaxParallelTrainingJobs": 1,
+            },
+            **config,
+        },
+        "TrainingJobStatusCounters": counters,
+        "CreationTime": stamp(BEGIN),
+    }
+    over = BEGIN + (len(objectives) + 1) * timedelta(minutes=65)
+    return [*trials, search("sweep", over, own, trials)]
+
+
+def tuning(
+    name: str,
+    objectives: Sequence[float | None],
+    *wasteful: str,
+    either: Sequence[str] = (),
+    fine: Sequence[str] = (),
+    **config: Any,
+) -> Story:
+    """A tuning job's story."""
+    failed = sum(value is None for value in objectives)
+    counters = {"Completed": len(objectives) - failed, "NonRetryableError": failed}
+
+    def tell(seed: int) -> list[Json]:
+        return sweep(seed, objectives, counters, **config)
+
+    return Story(name, tell, frozenset(wasteful), frozenset(either), frozenset(fine), SEARCH)
 
 
 def swinging(times: int, *doings: Doing) -> tuple[Doing, ...]:
@@ -108,12 +245,6 @@ def falling(points: int, still: int, level: float = 0.3) -> list[float | None]:
         level + 1.7 * math.exp(-5 * step / steps) + 0.0004 * math.sin(7 * step)
         for step in range(points)
     ]
-
-
-def many(name: str, work: Batchwork, *wasteful: str, either: tuple[str, ...] = ()) -> Story:
-    """A processing or transform job's story."""
-    named = replace(work, name=name)
-    return Story(name, lambda seed: batchwork(named, seed), frozenset(wasteful), frozenset(either))
 
 
 BUSY_A10G = Doing(150, cores=2.6, gpus=(0.92,), gib=9, gpu_gib=(20.0,))

@@ -6,9 +6,8 @@ import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
-from tests.labelled.machine import iso, phase
+from tests.labelled.machine import Json, stamp, transition
 
 WORK = ("Training", "Processing", "Transform")
 Values = list[float | None]
@@ -31,12 +30,12 @@ class Tape:
     """One run. `phases` are names and seconds in order; the program runs in those of WORK."""
 
     kind: str
-    describe: dict[str, Any]
+    describe: Json
     phases: list[tuple[str, float]]
     begun: datetime
     billed_share: float
     lines: list[Line]
-    rest: dict[str, Any] = field(default_factory=dict)
+    rest: Json = field(default_factory=dict)
 
     @property
     def hosts(self) -> list[str]:
@@ -86,10 +85,10 @@ class Tape:
         self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]
 
 
-def taken_apart(told: dict[str, Any]) -> Tape:
+def taken_apart(recorded: Json) -> Tape:
     """Reads a recording of this generator."""
-    told = copy.deepcopy(told)
-    answer = told["describe"]
+    recorded = copy.deepcopy(recorded)
+    answer = recorded["describe"]
     kind = next(name for name in WORK if f"{name}JobName" in answer)
     start, end = (_moment(answer[f"{kind}{edge}Time"]) for edge in ("Start", "End"))
     begun = _moment(answer["CreationTime"])
@@ -109,12 +108,12 @@ def taken_apart(told: dict[str, Any]) -> Tape:
         begun=begun,
         billed_share=answer.get("BillableTimeInSeconds", 1)
         / answer.get("TrainingTimeInSeconds", 1),
-        lines=[_line(x, work) for x in told["metrics"]["series"]],
-        rest=told,
+        lines=[_line(x, work) for x in recorded["metrics"]["series"]],
+        rest=recorded,
     )
 
 
-def put_together(tape: Tape, later: timedelta) -> dict[str, Any]:
+def put_together(tape: Tape, later: timedelta) -> Json:
     """The recording of the tape, so much later."""
     spans, moment = [], tape.begun + later
     for name, seconds in tape.phases:
@@ -125,14 +124,14 @@ def put_together(tape: Tape, later: timedelta) -> dict[str, Any]:
     seconds = int((end - start).total_seconds())
     work = next(since for name, since, _ in spans if name in WORK)
     answer = tape.describe | {
-        "CreationTime": iso(tape.begun + later),
-        f"{tape.kind}StartTime": iso(start),
-        f"{tape.kind}EndTime": iso(end),
-        "LastModifiedTime": iso(end),
+        "CreationTime": stamp(tape.begun + later),
+        f"{tape.kind}StartTime": stamp(start),
+        f"{tape.kind}EndTime": stamp(end),
+        "LastModifiedTime": stamp(end),
     }
     if tape.kind == "Training":
         answer |= {
-            "SecondaryStatusTransitions": [phase(*span) for span in spans],
+            "SecondaryStatusTransitions": [transition(*span) for span in spans],
             "TrainingTimeInSeconds": seconds,
             "BillableTimeInSeconds": int(seconds * tape.billed_share),
         }
@@ -141,7 +140,7 @@ def put_together(tape: Tape, later: timedelta) -> dict[str, Any]:
         {
             "host": line.host,
             "metric": line.metric,
-            "start": iso(first + timedelta(minutes=line.lead)),
+            "start": stamp(first + timedelta(minutes=line.lead)),
             "values": line.values,
         }
         for line in tape.lines
@@ -149,7 +148,7 @@ def put_together(tape: Tape, later: timedelta) -> dict[str, Any]:
     return tape.rest | {"describe": answer, "metrics": {"period_s": 60, "series": series}}
 
 
-def _line(series: dict[str, Any], work: datetime) -> Line:
+def _line(series: Json, work: datetime) -> Line:
     start = _moment(series["start"])
     lead = int((start - work.replace(second=0, microsecond=0)).total_seconds() // 60)
     return Line(series["host"], series["metric"], lead, list(series["values"]))

@@ -17,7 +17,7 @@ from sageaudit.domain.bill.finding import (
     Scalar,
     Severity,
 )
-from tests.labelled.advised import followed, left_open, ways
+from tests.labelled.followed import followed, left_open, ways
 from tests.labelled.machine import Doing, Plot, alike, training
 from tests.labelled.test_no_ping_pong import DAY
 

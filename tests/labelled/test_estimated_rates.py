@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.policy.policy import Policy
-from tests.labelled.machine import SKLEARN, Doing, Plot, alike, idle, training
+from tests.labelled.audits import audited_file
+from tests.labelled.machine import SKLEARN, Doing, Plot, idle, training
 
 ESTIMATED, KNOWN = "ml.m6i.4xlarge", "ml.m5.4xlarge"
 TODAY_USD = Decimal("0.768") * Decimal("1.2")
 """EC2's rate of m6i.4xlarge times the family's factor, by hand."""
 
 
-def audited(folder: Path, instance: str, *hosts: Doing) -> AuditDocument:
+def audited(instance: str, *hosts: Doing) -> AuditDocument:
     """The audit of one host that did this, one thing after the other."""
-    plot = Plot(instance, (hosts,), image=SKLEARN, name="guess")
-    path = folder / "guess.json"
-    path.write_text(json.dumps(training(plot, 1)))
-    return audit_recording(path, Policy())
+    return audited_file(training(Plot(instance, (hosts,), image=SKLEARN, name="guess"), 1))
 
 
-def test_a_hung_end_is_counted_at_the_estimated_rate(tmp_path: Path) -> None:
+def test_a_hung_end_is_counted_at_the_estimated_rate() -> None:
     """Two hours of work, one hour of nothing: an hour of the rate is avoidable, and marked."""
-    audit = audited(tmp_path, ESTIMATED, Doing(120, cores=14, gib=50), idle(60))
+    audit = audited(ESTIMATED, Doing(120, cores=14, gib=50), idle(60))
     assert audit["avoidable_usd"] == pytest.approx(TODAY_USD, rel=Decimal("0.05"))
     assert audit["avoidable_usd"] <= TODAY_USD * Decimal("1.05")
     assert [one["estimated"] for one in audit["findings"] if one["saving_usd"]] != []
@@ -38,25 +32,25 @@ def test_a_hung_end_is_counted_at_the_estimated_rate(tmp_path: Path) -> None:
     assert len(audit["bill"]["estimated"]) == 1
 
 
-def test_the_same_machine_at_a_known_rate_has_the_same_findings(tmp_path: Path) -> None:
+def test_the_same_machine_at_a_known_rate_has_the_same_findings() -> None:
     """m5.4xlarge costs $0.922: what was done decides, not whose price it is."""
     doings = (Doing(120, cores=14, gib=50), idle(60))
-    guess, known = (audited(tmp_path, name, *doings) for name in (ESTIMATED, KNOWN))
+    guess, known = (audited(name, *doings) for name in (ESTIMATED, KNOWN))
     rules = [{one["rule"]: one["bucket"] for one in audit["findings"]} for audit in (guess, known)]
     assert rules[0] == rules[1]
     assert not any(one["estimated"] for one in known["findings"])
     assert known["bill"]["estimated"] == []
 
 
-def test_a_host_at_work_has_no_counted_dollars(tmp_path: Path) -> None:
+def test_a_host_at_work_has_no_counted_dollars() -> None:
     """All cores busy on most of the memory: an estimate makes no waste."""
-    audit = audited(tmp_path, ESTIMATED, Doing(180, cores=15.5, gib=55))
+    audit = audited(ESTIMATED, Doing(180, cores=15.5, gib=55))
     assert (audit["avoidable_usd"], audit["lost_usd"]) == (0, 0)
 
 
-def test_a_smaller_type_that_only_an_estimate_prices_is_possible(tmp_path: Path) -> None:
+def test_a_smaller_type_that_only_an_estimate_prices_is_possible() -> None:
     """3 of 16 cores: half the size holds it, and nothing says that SageMaker sells m8i there."""
-    audit = audited(tmp_path, "ml.m8i.4xlarge", Doing(120, cores=3, gib=6, jitter=0.2))
+    audit = audited("ml.m8i.4xlarge", Doing(120, cores=3, gib=6, jitter=0.2))
     [finding] = [one for one in audit["findings"] if one["rule"] == "cpu-underused"]
     assert finding["bucket"] == "possible"
     assert (finding["saving_usd"] or 0) > 0
@@ -65,9 +59,9 @@ def test_a_smaller_type_that_only_an_estimate_prices_is_possible(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["ml.m7i-flex.4xlarge", "ml.g7.2xlarge"])
-def test_a_type_without_a_tested_factor_has_no_dollars(tmp_path: Path, name: str) -> None:
+def test_a_type_without_a_tested_factor_has_no_dollars(name: str) -> None:
     """Its bill is unknown, not 0 and not a guess."""
     assert name in packaged.types()
-    audit = audited(tmp_path, name, *alike(1, Doing(120, cores=3, gib=6))[0])
+    audit = audited(name, Doing(120, cores=3, gib=6))
     assert (audit["bill"]["total_usd"], audit["bill"]["estimated"]) == (None, [])
     assert audit["bill"]["missing"] == [f"no Training price known for {name} in us-east-1"]

@@ -19,8 +19,9 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.gpu import Precision, TimesAsLong, times_as_long
+from tests.labelled.audits import audit
 from tests.labelled.machine import REGION, Doing, Plot, machine, training
-from tests.labelled.test_no_ping_pong import audited, standing
+from tests.labelled.test_no_ping_pong import standing
 
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:"
 NEW, CUDA_10 = f"{DLC}2.0.1-gpu-py310-cu118-ubuntu20.04", f"{DLC}1.4.0-gpu-py36-cu101-ubuntu16.04"
@@ -53,7 +54,7 @@ class Told:
             180, self.cores, tuple(self.shares), self.gib, (self.gpu_gib,) * len(self.shares), 0.02
         )
         plot = Plot(self.instance, ((work,),), self.image, hyperparameters=self.says, name="moves")
-        return audited(training(plot, 1), ())
+        return audit(training(plot, 1))
 
     def times_as_long(self, other: str, where: float) -> float:
         """In truth: the slowest GPU takes its turns there, all else takes as long as today."""

@@ -7,53 +7,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
-from typing import Any
 
 import pytest
 
-from sageaudit.adapters.files import recording
-from sageaudit.adapters.prices import sources
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Finding, Found, Parameter
-from sageaudit.domain.job.describe import parse
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Missing
-from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.judge import audit_job, run_facts
-from tests.labelled.advised import Way, followed, left_open, put, ways
-from tests.labelled.collected import families, searches, stories
-from tests.labelled.machine import Doing, Plot, alike, training
-from tests.labelled.sagas import audits, sweep
+from sageaudit.workflows.audit.judge import run_facts
+from tests.labelled.audits import audit as audit_of
+from tests.labelled.audits import audited_in_turn
+from tests.labelled.followed import Way, followed, left_open, put, ways
+from tests.labelled.machine import Doing, Json, Plot, alike, training
+from tests.labelled.story import FAMILY, ONE, SEARCH, labelled, of_kind, sweep
 
-Document = dict[str, Any]
 RISING: list[float | None] = [0.5 + 0.012 * number for number in range(30)]
 FLAT: list[float | None] = [0.8] * 30
 AT_ONCE = {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 30}
 DAY = timedelta(days=1)
 _HALF_ASLEEP = Doing(300, cores=3, gpus=(0.24,), gib=30, gpu_gib=(4.0,))
-RUNS: dict[str, list[Document]] = {
-    "hours-on-a-gpu-half-asleep": [
-        training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)
-    ],
-    **{story.name: [story.tell(1)] for story in stories()},
-    **{saga.name: saga.tell(1) for saga in families()},
-}
+HALF_ASLEEP = "hours-on-a-gpu-half-asleep"
+RUNS = (HALF_ASLEEP, *(story.name for story in of_kind(ONE, FAMILY)))
 """Each story's run, and each family's runs in their order: the last one is advised."""
 
 
-def audited(document: Document, earlier: tuple[EarlierRun, ...]) -> Audit:
-    """As the Lambda would, with every rule on."""
-    read = recording.of_document(document)
-    job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
-    assert job.ended_at is not None
-    market = sources.offline_markets().market(job, job.ended_at)
-    usage = measure(job, read.series, market.types, absent=Missing("metric_missing", "no points"))
-    ruleset = catalogue.ruleset()
-    policy = Policy(rules_on=frozenset(rule.name.name for rule in ruleset.rules))
-    return audit_job(job, usage, market, policy, ruleset, now=job.ended_at + DAY, earlier=earlier)
+def told_runs(name: str) -> list[Json]:
+    """The recordings of a story."""
+    if name == HALF_ASLEEP:
+        return [training(Plot("ml.g5.8xlarge", alike(1, _HALF_ASLEEP), name="half-asleep"), 1)]
+    return next(story for story in labelled() if story.name == name).tell(1)
 
 
 def remembered(audit: Audit) -> EarlierRun:
@@ -75,11 +57,11 @@ def remembered(audit: Audit) -> EarlierRun:
 
 
 @cache
-def last(name: str) -> tuple[Document, Audit, tuple[EarlierRun, ...], timedelta]:
+def last(name: str) -> tuple[Json, Audit, tuple[EarlierRun, ...], timedelta]:
     """A story's last run, its audit, the runs before and with it, newest first, and their pace."""
     earlier: tuple[EarlierRun, ...] = ()
-    for document in RUNS[name]:
-        audit = audited(document, earlier)
+    for document in told_runs(name):
+        audit = audit_of(document, earlier)
         earlier = (remembered(audit), *earlier)
     ends = [run.ended_at for run in earlier]
     return document, audit, earlier, ends[0] - ends[1] if len(ends) > 1 else DAY
@@ -146,7 +128,7 @@ def test_one_advice_is_not_turned_back(name: str) -> None:
     for finding in standing(audit):
         fix = finding.found.fix
         for way in ways(finding):
-            after = audited(followed(document, [way], later=pace), earlier)
+            after = audit_of(followed(document, [way], later=pace), earlier)
             better = frozenset[tuple[str, str]]() if way.fix == fix else told(fix)
             assert list(turned_back([way], after, better)) == [], str(way)
 
@@ -156,7 +138,7 @@ def test_what_is_still_better_may_be_told_again_and_nothing_else() -> None:
     document, audit, earlier, pace = last("one-well-fed-gpu-on-a-host-for-many-loaders")
     [finding] = [one for one in standing(audit) if one.rule.name == "cheaper-type"]
     [_, second] = ways(finding)
-    after = audited(followed(document, [second], later=pace), earlier)
+    after = audit_of(followed(document, [second], later=pace), earlier)
     assert list(turned_back([second], after, told(finding.found.fix))) == []
     [again] = turned_back([second], after, told(second.fix))
     assert again.startswith("again: ")
@@ -175,30 +157,31 @@ def test_advice_ends(name: str) -> None:
             break
         taken += now
         document = followed(document, now, later=pace)
-        audit = audited(document, earlier)
+        audit = audit_of(document, earlier)
         earlier = (remembered(audit), *earlier)
         assert list(turned_back(taken, audit)) == [], [str(way) for way in now]
     assert followable(audit) == []
 
 
-SEARCHES = {
-    **{saga.name: saga.tell(1) for saga in searches()},
-    **{
-        name: sweep(1, objectives, {"Completed": len(objectives)}, **config)
-        for name, objectives, config in (
-            ("every-point-of-a-grid", RISING, {"Strategy": "Grid"}),
-            ("all-at-random-at-once", RISING, {"Strategy": "Random", "ResourceLimits": AT_ONCE}),
-            ("all-bayesian-at-once", RISING, {"ResourceLimits": AT_ONCE}),
-            ("never-cut-short", FLAT, {"TrainingJobEarlyStoppingType": "Off"}),
-        )
-    },
+SWEEPS: dict[str, tuple[list[float | None], Json]] = {
+    "every-point-of-a-grid": (RISING, {"Strategy": "Grid"}),
+    "all-at-random-at-once": (RISING, {"Strategy": "Random", "ResourceLimits": AT_ONCE}),
+    "all-bayesian-at-once": (RISING, {"ResourceLimits": AT_ONCE}),
+    "never-cut-short": (FLAT, {"TrainingJobEarlyStoppingType": "Off"}),
 }
-"""Tuning jobs with their trials, the tuning job's own answer last."""
+
+
+def searched(name: str) -> list[Json]:
+    """A tuning job with its trials, the tuning job's own answer last."""
+    if name not in SWEEPS:
+        return next(story for story in labelled() if story.name == name).tell(1)
+    objectives, config = SWEEPS[name]
+    return sweep(1, objectives, {"Completed": len(objectives)}, **config)
 
 
 def advised_search(
-    recordings: list[Document], fix: list[FixDocument]
-) -> tuple[list[Document], set[tuple[str, str]]]:
+    recordings: list[Json], fix: list[FixDocument]
+) -> tuple[list[Json], set[tuple[str, str]]]:
     """The search as it is asked for then, with as many trials as that runs; what it was before."""
     *trials, own = copy.deepcopy(recordings)
     most = len(trials)
@@ -214,19 +197,20 @@ def advised_search(
     return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in of_kind(SEARCH))])
 def test_a_searchs_advice_is_not_turned_back(name: str) -> None:
     """Each way of each finding on the tuning job itself."""
-    for finding in own_findings(SEARCHES[name]):
+    search = searched(name)
+    for finding in own_findings(search):
         for fix in filter(None, (finding["fix"], *finding["alternatives"])):
-            recordings, undone = advised_search(SEARCHES[name], fix)
+            recordings, undone = advised_search(search, fix)
             for after in own_findings(recordings):
                 assert after["rule"] != finding["rule"], (fix, after["summary"])
                 said = [one for way in (after["fix"], *after["alternatives"]) for one in way]
                 assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
 
 
-def own_findings(recordings: list[Document]) -> list[FindingDocument]:
+def own_findings(recordings: list[Json]) -> list[FindingDocument]:
     """Those on the tuning job itself, not on its trials."""
-    document = audits(recordings)[-1]
+    document = audited_in_turn(recordings)[-1]
     return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]

@@ -14,10 +14,10 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import InstanceType
-from tests.labelled.advised import Way, followed, ways
-from tests.labelled.heeded import cluster
-from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Plot, training
-from tests.labelled.test_no_ping_pong import Document, audited, remembered, standing
+from tests.labelled.audits import audit as audit_of
+from tests.labelled.followed import Way, cluster, followed, ways
+from tests.labelled.machine import BEGIN, REGION, SKLEARN, Doing, Json, Plot, training
+from tests.labelled.test_no_ping_pong import remembered, standing
 
 AT_MOST = 4
 DAY = timedelta(days=1)
@@ -69,9 +69,9 @@ def on_gpus(dice: random.Random) -> Plot:
     return Plot(kind.name, ((work,),) * dice.choice((1, 1, 1, 2)), name=f"gpu-{kind.name}")
 
 
-def steps(document: Document, dice: random.Random) -> Iterator[tuple[Way, Document]]:
+def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
     """Each advice on type or count, as it is followed, and the run that follows it."""
-    audit, earlier = audited(document, ()), tuple[EarlierRun, ...]()
+    audit, earlier = audit_of(document, ()), tuple[EarlierRun, ...]()
     while True:
         moves = [
             way
@@ -85,10 +85,10 @@ def steps(document: Document, dice: random.Random) -> Iterator[tuple[Way, Docume
         document = followed(document, [way], later=DAY)
         yield way, document
         earlier = (remembered(audit), *earlier)
-        audit = audited(document, earlier)
+        audit = audit_of(document, earlier)
 
 
-def place(document: Document) -> tuple[str, int]:
+def place(document: Json) -> tuple[str, int]:
     """Type and count."""
     where = cluster(document["describe"])
     return where["InstanceType"], where["InstanceCount"]

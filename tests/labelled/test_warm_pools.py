@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.audit.finding_document import FindingDocument
-from tests.labelled.sagas import audits
-from tests.labelled.warm_pools import Loop, recordings
+from tests.labelled.audits import audited_in_turn
+from tests.labelled.stories.pools import Loop, recordings
 
 USD_PER_S = Decimal("1.515") / 3600
 """ml.g5.2xlarge in us-east-1, May 2026; its disk is local."""
@@ -24,7 +24,7 @@ LOOPS = {
 
 def pool_finding(loop: Loop) -> FindingDocument | None:
     """What the audit of the last run says of its pool."""
-    findings = audits(recordings("dev-loop", loop, 1))[-1]["findings"]
+    findings = audited_in_turn(recordings("dev-loop", loop, 1))[-1]["findings"]
     return next((one for one in findings if one["rule"] == "warm-pool-idle"), None)
 
 

@@ -1,24 +1,32 @@
-"""Each rule's track record over all labelled jobs, as its page shows it."""
+"""Each rule's track record over all labelled jobs, as its page shows it.
+
+It speaks only of this rule and of jobs that name it, so that another rule or story changes nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.cli.support.rules.track_record import AnswerCounts, Dollars, Example, TrackRecord
+from sageaudit.cli.support.rules.track_record import (
+    AnswerCounts,
+    CountedDollars,
+    Example,
+    TrackRecord,
+)
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Found, Outcome
-from tests.labelled import expert_jobs
 from tests.labelled.accounts import ACCOUNTS, DAYS, LabelledAccount
-from tests.labelled.labelled_jobs import LabelledJob, generated, of_experts, rules
+from tests.labelled.audits import LabelledJob, of_experts, of_stories, rules
+from tests.labelled.expert_jobs import all_compared
 
 _ZERO = Decimal(0)
 
 
 def track_records() -> dict[str, TrackRecord]:
     """By rule."""
-    jobs = {rule: _record(rule, (*of_experts(), *generated())) for rule in rules()}
+    jobs = {rule: _record(rule, (*of_experts(), *of_stories())) for rule in rules()}
     judged = {rule for account in ACCOUNTS for rule in account.truths}
     return jobs | {rule: _record_of_accounts(rule) for rule in sorted(judged)}
 
@@ -27,7 +35,7 @@ def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
     known = [job for job in jobs if rule in job.truths]
     right = [job for job in known if job.truths[rule] and rule in job.told]
     fires = right[0] if right else None
-    quiet = [job for job in known if not job.truths[rule] and rule not in job.told]
+    quiet = [job for job in known if not job.truths[rule] and rule in job.named - job.told]
     asked = [job for job in quiet if rule in job.document["clear"]]
     silent = _nearest(fires, asked or quiet)
     return TrackRecord(
@@ -37,7 +45,6 @@ def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
             found=len(right),
             missed=sum(job.truths[rule] and rule not in job.told for job in known),
             false=sum(not job.truths[rule] and rule in job.told for job in known),
-            quiet=len(quiet),
         ),
         dollars=_dollars(rule),
     )
@@ -65,7 +72,6 @@ def _example(job: LabelledJob, rule: str) -> Example:
         bill_usd=job.document["bill"]["total_usd"],
         says=said["summary"] if said else None,
         reason=None if said else _reason(job.document, rule),
-        instead=() if said else tuple(sorted(job.told)),
     )
 
 
@@ -88,9 +94,8 @@ def _record_of_accounts(rule: str) -> TrackRecord:
             found=sum(one.truths[rule] for one in told),
             missed=sum(one.truths[rule] for one in quiet),
             false=sum(not one.truths[rule] for one in told),
-            quiet=sum(not one.truths[rule] for one in quiet),
         ),
-        dollars=Dollars(_ZERO, _ZERO, _ZERO, _ZERO),
+        dollars=CountedDollars(_ZERO, _ZERO),
     )
 
 
@@ -102,30 +107,16 @@ def _of_account(account: LabelledAccount, outcome: Outcome | None) -> Example:
         bill_usd=account.total_usd,
         says=outcome.summary if isinstance(outcome, Found) else None,
         reason=None,
-        instead=(),
     )
 
 
-def _dollars(rule: str) -> Dollars:
-    counted = true = certain = recovered = _ZERO
-    for one in expert_jobs.compared():
-        if one.wasted_usd is None:
-            continue
-        low, high = one.wasted_usd
-        own = _counted_usd(f for f in one.document["findings"] if f["rule"] == rule)
-        counted, true = counted + own, true + min(own, high)
-        if _is_to_say(rule, one):
-            certain, recovered = certain + low, recovered + min(low, one.counted_usd)
-    return Dollars(counted, true, certain, recovered)
-
-
-def _is_to_say(rule: str, one: expert_jobs.Compared) -> bool:
-    """The expert asks for this rule; where several would do, for the one that spoke."""
-    said = {finding["rule"] for finding in one.document["findings"]}
-    return any(
-        topic == rule if isinstance(topic, str) else rule in topic & said
-        for topic in one.expert.must_say
-    )
+def _dollars(rule: str) -> CountedDollars:
+    counted = true = _ZERO
+    for one in all_compared():
+        if one.wasted_usd is not None:
+            own = _counted_usd(f for f in one.document["findings"] if f["rule"] == rule)
+            counted, true = counted + own, true + min(own, one.wasted_usd[1])
+    return CountedDollars(counted, true)
 
 
 def _counted_usd(findings: Iterable[FindingDocument]) -> Decimal:

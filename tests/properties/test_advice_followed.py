@@ -10,7 +10,7 @@ from hypothesis import given
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
-from tests.labelled.advised import Way, followed, ways
+from tests.labelled.followed import Way, followed, ways
 from tests.labelled.machine import REGION
 from tests.properties.judged import EXEMPT, Document, audited, held
 from tests.properties.programs import Run, runs

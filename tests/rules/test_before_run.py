@@ -35,22 +35,18 @@ def test_rules_of_requests_judge_nothing_else() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_what_a_rule_reads_is_a_parameter_of_aws(name: str) -> None:
     """Of a request of one of its kinds, or of a trial inside a tuning job."""
-    before_run = RULES[name].before_run
-    assert before_run is not None
-    for path in before_run.reads:
+    for path in RULES[name].reads:
         plain = path.replace("[]", "[x]")
         trial = f"TrainingJobDefinition.{plain}"
         kinds = [kind for kind in JobKind if known(kind, plain) or known(JobKind.TUNING, trial)]
         assert kinds, path
 
 
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.before_run.reads])  # type: ignore[union-attr]
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.reads])
 def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
     """The first parameter that it reads is not known."""
-    before_run, kinds = RULES[name].before_run, RULES[name].kinds
-    assert before_run is not None
-    for kind in kinds:
-        own = [path for path in before_run.reads if "[]" not in path and known(kind, path)]
+    for kind in RULES[name].kinds:
+        own = [path for path in RULES[name].reads if "[]" not in path and known(kind, path)]
         if own:
             answer = said(name, {own[0]: LATER}, kind=kind)
             assert isinstance(answer, Unknown)

@@ -13,7 +13,7 @@ from sageaudit import rules
 from sageaudit.cli.support.rules.rule_page import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
-from tests.labelled.collected import labelled
+from tests.labelled.story import labelled
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])

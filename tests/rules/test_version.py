@@ -85,7 +85,7 @@ def other_comments(source: str) -> str:
         ("domain/bill/resize.py", other_code),
         ("domain/usage/measurements.py", other_code),
         ("domain/job/phases.py", other_code),
-        ("domain/prices/price_history.py", other_code),
+        ("domain/prices/known_prices.py", other_code),
         ("domain/policy/policy.py", other_code),
         ("domain/audit/rollup.py", other_code),
     ],

@@ -8,9 +8,11 @@ finds it. A rule has a scope, and the case that it judges is that scope's.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.trials import Trial
@@ -22,7 +24,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.market import Market
+from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.request.forecast import Basis, Cost
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.usage.measurements import (
@@ -76,8 +78,26 @@ class Case:
         return self.overrides.get(threshold.key, threshold.value)
 
 
+class _OnTypes:
+    """The instance types of a case with a job."""
+
+    __slots__ = ()
+    job: Job
+    market: Market
+
+    @property
+    def types(self) -> list[InstanceType | None]:
+        """Of its instance groups; None for a type that the catalogue does not know."""
+        return [self.market.types.get(group.instance_type) for group in self.job.groups]
+
+    @property
+    def today(self) -> InstanceType:
+        """The type of its first group, for rules that need metrics: these come with a type."""
+        return self.market.types[self.job.groups[0].instance_type]
+
+
 @dataclass(frozen=True, slots=True)
-class JobCase(Case):
+class JobCase(_OnTypes, Case):
     """One job.
 
     `usage` are its metrics in the active minutes: from the first work to the last. `whole` are the
@@ -124,6 +144,21 @@ class FamilyCase(JobCase):
         """The earlier runs, none when no history was read."""
         return self.earlier or ()
 
+    @property
+    def runs_alike(self) -> tuple[EarlierRun, ...]:
+        """Those on the same instances."""
+        groups = {(group.instance_type, group.count) for group in self.job.groups}
+        facts = ((run.facts.instance_type, run.facts.instance_count) for run in self.runs)
+        return tuple(run for run, on in zip(self.runs, facts, strict=True) if on in groups)
+
+    def recent(self, days: float) -> list[EarlierRun] | None:
+        """Those that ended in so many days before this run's start; None: that is not known."""
+        started_at = self.job.started_at or self.job.created_at
+        if started_at is None:
+            return None
+        within = timedelta(days=days)
+        return [run for run in self.runs if timedelta(0) <= started_at - run.ended_at <= within]
+
 
 @dataclass(frozen=True, slots=True)
 class TuningCase(Case):
@@ -150,7 +185,7 @@ class AccountCase(Case):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestCase(Case):
+class RequestCase(_OnTypes, Case):
     """One request of a job that has not run.
 
     `job` is the request as a job that ran as long as `before_run` says; `cost` is the most that it
@@ -165,43 +200,27 @@ class RequestCase(Case):
     earlier: tuple[EarlierRun, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeRun:
-    """How a rule judges a request.
-
-    `severity`: of a finding whose dollars are not known from the family's earlier runs. `reads`:
-    parameters without which it cannot answer (`[]` is any item of a list); while the value of one
-    is not known, the answer is Unknown. `on`: it judges requests although it is off for runs.
-    """
-
-    severity: Severity
-    reads: tuple[str, ...] = ()
-    on: bool = False
-
-
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
 """Why a rule does not apply to a case, as a sentence; None when it applies."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule's card and its function.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card(Generic[CaseT]):
+    """What a rule applies to and needs: the decorator that makes a function a rule.
 
     What it applies to:
     - `scope`: the case that `check` takes; `kinds`: the kinds of jobs.
     - `not_applicable`: reasons why it does not apply; the first sentence is the answer.
     - `about_cpu`: it does not apply to a job whose GPU is busy.
-    - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
-      each run, and told only of the first one; a finding with counted dollars is told of each.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
-      can answer, the avoidable dollars of a job are not known.
-    - `before_run`: it also judges a request that has not run. A rule of scope RequestCase judges
-      nothing else.
+    - `before_run`: it also judges a request that has not run; the severity of a finding whose
+      dollars are not known from the family's earlier runs. A rule of scope RequestCase judges
+      nothing else. `on_for_requests`: it does so although it is off for runs.
 
     What it needs; without it the answer is Unknown and `check` is not called:
+    - `reads`: of a request, parameters whose value must be known (`[]` is any item of a list).
     - `needs`: metrics, each with `min_coverage` (0..1) of its points and at least MIN_POINTS of
       them, at most `coarsest_period_s` apart, over at least `min_active_minutes`. `whole_run`: idle
       minutes before and after the work count too. `sees_gaps`: it judges only minutes whose points
@@ -211,30 +230,72 @@ class Rule:
       the same instances together. Only for rules that ask how much was used, never when; its
       sentence takes them from `case.span`.
     - `min_earlier`: earlier runs of the family.
+
+    What follows from its findings:
+    - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
+      can answer, the avoidable dollars of a job are not known.
+    - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
+      each run, and posted only of the first one; counted dollars are posted of each.
+    - `asked_later`: rules ask for its findings when they judge a later run of the family.
+    - `subsumes`: rules whose findings are shown under its own, without dollars.
+    - `in_chat`: False for findings that are stored and shown, and never posted.
+    - `tag_accepts`: False where a job's own tag cannot accept its findings, only the policy.
     """
+
+    id: str
+    scope: type[CaseT]
+    kinds: AbstractSet[JobKind]
+    thresholds: tuple[Threshold, ...] = ()
+    not_applicable: tuple[Reason[CaseT], ...] = ()
+    about_cpu: bool = False
+    on: bool = True
+    before_run: Severity | None = None
+    on_for_requests: bool = False
+    reads: tuple[str, ...] = ()
+    needs: tuple[Metric, ...] = ()
+    coarsest_period_s: int = 3600
+    min_active_minutes: float = MIN_ACTIVE_MINUTES
+    min_coverage: float = MIN_COVERAGE
+    whole_run: bool = False
+    sees_gaps: bool = False
+    per_host: bool = False
+    pools: bool = False
+    min_earlier: int = 0
+    finds_waste: bool = False
+    once_a_family: bool = False
+    asked_later: bool = False
+    subsumes: AbstractSet[str] = frozenset()
+    in_chat: bool = True
+    tag_accepts: bool = True
+
+    def __call__(self, check: Check[CaseT]) -> Rule:
+        """The rule of `check`'s module: its name is the module's, its page the docstring."""
+        module = check.__module__.rpartition(".")[2]
+        page = (check.__globals__["__doc__"] or "").strip()
+        name = RuleName(
+            self.id,
+            module.replace("_", "-"),
+            in_chat=self.in_chat,
+            subsumes=frozenset(self.subsumes),
+            compared=self.once_a_family or self.asked_later,
+            tag_accepts=self.tag_accepts,
+        )
+        card = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)
+
+
+rule = Card
+"""As rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Card[Any]):
+    """A rule's card and its function."""
 
     name: RuleName
     title: str
-    scope: type[Case]
-    kinds: frozenset[JobKind]
-    check: Callable[[Any], Outcome]
-    not_applicable: tuple[Callable[[Any], str | None], ...]
-    thresholds: tuple[Threshold, ...]
-    needs: tuple[Metric, ...]
-    coarsest_period_s: int
-    min_active_minutes: float
-    min_coverage: float
-    whole_run: bool
-    sees_gaps: bool
-    per_host: bool
-    pools: bool
-    about_cpu: bool
-    min_earlier: int
-    once_a_family: bool
-    on: bool
-    finds_waste: bool
-    before_run: BeforeRun | None
     page: str
+    check: Callable[[Any], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,60 +304,3 @@ class Ruleset:
 
     rules: tuple[Rule, ...]
     version: str
-
-
-def rule(
-    *,
-    id: str,  # noqa: A002 - a rule's id is called id everywhere users see it
-    scope: type[CaseT],
-    kinds: set[JobKind],
-    thresholds: tuple[Threshold, ...] = (),
-    needs: tuple[Metric, ...] = (),
-    coarsest_period_s: int = 3600,
-    min_active_minutes: float = MIN_ACTIVE_MINUTES,
-    min_coverage: float = MIN_COVERAGE,
-    whole_run: bool = False,
-    sees_gaps: bool = False,
-    per_host: bool = False,
-    pools: bool = False,
-    about_cpu: bool = False,
-    min_earlier: int = 0,
-    not_applicable: tuple[Reason[CaseT], ...] = (),
-    subsumes: set[str] | None = None,
-    in_chat: bool = True,
-    once_a_family: bool = False,
-    on: bool = True,
-    finds_waste: bool = False,
-    before_run: BeforeRun | None = None,
-) -> Callable[[Check[CaseT]], Rule]:
-    """Makes a function the rule of its module; the name is the module's, the page its docstring."""
-
-    def decorate(check: Check[CaseT]) -> Rule:
-        module = check.__module__.rpartition(".")[2]
-        page = (check.__globals__["__doc__"] or "").strip()
-        return Rule(
-            name=RuleName(id, module.replace("_", "-"), in_chat, frozenset(subsumes or ())),
-            title=page.split("\n", 1)[0],
-            scope=scope,
-            kinds=frozenset(kinds),
-            check=check,
-            not_applicable=not_applicable,
-            thresholds=thresholds,
-            needs=needs,
-            coarsest_period_s=coarsest_period_s,
-            min_active_minutes=min_active_minutes,
-            min_coverage=min_coverage,
-            whole_run=whole_run,
-            sees_gaps=sees_gaps,
-            per_host=per_host,
-            pools=pools,
-            about_cpu=about_cpu,
-            min_earlier=min_earlier,
-            once_a_family=once_a_family,
-            on=on,
-            finds_waste=finds_waste,
-            before_run=before_run,
-            page=page,
-        )
-
-    return decorate

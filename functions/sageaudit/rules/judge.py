@@ -37,21 +37,10 @@ BUSY_GPU_PERCENT = 50
 Answers = list[tuple[RuleName, Outcome]]
 
 
-def judge(case: FamilyCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope job and family; other scopes do not judge one job."""
-    return [
-        (rule.name, _answer(rule, case)) for rule in rules if rule.scope in {JobCase, FamilyCase}
-    ]
-
-
-def judge_tuning(case: TuningCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope tuning."""
-    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is TuningCase]
-
-
-def judge_account(case: AccountCase, rules: Iterable[Rule]) -> Answers:
-    """One outcome for each rule of scope account."""
-    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope is AccountCase]
+def judge(case: FamilyCase | TuningCase | AccountCase, rules: Iterable[Rule]) -> Answers:
+    """One outcome for each rule of the case's scope; rules of one job judge a family's run too."""
+    scopes = {type(case), JobCase} if isinstance(case, FamilyCase) else {type(case)}
+    return [(rule.name, _answer(rule, case)) for rule in rules if rule.scope in scopes]
 
 
 def judge_request(
@@ -70,14 +59,13 @@ def judge_request(
 
 
 def _before_run(rule: Rule, case: RequestCase, planned: FamilyCase | TuningCase) -> Outcome:
-    reads = rule.before_run.reads if rule.before_run else ()
-    if case.request.kind in rule.kinds and (why := case.request.not_known(reads)):
+    if case.request.kind in rule.kinds and (why := case.request.not_known(rule.reads)):
         return Unknown(NOT_KNOWN_YET, why)
     return _answer(rule, case if rule.scope is RequestCase else planned)
 
 
 def _is_off(rule: Rule, case: Case) -> bool:
-    always = case.before_run is not None and rule.before_run is not None and rule.before_run.on
+    always = case.before_run is not None and rule.on_for_requests
     return not (rule.on or always or rule.name.name in case.policy.rules_on)
 
 

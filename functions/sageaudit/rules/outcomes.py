@@ -7,8 +7,9 @@ as it is billed again), `best` (the other end of a range) and `caution`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import TypedDict, Unpack
 
 from sageaudit.domain.bill.change import Change, CutPhase
@@ -22,7 +23,12 @@ from sageaudit.domain.bill.finding import (
 )
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import TYPE_PATHS, JobKind
+from sageaudit.domain.job.parts import DataSource, InputChannel
 
+_DISTRIBUTION = {
+    JobKind.TRAINING: "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType",
+    JobKind.PROCESSING: "ProcessingInputs[{}].S3Input.S3DataDistributionType",
+}
 _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """Checkpoints for a training job that has none."""
@@ -48,9 +54,16 @@ class Range(TypedDict):
 Numbers = Mapping[str, Evidence]
 
 
-def lost(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Paid for a run that gave nothing."""
-    return Found(Confidence.MEASURED, Bucket.LOST, summary, evidence, **details)
+lost = partial(Found, Confidence.MEASURED, Bucket.LOST)
+"""Paid for a run that gave nothing."""
+measured = partial(Found, Confidence.MEASURED, Bucket.AVOIDABLE)
+"""Was billed and produced nothing: the change takes exactly that away."""
+possible = partial(Found, Confidence.HEURISTIC, Bucket.POSSIBLE)
+"""Worth a trial: its dollars are shown and are in no total."""
+advice = partial(Found, Confidence.HEURISTIC, Bucket.NONE)
+"""Advice with a reason and without dollars."""
+fact = partial(Found, Confidence.MEASURED, Bucket.NONE)
+"""Measured, and without dollars: `caution` says why it has none."""
 
 
 def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
@@ -58,11 +71,6 @@ def lost_up_to(summary: str, evidence: Numbers, **details: Unpack[FoundDetails])
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
     return Found(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
-
-
-def measured(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Was billed and produced nothing: the change takes exactly that away."""
-    return Found(Confidence.MEASURED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
 def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
@@ -75,19 +83,10 @@ def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) ->
     return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
 
 
-def possible(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Worth a trial: its dollars are shown and are in no total."""
-    return Found(Confidence.HEURISTIC, Bucket.POSSIBLE, summary, evidence, **details)
-
-
-def advice(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Advice with a reason and without dollars."""
-    return Found(Confidence.HEURISTIC, Bucket.NONE, summary, evidence, **details)
-
-
-def fact(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) -> Found:
-    """Measured, and without dollars: `caution` says why it has none."""
-    return Found(Confidence.MEASURED, Bucket.NONE, summary, evidence, **details)
+def total(values: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum; None when one of them is not known."""
+    known = list(values)
+    return None if None in known else sum(filter(None, known), Decimal(0))
 
 
 def cut_up_to(phase: str, seconds: Decimal) -> Range:
@@ -105,3 +104,29 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
             for group in job.groups
         )
     return (Parameter(TYPE_PATHS[job.kind], job.groups[0].instance_type, instance_type),)
+
+
+def shard(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
+    """For channels that give all data to every host, unless a sampler splits them; of all, or of
+    these.
+    """
+    path = _DISTRIBUTION.get(job.kind)
+    if path is None or job.hints.distributed_sampler:
+        return ()
+    return tuple(
+        Parameter(path.format(channel.name), channel.distribution, "ShardedByS3Key")
+        for channel in (job.channels if channels is None else channels)
+        if channel.source is DataSource.S3 and channel.distribution == "FullyReplicated"
+    )
+
+
+def first_channel(job: Job) -> tuple[Parameter, ...]:
+    """A training job without any channel fetches its data itself."""
+    if job.channels or job.kind is not JobKind.TRAINING:
+        return ()
+    source = "InputDataConfig[train].DataSource.S3DataSource"
+    return (
+        Parameter(f"{source}.S3DataType", None, "S3Prefix"),
+        Parameter(f"{source}.S3Uri", None, "s3://<bucket>/<prefix>"),
+        Parameter("InputDataConfig[train].InputMode", None, "FastFile"),
+    )

@@ -44,8 +44,7 @@ def on_demand(case: JobCase) -> str | None:
 
 def accelerated(case: JobCase) -> str | None:
     """For rules on CPU types: the CPUs of other types have another purpose."""
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    if any(instance_type is not None and instance_type.accelerator for instance_type in types):
+    if any(found is not None and found.accelerator for found in case.types):
         return "it runs on GPUs or Trainium, and its CPUs are there to feed them"
     return None
 
@@ -79,3 +78,22 @@ def one_instance(case: JobCase) -> str | None:
 def mixed_types(case: JobCase) -> str | None:
     """For rules that need one type: instance groups mostly have several."""
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
+
+
+def on_ebs(case: JobCase) -> bool | None:
+    """Do all instances get an EBS volume (True), or none of them? None: unknown, or some do."""
+    if case.job.groups_unknown:
+        return None
+    answers = {None if found is None else found.ebs_billed for found in case.types}
+    return answers.pop() if len(answers) == 1 else None
+
+
+def has_volume(case: JobCase) -> str | None:
+    """For rules about local storage."""
+    return "its instances get a volume" if on_ebs(case) else None
+
+
+def has_local_storage(case: JobCase) -> str | None:
+    """For rules about volumes."""
+    local = on_ebs(case) is False
+    return "its instances have local NVMe storage: no volume is provisioned" if local else None

@@ -7,12 +7,11 @@ file; a source checkout computes it when asked.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import io
 import json
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -36,7 +35,6 @@ BUILT = "data/ruleset.json"
 
 Position = tuple[int, int]
 """A line from 1, and a column from 0 in characters."""
-Span = tuple[Position, Position]
 
 
 def version_of(package: Traversable) -> str:
@@ -67,17 +65,29 @@ def digest(package: Traversable) -> str:
 
 def deciding_lines(source: str) -> str:
     """A module without docstrings, comments and blank lines."""
-    code = _without(source, _docstrings)
-    if "#" in code:
-        code = _without(code, _comments)
-    return "\n".join(line.rstrip() for line in code.split("\n") if line.strip())
-
-
-def _without(source: str, find: Callable[[str, Sequence[str]], Iterable[Span]]) -> str:
     lines = source.split("\n")
-    for (first, start), (last, end) in sorted(find(source, lines), reverse=True):
-        lines[first - 1 : last] = [lines[first - 1][:start] + lines[last - 1][end:]]
-    return "\n".join(lines)
+    for first, last in sorted(_undecided(source), reverse=True):
+        (start, left), (end, right) = first, last
+        lines[start - 1 : end] = [lines[start - 1][:left] + lines[end - 1][right:]]
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _undecided(source: str) -> Iterator[tuple[Position, Position]]:
+    """Where comments are, and statements that are only a string: of a module, a class, a function
+    or an attribute.
+    """
+    opens = True
+    lone: list[tokenize.TokenInfo] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start, token.end
+        elif token.type == tokenize.NEWLINE and len(lone) == 1:
+            yield lone[0].start, lone[0].end
+        if token.type in {tokenize.COMMENT, tokenize.NL}:
+            continue
+        lone = [token] if token.type == tokenize.STRING and opens else []
+        begins = token.type in {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+        opens = begins or token.string == ";"
 
 
 def _sources(package: Traversable) -> Iterator[tuple[str, str]]:
@@ -91,36 +101,3 @@ def _walked(entry: Traversable, path: str) -> Iterator[tuple[str, str]]:
             yield from _walked(inner, f"{path}/{inner.name}")
     elif path.endswith(".py"):
         yield path, entry.read_text(encoding="utf-8")
-
-
-def _docstrings(source: str, lines: Sequence[str]) -> Iterator[Span]:
-    """Every statement that is only a string: of a module, a class, a function or an attribute."""
-    for node in _statements(ast.parse(source)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str()) as text):
-                last = text.end_lineno or text.lineno
-                start = _characters(lines[text.lineno - 1], text.col_offset)
-                yield (
-                    (text.lineno, start),
-                    (last, _characters(lines[last - 1], text.end_col_offset)),
-                )
-
-
-def _statements(parent: ast.AST) -> Iterator[ast.AST]:
-    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-        children = getattr(parent, field, None)
-        for child in children if isinstance(children, list) else ():
-            yield child
-            yield from _statements(child)
-
-
-def _characters(line: str, utf8_offset: int | None) -> int:
-    """`ast` counts bytes of UTF-8, strings count characters."""
-    return len(line.encode()[:utf8_offset].decode())
-
-
-def _comments(source: str, _: Sequence[str]) -> Iterator[Span]:
-    """The tokenizer knows a comment from the same sign in a string."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start, token.end

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.bill.type_rate import SmallType, cluster_usd_per_hour, small_type
+from sageaudit.domain.bill.type_rate import PricedType, cluster_usd_per_hour, small_type
 from sageaudit.domain.job.job import Hints, InstanceGroup
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
@@ -51,7 +51,7 @@ def test_all_instances_of_all_groups_are_billed_by_the_hour() -> None:
 
 def test_the_same_gpu_goes_before_a_cheaper_one() -> None:
     """The T4 costs half as much and is another GPU."""
-    assert small_type(job("ml.g5.12xlarge"), HERE, BELOW) == SmallType(
+    assert small_type(job("ml.g5.12xlarge"), HERE, BELOW) == PricedType(
         "ml.g5.xlarge", Decimal("1.408")
     )
 

@@ -12,7 +12,7 @@ TODAY = date(2026, 11, 20)
 RULES = ("gpu-underused", "spot-not-used")
 KNOWN = (
     *(RuleName(f"SA00{number}", name) for number, name in enumerate(RULES)),
-    RuleName("SA601", "failed-spend"),
+    RuleName("SA601", "failed-spend", tag_accepts=False),
     RuleName("SA603", "limit-hit", subsumes=frozenset({"failed-spend"})),
 )
 

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.labelled.machine import (
-    SKLEARN,
-    Doing,
-    Plot,
-    alike,
-    channel,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    BUSY_CPU,
-    story,
-)
+from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel
+from tests.labelled.story import BUSY_A10G, BUSY_CPU, story
 
 EIGHT_A100 = Doing(300, cores=40, gpus=(0.92,) * 8, gib=400, gpu_gib=(33.0,) * 8)
 STORIES = (
@@ -33,7 +23,7 @@ STORIES = (
     story(
         "an-hour-is-no-reason-to-port",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60))),
-        fine=("trainium-candidate",),
+        fine=("trainium-candidate", "training-compiler-on", "debugger-said"),
     ),
     story(
         "boosted-trees-are-no-network",

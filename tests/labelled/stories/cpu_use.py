@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from tests.labelled.machine import (
-    SKLEARN,
-    Doing,
-    Plot,
-    alike,
-)
-from tests.labelled.story import (
-    BUSY_CPU,
-    story,
-)
+from tests.labelled.machine import SKLEARN, Doing, Plot, alike
+from tests.labelled.story import BUSY_CPU, story
 
 STORIES = (
     story("all-cores-and-most-memory", Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN)),

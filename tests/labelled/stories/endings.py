@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from tests.labelled.machine import (
-    Doing,
-    Plot,
-    alike,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    story,
-)
+from tests.labelled.machine import Doing, Plot, alike
+from tests.labelled.story import BUSY_A10G, story
 
 STORIES = (
     story(
@@ -19,9 +12,8 @@ STORIES = (
             "ml.g5.xlarge",
             alike(1, BUSY_A10G),
             status="Failed",
-            closing="Failed",
             uploading_s=0,
-            describe={"FailureReason": "AlgorithmError: CUDA out of memory, exit code: 1"},
+            failure="AlgorithmError: CUDA out of memory, exit code: 1",
         ),
         "failed-spend",
     ),
@@ -33,7 +25,7 @@ STORIES = (
             status="Stopped",
             closing="MaxRuntimeExceeded",
             uploading_s=0,
-            describe={"ModelArtifacts": {}},
+            artifact=False,
         ),
         "limit-hit",
         either=("failed-spend",),

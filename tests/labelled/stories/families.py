@@ -5,16 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from tests.labelled.machine import (
-    Doing,
-    Plot,
-    alike,
-)
-from tests.labelled.sagas import family
-from tests.labelled.story import (
-    BUSY_A10G,
-    falling,
-)
+from tests.labelled.machine import Doing, Plot, alike, channel
+from tests.labelled.story import BUSY_A10G, falling, family
 
 
 def _busy(minutes: int, gpus: int = 1) -> tuple[Doing, ...]:
@@ -26,23 +18,10 @@ CRASH = Plot(
     "ml.g5.xlarge",
     alike(1, *_busy(30)),
     status="Failed",
-    closing="Failed",
     uploading_s=0,
-    describe={"FailureReason": "AlgorithmError: ExecuteUserScriptError: exit code: 1"},
+    failure="AlgorithmError: ExecuteUserScriptError: exit code: 1",
 )
-VERSIONED = (
-    {
-        "ChannelName": "train",
-        "InputMode": "FastFile",
-        "DataSource": {
-            "S3DataSource": {
-                "S3DataType": "S3Prefix",
-                "S3Uri": "s3://bucket/data/v=2026-04-30/",
-                "S3DataDistributionType": "FullyReplicated",
-            }
-        },
-    },
-)
+VERSIONED = (channel(uri="s3://bucket/data/v=2026-04-30/"),)
 
 
 def _tries(count: int) -> list[Plot]:

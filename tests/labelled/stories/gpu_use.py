@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from tests.labelled.machine import (
-    Doing,
-    Plot,
-    alike,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    BUSY_T4,
-    story,
-    swinging,
-)
+from tests.labelled.machine import Doing, Plot, alike
+from tests.labelled.story import BUSY_A10G, BUSY_T4, story, swinging
 
 STORIES = (
     story("a-well-fed-gpu", Plot("ml.g5.xlarge", alike(1, BUSY_A10G))),

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.labelled.machine import (
-    SKLEARN,
-    Doing,
-    Plot,
-    alike,
-    channel,
-    idle,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    BUSY_CPU,
-    BUSY_T4,
-    story,
-)
+from tests.labelled.machine import SKLEARN, Doing, Plot, alike, channel, idle
+from tests.labelled.story import BUSY_A10G, BUSY_CPU, BUSY_T4, story
 
 STORIES = (
     story(

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tests.labelled.machine import (
-    Plot,
-    alike,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    falling,
-    story,
-)
+from tests.labelled.machine import Plot, alike
+from tests.labelled.story import BUSY_A10G, falling, story
 
 STORIES = (
     story(

@@ -20,7 +20,7 @@ T4_GIB = 15.8
 """What a process can get of a T4's 16 GiB."""
 _EACH_MIN = 3
 _DAY = {"StoppingCondition": {"MaxRuntimeInSeconds": 86_400}}
-_FAILED: dict[str, Any] = {"status": "Failed", "closing": "Failed", "uploading_s": 0}
+_FAILED: dict[str, Any] = {"status": "Failed", "uploading_s": 0}
 CUDA = 'AlgorithmError: ExecuteUserScriptError: ExitCode 1 ErrorMessage "torch.cuda.'
 CUDA += 'OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"'
 KILLED = "AlgorithmError: , exit code: 137"

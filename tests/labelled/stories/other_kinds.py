@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from tests.labelled.machine import (
-    Batchwork,
-    Doing,
-    alike,
-)
-from tests.labelled.story import (
-    many,
-)
+from tests.labelled.machine import Batchwork, Doing, alike
+from tests.labelled.story import story
 
 STORIES = (
-    many(
+    story(
         "one-request-at-a-time",
         Batchwork(
             "Transform",
@@ -30,7 +24,7 @@ STORIES = (
         "transform-serial",
         either=("serial-code", "cpu-underused", "memory-oversized", "transform-single-record"),
     ),
-    many(
+    story(
         "one-record-a-request",
         Batchwork(
             "Transform",
@@ -48,7 +42,7 @@ STORIES = (
         "transform-single-record",
         either=("cpu-underused", "memory-oversized"),
     ),
-    many(
+    story(
         "a-transform-at-work",
         Batchwork(
             "Transform",
@@ -57,7 +51,7 @@ STORIES = (
             {"MaxConcurrentTransforms": 16, "BatchStrategy": "MultiRecord"},
         ),
     ),
-    many(
+    story(
         "results-sent-at-the-end",
         Batchwork(
             "Processing",
@@ -81,7 +75,7 @@ STORIES = (
         "processing-upload-at-end",
         either=("idle-tail",),
     ),
-    many(
+    story(
         "a-processing-job-at-work",
         Batchwork("Processing", "ml.m5.4xlarge", alike(2, Doing(80, cores=13.5, gib=44))),
     ),

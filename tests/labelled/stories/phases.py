@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.labelled.machine import (
-    REGION,
-    Doing,
-    Plot,
-    alike,
-    channel,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    Story,
-    story,
-)
+from tests.labelled.machine import BUCKET, REGION, Doing, Plot, alike, channel
+from tests.labelled.story import BUSY_A10G, Story, story
 
 BUSY_A100 = Doing(420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
 
 
 def _in_region(name: str, region: str, *wasteful: str) -> Story:
-    """A usual run whose one bucket S3 says to lie in this region."""
-    usual = story(name, Plot("ml.g5.xlarge", alike(1, BUSY_A10G)))
-    return Story(
-        name, lambda seed: {**usual.tell(seed), "buckets": {"bucket": region}}, frozenset(wasteful)
-    )
+    """A usual run whose buckets S3 says to lie in this region."""
+    buckets = dict.fromkeys(("bucket", BUCKET.removeprefix("s3://")), region)
+    usual = Plot("ml.g5.xlarge", alike(1, BUSY_A10G))
+    return story(name, usual, *wasteful, also={"buckets": buckets})
 
 
 STORIES = (

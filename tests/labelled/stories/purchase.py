@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.labelled.machine import (
-    SKLEARN,
-    Doing,
-    Plot,
-    alike,
-)
-from tests.labelled.story import (
-    BUSY_A10G,
-    BUSY_CPU,
-    LONG_T4,
-    story,
-)
+from tests.labelled.machine import SKLEARN, Doing, Plot, alike
+from tests.labelled.story import BUSY_A10G, BUSY_CPU, LONG_T4, story
 
 CHECKPOINTS = {"CheckpointConfig": {"S3Uri": "s3://bucket/checkpoints"}}
 
@@ -51,13 +41,8 @@ STORIES = (
         Plot(
             "ml.g5.xlarge",
             alike(1, BUSY_A10G),
+            resources={"KeepAlivePeriodInSeconds": 3600},
             describe={
-                "ResourceConfig": {
-                    "InstanceType": "ml.g5.xlarge",
-                    "InstanceCount": 1,
-                    "VolumeSizeInGB": 30,
-                    "KeepAlivePeriodInSeconds": 3600,
-                },
                 "WarmPoolStatus": {
                     "Status": "Terminated",
                     "ResourceRetainedBillableTimeInSeconds": 3600,
@@ -72,13 +57,8 @@ STORIES = (
         Plot(
             "ml.g5.xlarge",
             alike(1, BUSY_A10G),
+            resources={"KeepAlivePeriodInSeconds": 1800},
             describe={
-                "ResourceConfig": {
-                    "InstanceType": "ml.g5.xlarge",
-                    "InstanceCount": 1,
-                    "VolumeSizeInGB": 30,
-                    "KeepAlivePeriodInSeconds": 1800,
-                },
                 "WarmPoolStatus": {
                     "Status": "Reused",
                     "ResourceRetainedBillableTimeInSeconds": 140,
@@ -102,7 +82,7 @@ STORIES = (
     ),
     story(
         "half-a-terabyte-for-a-few-files",
-        Plot("ml.m5.4xlarge", alike(1, BUSY_CPU), image=SKLEARN, volume_gb=500, disk_percent=1.2),
+        Plot("ml.m5.4xlarge", alike(1, replace(BUSY_CPU, disk=1.2)), image=SKLEARN, volume_gb=500),
         "volume-oversized",
     ),
     story(

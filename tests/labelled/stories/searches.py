@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.labelled.sagas import tuning
+from tests.labelled.story import tuning
 
 
 def _improving(trials: int) -> list[float | None]:
@@ -10,7 +10,7 @@ def _improving(trials: int) -> list[float | None]:
 
 
 STORIES = (
-    tuning("a-search-that-goes-on-finding", _improving(12)),
+    tuning("a-search-that-goes-on-finding", _improving(12), fine=("tuning-strategy",)),
     tuning(
         "the-best-was-the-second-of-twenty",
         [0.80, 0.91, *(0.85 + 0.002 * (n % 7) for n in range(18))],
@@ -31,6 +31,7 @@ STORIES = (
     tuning(
         "hyperband-stops-by-itself",
         _improving(12),
+        fine=("tuning-no-early-stop",),
         TrainingJobEarlyStoppingType="Off",
         Strategy="Hyperband",
     ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.labelled.machine import Batchwork, Doing, Plot, alike, idle
-from tests.labelled.story import BUSY_A10G, many, story, swinging
+from tests.labelled.story import BUSY_A10G, story, swinging
 
 BUSY = replace(BUSY_A10G, gib=24)
 """On ml.g5.2xlarge: its host memory is in use, so that no smaller type holds it."""
@@ -122,7 +122,7 @@ STORIES = (
         "cpu-bottleneck",
         either=("gpu-underused",),
     ),
-    many(
+    story(
         "a-processing-job-that-waits-for-a-service",
         Batchwork("Processing", "ml.g5.2xlarge", alike(1, SHORT, spin(60), SHORT)),
         "idle-middle",

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.rules.purchase.hourly_spend import RunCost, hourly_spend, reached_usd
+from sageaudit.rules.purchase.commitment_candidate import RunCost, hourly_spend, reached_usd
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 HALF = timedelta(minutes=30)

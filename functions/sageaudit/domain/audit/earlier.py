@@ -15,20 +15,6 @@ from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import use_digest
 
-TOLD_ONCE = frozenset(
-    {
-        "cross-region-data",
-        "max-runtime-loose",
-        "mixed-precision-candidate",
-        "profile-me",
-        "spot-not-used",
-        "volume-oversized",
-    }
-)
-"""Rules whose findings name the earlier run of the family with the same finding."""
-FOUND_COMPARED = TOLD_ONCE | {"poor-scaling", "spot-interrupted-much"}
-"""Findings of an earlier run that are asked for when a later one is judged."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -36,7 +22,8 @@ class RunFacts:
 
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
-    finding. `data_pinned`: its data cannot have changed under the same fingerprint.
+    finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
+    same fingerprint.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
     (`domain/usage/pooled_runs`); None for a run that adds none.
     """
@@ -109,11 +96,11 @@ def facts_of(
 def run_stamp(run: EarlierRun) -> str:
     """Changes with anything that a later run of the family may be judged by.
 
-    Not with what was found in the run itself, except for FOUND_COMPARED, and for the dollars of a
-    short run, which its family sums: findings of one run say nothing of a later one.
+    Not with the dollars that were found in the run itself, which say nothing of a later one, except
+    for those of a short run, which its family sums.
     """
     facts = {field.name: getattr(run.facts, field.name) for field in fields(run.facts)}
-    facts["found"] = sorted(FOUND_COMPARED.intersection(run.facts.found))
+    facts["found"] = sorted(run.facts.found)
     summed_usd = run.avoidable_usd if run.facts.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()
     own = (run.name, run.kind, run.status, ended_at, run.total_usd, summed_usd, run.estimated)

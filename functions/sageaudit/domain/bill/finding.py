@@ -129,12 +129,17 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class RuleName:
-    """A rule's id, name and flags as documents use them."""
+    """A rule's id and name, and what its card says of its findings.
+
+    `compared`: later runs of the family are judged again when such a finding comes or goes.
+    """
 
     id: str
     name: str
     in_chat: bool = True
     subsumes: frozenset[str] = field(default_factory=frozenset)
+    compared: bool = False
+    tag_accepts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

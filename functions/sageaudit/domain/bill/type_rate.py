@@ -1,8 +1,8 @@
-"""What a job's instances cost by the hour, and the small type that its code can be tested on."""
+"""What a job's instances cost by the hour, and the cheapest type that fits what is asked of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -12,8 +12,8 @@ from sageaudit.domain.prices.market import InstanceType, Market
 
 
 @dataclass(frozen=True, slots=True)
-class SmallType:
-    """Its name, and the USD per hour of one instance."""
+class PricedType:
+    """A type's name, and the USD per hour of one instance."""
 
     name: str
     hourly_usd: Decimal
@@ -28,39 +28,52 @@ def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
     return sum((rate * group.count for rate, group in pairs if rate is not None), Decimal(0))
 
 
-def small_type(job: Job, market: Market, below_usd: Decimal) -> SmallType | None:
-    """The cheapest type below an hourly rate, of the same GPU model if there is one; else None."""
+def cheapest_type(
+    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+) -> PricedType | None:
+    """The cheapest type that this kind of job may use and that fits, of those with a known rate.
+
+    `estimated`: an estimated rate will do. Of equal rates the first by name.
+    """
+    found = [
+        (rate.usd, other.name)
+        for other in market.types.values()
+        if job.kind in other.kinds
+        and fits(other)
+        and (rate := market.hourly(job.region, job.kind, other.name)) is not None
+        and (estimated or not rate.is_estimate)
+    ]
+    if not found:
+        return None
+    usd, name = min(found)
+    return PricedType(name, usd)
+
+
+def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | None:
+    """The cheapest type below an hourly rate that runs the same code, to test it on.
+
+    With GPUs of the same maker, of the same model if there is one; without any of the same family.
+    """
     today = market.types.get(job.groups[0].instance_type) if len(job.groups) == 1 else None
     if today is None:
         return None
-    cheapest_first = sorted(
-        (candidate.gpu_model != today.gpu_model, usd, candidate.name)
-        for candidate in _suited(job, market, today)
-        if (usd := _known_usd(job, market, candidate.name)) is not None and usd < below_usd
-    )
-    if not cheapest_first:
-        return None
-    _, hourly_usd, name = cheapest_first[0]
-    return SmallType(name, hourly_usd)
-
-
-def _suited(job: Job, market: Market, today: InstanceType) -> Iterator[InstanceType]:
-    """Types that run the same code: GPUs of the same maker, or without any the same family."""
     on_one = replace(job, groups=(InstanceGroup(today.name, 1),))
-    for candidate in market.types.values():
-        alike = candidate.accelerator == today.accelerator
+
+    def suited(other: InstanceType) -> bool:
+        alike = other.accelerator == today.accelerator
         if not today.accelerator:
-            alike = candidate.family == today.family
-        usable = candidate.name != today.name and job.kind in candidate.kinds
-        current = today.legacy or not candidate.legacy
-        if alike and usable and current and type_refused(on_one, today, candidate) is None:
-            yield candidate
+            alike = other.family == today.family
+        current = today.legacy or not other.legacy
+        usable = alike and current and other.name != today.name
+        return usable and type_refused(on_one, today, other) is None
 
-
-def _known_usd(job: Job, market: Market, instance_type: str) -> Decimal | None:
-    """None for an estimate too: a type to test on must be one that is sold."""
-    rate = market.hourly(job.region, job.kind, instance_type)
-    return None if rate is None or rate.is_estimate else rate.usd
+    same_gpu = cheapest_type(
+        job, market, lambda other: other.gpu_model == today.gpu_model and suited(other)
+    )
+    if same_gpu is not None and same_gpu.hourly_usd < below_usd:
+        return same_gpu
+    other = cheapest_type(job, market, suited)
+    return other if other is not None and other.hourly_usd < below_usd else None
 
 
 def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:

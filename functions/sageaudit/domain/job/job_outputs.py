@@ -93,7 +93,7 @@ def image_pull_in_download(answer: Mapping[str, Any]) -> bool | None:
     messages = [
         message
         for item in fields.items(answer, "SecondaryStatusTransitions")
-        if item.get("Status") in {"Downloading", "DownloadingTrainingImage"}
+        if fields.text(item, "Status") in {"Downloading", "DownloadingTrainingImage"}
         and (message := fields.text(item, "StatusMessage"))
     ]
     return any("image" in message for message in messages) if messages else None

@@ -13,11 +13,6 @@ TAG = "sageaudit:ignore"
 take no comma; the date is optional."""
 
 
-NOT_BY_TAG = frozenset({"failed-spend"})
-"""Rules that no tag accepts, nor those that include them, unless the policy lists them: whoever may
-tag a job could hide what it lost."""
-
-
 def exemptions(
     policy: Policy, family: str, tags: Mapping[str, str], rules: Iterable[RuleName], today: date
 ) -> tuple[dict[str, Exemption], list[str]]:
@@ -45,16 +40,20 @@ def exemptions(
     if until is not None and until < today:
         return in_force, []
     asked = [name for name in dict.fromkeys(names) if name not in in_force]
-    refused = [name for name in asked if not _may_accept(policy, known[name])]
+    refused = [name for name in asked if not _may_accept(policy, known[name], known)]
     accepted = Exemption("tag", until, f"tag {TAG}")
     by_tag = {name: accepted for name in asked if name not in refused}
     return in_force | by_tag, [_refusal(refused)] if refused else []
 
 
-def _may_accept(policy: Policy, rule: RuleName) -> bool:
+def _may_accept(policy: Policy, rule: RuleName, known: Mapping[str, RuleName]) -> bool:
+    """As the policy says; else as the cards say of it and of all that it includes: whoever may tag
+    a job could hide what it lost.
+    """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
-    return not NOT_BY_TAG & {rule.name, *rule.subsumes}
+    included = [known[name] for name in rule.subsumes if name in known]
+    return all(one.tag_accepts for one in (rule, *included))
 
 
 def _refusal(names: list[str]) -> str:

@@ -24,7 +24,7 @@ from sageaudit.rules import api
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     in_chat=False,
-    before_run=api.BeforeRun(api.Severity.LOW),
+    before_run=api.Severity.LOW,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Needs only the job's own configuration."""

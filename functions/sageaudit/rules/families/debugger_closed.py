@@ -31,7 +31,8 @@ _PARAMETERS = (
     id="SA709",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.LOW, reads=(_OFF,)),
+    before_run=api.Severity.LOW,
+    reads=(_OFF,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Looks at the configuration alone."""

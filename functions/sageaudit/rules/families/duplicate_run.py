@@ -17,7 +17,6 @@ Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the sam
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.families.recent_runs import recent_runs
 
 WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone", "our choice")
 
@@ -37,7 +36,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if job.fingerprint is None:
         reason = "it has no fingerprint: only a fingerprint secret makes runs comparable"
         return api.Unknown("fingerprint_missing", reason)
-    recent = recent_runs(case, case.limit(WITHIN))
+    recent = case.recent(case.limit(WITHIN))
     if recent is None:
         return api.Unknown("times_missing", "when the run started is not known")
     same = [run for run in recent if run.facts.fingerprint == job.fingerprint and _succeeded(run)]

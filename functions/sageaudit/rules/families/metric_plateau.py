@@ -34,8 +34,9 @@ from sageaudit.rules.families.objective_curve import (
     WINDOWS_MISSING,
     no_own_metric,
     objective_curve,
+    work_ended_at,
+    worked_s,
 )
-from sageaudit.rules.families.work_time import work_ended_at, worked_s
 
 FLAT_SHARE = api.Threshold(
     "flat_share_percent", 25, "percent of Training", "the last part of it", "our choice"

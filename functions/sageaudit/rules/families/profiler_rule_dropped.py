@@ -23,7 +23,7 @@ _DROPPED = frozenset({"maxinitializationtime", "overallframeworkmetrics", "stepo
     id="SA710",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.MEDIUM),
+    before_run=api.Severity.MEDIUM,
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the rule that is invoked, or else by its name."""

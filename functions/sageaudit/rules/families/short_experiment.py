@@ -23,7 +23,7 @@ from datetime import timedelta
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.bill.type_rate import SmallType, cluster_usd_per_hour, small_type
+from sageaudit.domain.bill.type_rate import PricedType, cluster_usd_per_hour, small_type
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.rules import api
 
@@ -64,7 +64,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     if case.earlier is None:
         return api.HISTORY_UNREAD
-    alike = _alike(case, job.groups[0])
+    alike = _alike(case)
     works_s = [work_s, *(run.facts.phase_s[_WORK] for run in alike)]
     usual_s = median(works_s)
     if len(works_s) < case.limit(RUNS_FROM) or usual_s >= case.limit(WORK_BELOW):
@@ -78,7 +78,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "work_median_s": usual_s,
             "work_s": work_s,
             "rate_usd_per_hour": usd_per_hour,
-            "runs_usd": _sum_usd([case.bill.total_usd, *(run.total_usd for run in alike)]),
+            "runs_usd": api.total([case.bill.total_usd, *(run.total_usd for run in alike)]),
             "small_type": small.name if small else None,
             "small_type_break_even": round(usd_per_hour / small.hourly_usd, 2) if small else None,
         },
@@ -90,7 +90,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     )
 
 
-def _alike(case: api.FamilyCase, group: InstanceGroup) -> list[api.EarlierRun]:
+def _alike(case: api.FamilyCase) -> list[api.EarlierRun]:
     """The earlier runs of these days on the same instances whose Training is known."""
     ended_at = case.job.ended_at
     if ended_at is None:
@@ -98,21 +98,12 @@ def _alike(case: api.FamilyCase, group: InstanceGroup) -> list[api.EarlierRun]:
     days = timedelta(days=case.limit(WITHIN))
     return [
         run
-        for run in case.runs
-        if ended_at - run.ended_at <= days
-        and run.facts.instance_type == group.instance_type
-        and run.facts.instance_count == group.count
-        and run.facts.phase_s.get(_WORK) is not None
+        for run in case.runs_alike
+        if ended_at - run.ended_at <= days and run.facts.phase_s.get(_WORK) is not None
     ]
 
 
-def _sum_usd(bills: list[Decimal | None]) -> Decimal | None:
-    """None when one of them is not known."""
-    known = [usd for usd in bills if usd is not None]
-    return sum(known, Decimal(0)) if len(known) == len(bills) else None
-
-
-def _fix(group: InstanceGroup, small: SmallType | None) -> tuple[api.Parameter, ...]:
+def _fix(group: InstanceGroup, small: PricedType | None) -> tuple[api.Parameter, ...]:
     if small is None:
         return ()
     fix = [api.Parameter("ResourceConfig.InstanceType", group.instance_type, small.name)]

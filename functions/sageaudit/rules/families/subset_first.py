@@ -25,9 +25,8 @@ from sageaudit.rules.families.objective_curve import (
     WINDOWS_MISSING,
     no_own_metric,
     objective_curve,
+    worked_s,
 )
-from sageaudit.rules.families.recent_runs import recent_runs
-from sageaudit.rules.families.work_time import worked_s
 
 EARLY = api.Threshold("early_percent", 20, "percent of Training", "a small part", "our choice")
 FROM = api.Threshold("from_s", 1800, "seconds", "a shorter try is cheap", "our choice")
@@ -55,7 +54,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     """The family first: one that does not explore is clear, whatever the curve shows."""
     if case.earlier is None:
         return api.HISTORY_UNREAD
-    recent = recent_runs(case, case.limit(WITHIN)) or ()
+    recent = case.recent(case.limit(WITHIN)) or ()
     tries = [run for run in recent if run.status == "Completed"]
     if len(tries) < case.limit(RUNS):
         return api.Clear()

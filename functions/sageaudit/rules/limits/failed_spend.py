@@ -26,9 +26,7 @@ from __future__ import annotations
 
 from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
-from sageaudit.rules.limits.memory_failure import MemoryFailure, memory_failure
-from sageaudit.rules.limits.not_lost import not_lost
-from sageaudit.rules.limits.retry_fix import retry_fix
+from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 
 CHECKPOINTS_FROM = api.Threshold(
     "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
@@ -41,6 +39,7 @@ CHECKPOINTS_FROM = api.Threshold(
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
     thresholds=(CHECKPOINTS_FROM,),
     not_applicable=(api.free,),
+    tag_accepts=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Failed: lost, unless a limit ended it with results. Stopped: only when it left nothing."""

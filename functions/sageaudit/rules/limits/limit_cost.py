@@ -49,7 +49,8 @@ def _history_knows(case: api.RequestCase) -> str | None:
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
     thresholds=(EXPOSED_FROM, DEFAULT_FROM, LONG_FROM, RUNS_FROM),
     not_applicable=(_limits_elsewhere, _history_knows),
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(_LIMIT, *api.TYPE_READS)),
+    before_run=api.Severity.MEDIUM,
+    reads=(_LIMIT, *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Prices the limit."""

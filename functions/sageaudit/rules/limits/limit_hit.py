@@ -19,10 +19,13 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 from __future__ import annotations
 
 from sageaudit.domain.job.failure import is_trial, kept, limit_hit
-from sageaudit.domain.job.failure_words import MAX_RUNTIME
+from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
-from sageaudit.rules.limits.higher_limit import LONGEST_LIMIT_S, higher_limit
-from sageaudit.rules.limits.not_lost import not_lost
+from sageaudit.rules.limits.failures import not_lost
+
+_LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
+"""28 and 9 days: the kinds of jobs that have a limit, and what AWS allows."""
+_TIMES_THE_LIMIT = 2
 
 
 def _trial(case: api.JobCase) -> str | None:
@@ -32,7 +35,7 @@ def _trial(case: api.JobCase) -> str | None:
 @api.rule(
     id="SA603",
     scope=api.JobCase,
-    kinds=set(LONGEST_LIMIT_S),
+    kinds=set(_LONGEST_LIMIT_S),
     not_applicable=(_trial, api.free),
     subsumes={"failed-spend"},
 )
@@ -63,7 +66,7 @@ def check(case: api.JobCase) -> api.Outcome:
     if left:
         caution = "The limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
-    higher = higher_limit(job, limit, limit_s)
+    higher = _higher_limit(job, limit, limit_s)
     continues = job.kind is not api.JobKind.TRAINING or job.checkpointed
     return api.lost(
         summary,
@@ -73,3 +76,16 @@ def check(case: api.JobCase) -> api.Outcome:
         change=api.DropRun(),
         caution="This money is spent: the next run under this limit ends the same way.",
     )
+
+
+def _higher_limit(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
+    """Twice the limit, up to the longest; MaxWait must not be shorter than MaxRuntime."""
+    longest_s = _LONGEST_LIMIT_S[job.kind]
+    if not limit_s or limit_s >= longest_s:
+        return ()
+    higher_s = min(_TIMES_THE_LIMIT * limit_s, longest_s)
+    fix = api.Parameter(f"StoppingCondition.{limit}", limit_s, higher_s)
+    if limit != MAX_RUNTIME or job.max_wait_s is None or job.max_wait_s >= higher_s:
+        return (fix,)
+    wait_s = job.max_wait_s + higher_s - limit_s
+    return (fix, api.Parameter(f"StoppingCondition.{MAX_WAIT}", job.max_wait_s, wait_s))

@@ -30,7 +30,8 @@ _ROOM = Decimal("1.5")
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING},
     thresholds=(RUNS,),
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=(_LIMIT, *api.TYPE_READS)),
+    before_run=api.Severity.HIGH,
+    reads=(_LIMIT, *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the limit with the family's last runs."""

@@ -46,9 +46,8 @@ def _took_its_time(run: api.EarlierRun) -> bool:
     not_applicable=(_no_limit, api.free, api.serverless, api.prepaid, api.not_completed),
     in_chat=False,
     once_a_family=True,
-    before_run=api.BeforeRun(
-        api.Severity.LOW, reads=("StoppingCondition.MaxRuntimeInSeconds", *api.TYPE_READS)
-    ),
+    before_run=api.Severity.LOW,
+    reads=("StoppingCondition.MaxRuntimeInSeconds", *api.TYPE_READS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares the limit with the run, or with the family's longest, and prices it."""

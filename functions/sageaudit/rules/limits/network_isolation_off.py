@@ -35,10 +35,8 @@ def _no_own_code(case: api.JobCase) -> str | None:
     not_applicable=(_no_own_code, api.serverless),
     on=False,
     in_chat=False,
-    before_run=api.BeforeRun(
-        api.Severity.INFO,
-        reads=("EnableNetworkIsolation", "NetworkConfig.EnableNetworkIsolation"),
-    ),
+    before_run=api.Severity.INFO,
+    reads=("EnableNetworkIsolation", "NetworkConfig.EnableNetworkIsolation"),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads one flag."""

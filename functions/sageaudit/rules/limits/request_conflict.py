@@ -35,7 +35,7 @@ def _serverless(case: api.RequestCase) -> str | None:
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
     not_applicable=(_serverless,),
-    before_run=api.BeforeRun(api.Severity.HIGH),
+    before_run=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """All of them at once; a value that is not known yet counts as set."""

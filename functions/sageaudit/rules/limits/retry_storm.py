@@ -24,7 +24,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.earlier import failures_in_a_row
 from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
-from sageaudit.rules.limits.retry_fix import retry_fix
+from sageaudit.rules.limits.failures import retry_fix
 
 RUNS_FROM = api.Threshold("runs_from", 3, "failed runs", "two may be one retry", "our choice")
 WITHIN = api.Threshold("within_days", 7, "days", "older failures are unrelated", "our choice")

@@ -20,14 +20,13 @@ Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases, File
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare, range_caution
+from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 
 
 def _no_copy(case: api.JobCase) -> str | None:
-    copied = downloading.copied_channels(case.job)
+    copied = phases.copied_channels(case.job)
     return None if copied else "no data channel reads S3 in File mode"
 
 
@@ -35,31 +34,25 @@ def _no_copy(case: api.JobCase) -> str | None:
     id="SA101",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
-    not_applicable=(api.serverless, _no_copy, downloading.image_was_pulled),
+    thresholds=phases.DOWNLOAD_THRESHOLDS,
+    not_applicable=(api.serverless, _no_copy, phases.image_was_pulled),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the phases only; needs no metrics."""
-    share = downloading.large_share(case)
-    if not isinstance(share, PhaseShare):
+    share = phases.large_download(case)
+    if not isinstance(share, phases.PhaseShare):
         return share
-    channels = downloading.copied_channels(case.job)
-    with_pull = downloading.holds_image_pull(case.job)
+    channels = phases.copied_channels(case.job)
+    with_pull = phases.holds_image_pull(case.job)
     cause = "data copy and image pull together" if with_pull else "the data copy"
-    pipe = _input_mode(channels, "Pipe")
+    data = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
+    pipe = phases.input_mode(data, "Pipe")
     return api.derived(
         f"Downloading took {share.text}: {cause}, before the code starts.",
-        {**downloading.evidence(share), "file_mode_channels": len(channels)},
-        fix=_input_mode(channels, "FastFile"),
+        {**phases.download_evidence(share), "file_mode_channels": len(channels)},
+        fix=phases.input_mode(data, "FastFile"),
         alternatives=(pipe,) if pipe else (),
-        caution=f"{range_caution('The reads move into Training')} FSx or EFS adds its own cost.",
+        caution=phases.range_caution("The reads move into Training")
+        + " FSx or EFS adds its own cost.",
         **api.cut_up_to("Downloading", share.seconds),
-    )
-
-
-def _input_mode(channels: list[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
-    return tuple(
-        api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
-        for channel in channels
-        if channel.name != _MODEL_CHANNEL
     )

@@ -15,7 +15,7 @@ Sources: SageMaker guide, access training data: File mode "downloads training da
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.downloading import copied_channels
+from sageaudit.rules.phases.phase_share import copied_channels, input_mode
 
 FROM_GB = api.Threshold("from_gb", 1000, "GB an instance", "made for much data", "our choice")
 _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMode")
@@ -26,23 +26,20 @@ _MODES = ("AlgorithmSpecification.TrainingInputMode", "InputDataConfig[].InputMo
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM_GB,),
-    before_run=api.BeforeRun(
-        api.Severity.LOW, reads=(api.VOLUME_PATHS[api.JobKind.TRAINING], *_MODES)
-    ),
+    before_run=api.Severity.LOW,
+    reads=(api.VOLUME_PATHS[api.JobKind.TRAINING], *_MODES),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By two settings."""
     job = case.job
-    copied = [channel.name for channel in copied_channels(job)]
+    copied = copied_channels(job)
     if not copied or (job.volume_gb or 0) < case.limit(FROM_GB):
         return api.Clear()
+    names = ", ".join(channel.name for channel in copied)
     return api.advice(
-        f"File mode will copy all of {', '.join(copied)} before the first step; "
-        f"VolumeSizeInGB is {job.volume_gb}.",
+        f"File mode will copy all of {names} before the first step; VolumeSizeInGB is "
+        f"{job.volume_gb}.",
         {"volume_gb": job.volume_gb, "channels": len(copied)},
-        fix=tuple(
-            api.Parameter(f"InputDataConfig[{name}].InputMode", "File", "FastFile")
-            for name in copied
-        ),
+        fix=input_mode(copied, "FastFile"),
         caution="How large the data is, is not in the request.",
     )

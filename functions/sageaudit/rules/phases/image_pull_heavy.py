@@ -21,17 +21,16 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.bill_facts import image_region
 from sageaudit.rules import api
-from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare, range_caution
+from sageaudit.rules.phases import phase_share as phases
 
 
 def _copies_data(case: api.JobCase) -> str | None:
-    copies = downloading.copied_channels(case.job) and not downloading.may_be_all_image(case)
+    copies = phases.copied_channels(case.job) and not phases.may_be_all_image(case)
     return "a channel copies data in the same phase: see download-dominates" if copies else None
 
 
 def _pulled_in_training(case: api.JobCase) -> str | None:
-    inside = downloading.holds_image_pull(case.job)
+    inside = phases.holds_image_pull(case.job)
     return None if inside else "before 2024 the image was pulled inside Training"
 
 
@@ -39,7 +38,7 @@ def _pulled_in_training(case: api.JobCase) -> str | None:
     id="SA105",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
+    thresholds=phases.DOWNLOAD_THRESHOLDS,
     not_applicable=(api.serverless, _copies_data, _pulled_in_training),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -50,12 +49,12 @@ def check(case: api.JobCase) -> api.Outcome:
     ):
         reason = "whether a channel copies its data is not recorded"
         return api.Unknown("input_mode_unknown", reason)
-    share = downloading.large_share(case, "DownloadingTrainingImage")
-    if not isinstance(share, PhaseShare):
+    share = phases.large_download(case, "DownloadingTrainingImage")
+    if not isinstance(share, phases.PhaseShare):
         return share
     region = image_region(job.image)
     origin = f", from {region}" if region and region != job.region else ""
-    copied = downloading.copied_channels(job)
+    copied = phases.copied_channels(job)
     why = (
         f"; its message names the image pull{origin}, and channels in File mode copy their data too"
         if copied
@@ -64,14 +63,14 @@ def check(case: api.JobCase) -> api.Outcome:
     return api.derived(
         f"Downloading took {share.text}{why}.",
         {
-            **downloading.evidence(share),
+            **phases.download_evidence(share),
             "file_mode_channels": len(copied),
             "image_region": region,
             "message_says_image": job.image_pull_in_download,
         },
         fix=_fix(job, region, copies=bool(copied)),
         caution=(
-            f"{range_caution('Any image must be pulled')}"
+            f"{phases.range_caution('Any image must be pulled')}"
             f"{' How much of the phase is the data is not recorded.' if copied else ''}"
         ),
         **api.cut_up_to("Downloading", share.seconds),

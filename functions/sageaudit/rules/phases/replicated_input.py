@@ -21,8 +21,7 @@ Sources: botocore, S3DataSource.S3DataDistributionType: "each instance gets appr
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.phases import downloading
-from sageaudit.rules.phases.phase_share import PhaseShare
+from sageaudit.rules.phases import phase_share as phases
 
 _CAUTION = (
     "Not with a sampler that splits the data itself. Uneven shards can hang "
@@ -33,7 +32,7 @@ _CAUTION = (
 def _replicated(job: api.Job) -> list[api.InputChannel]:
     return [
         channel
-        for channel in downloading.copied_channels(job)
+        for channel in phases.copied_channels(job)
         if channel.distribution == "FullyReplicated" and "train" in channel.name.lower()
     ]
 
@@ -51,23 +50,21 @@ def _sampled(case: api.JobCase) -> str | None:
     id="SA102",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    thresholds=(*downloading.THRESHOLDS, downloading.PULL_AT_MOST),
+    thresholds=phases.DOWNLOAD_THRESHOLDS,
     not_applicable=(
         api.serverless,
         api.one_instance,
         _not_replicated,
         _sampled,
-        downloading.image_was_pulled,
+        phases.image_was_pulled,
     ),
-    before_run=api.BeforeRun(
-        api.Severity.MEDIUM,
-        reads=(
-            *api.TYPE_READS,
-            "ResourceConfig.InstanceCount",
-            "AlgorithmSpecification.TrainingInputMode",
-            "InputDataConfig[].InputMode",
-            "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType",
-        ),
+    before_run=api.Severity.MEDIUM,
+    reads=(
+        *api.TYPE_READS,
+        "ResourceConfig.InstanceCount",
+        "AlgorithmSpecification.TrainingInputMode",
+        "InputDataConfig[].InputMode",
+        "InputDataConfig[].DataSource.S3DataSource.S3DataDistributionType",
     ),
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -80,14 +77,14 @@ def check(case: api.JobCase) -> api.Outcome:
         return api.Unknown("groups_unmapped", reason)
     if case.before_run is not None:
         return _planned(job, count)
-    share = downloading.large_share(case)
-    if not isinstance(share, PhaseShare):
+    share = phases.large_download(case)
+    if not isinstance(share, phases.PhaseShare):
         return share
     names = [channel.name for channel in _replicated(job)]
     return api.possible(
         f"Each of {count} instances downloaded all of {', '.join(names)}: {share.text}.",
-        {**downloading.evidence(share), "instances": count, "replicated_channels": len(names)},
-        fix=_sharded(names),
+        {**phases.download_evidence(share), "instances": count, "replicated_channels": len(names)},
+        fix=api.shard(job, _replicated(job)),
         caution=_CAUTION,
         **api.cut_up_to("Downloading", share.seconds * (count - 1) / count),
     )
@@ -95,24 +92,14 @@ def check(case: api.JobCase) -> api.Outcome:
 
 def _planned(job: api.Job, count: int) -> api.Found:
     """FastFile reads what a sampler asks for; shards are for code without one."""
-    names = [channel.name for channel in _replicated(job)]
-    stream = tuple(
-        api.Parameter(f"InputDataConfig[{name}].InputMode", "File", "FastFile") for name in names
-    )
-    sampled = job.hints.distributed_sampler
+    channels, sampled = _replicated(job), job.hints.distributed_sampler
+    names, stream = ", ".join(one.name for one in channels), phases.input_mode(channels, "FastFile")
     return api.advice(
-        f"Each of {count} instances will download all of {', '.join(names)}, and is billed for it.",
-        {"instances": count, "replicated_channels": len(names)},
-        fix=stream if sampled else _sharded(names),
+        f"Each of {count} instances will download all of {names}, and is billed for it.",
+        {"instances": count, "replicated_channels": len(channels)},
+        fix=stream if sampled else api.shard(job, channels),
         alternatives=() if sampled else (stream,),
         caution="Small data that each instance needs as a whole may stay as it is."
         if sampled
         else f"How long the download takes is not known. {_CAUTION}",
-    )
-
-
-def _sharded(names: list[str]) -> tuple[api.Parameter, ...]:
-    path = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
-    return tuple(
-        api.Parameter(path.format(name), "FullyReplicated", "ShardedByS3Key") for name in names
     )

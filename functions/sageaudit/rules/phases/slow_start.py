@@ -125,14 +125,8 @@ def _slow(case: api.FamilyCase, waited_s: Decimal, worked_s: Decimal) -> bool:
 
 def _alike(case: api.FamilyCase) -> list[RunTimes]:
     """The completed earlier runs on the same instances whose times are known."""
-    instances = {(group.instance_type, group.count) for group in case.job.groups}
-    alike = [
-        times_of_earlier(run)
-        for run in case.runs
-        if run.status == "Completed"
-        and (run.facts.instance_type, run.facts.instance_count) in instances
-    ]
-    return [times for times in alike if times is not None]
+    completed = (run for run in case.runs_alike if run.status == "Completed")
+    return [times for times in map(times_of_earlier, completed) if times is not None]
 
 
 def _retained_usd(case: api.FamilyCase, pool: PoolUse) -> Decimal | None:

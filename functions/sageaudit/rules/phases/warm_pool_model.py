@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Job, seconds_between
+from sageaudit.rules import api
 
 _WAITING = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
 _MINUTE = Decimal(60)
@@ -45,13 +46,10 @@ class PoolUse:
 
 def times_of(job: Job) -> RunTimes | None:
     """A job's times; None when a time is not known, or nothing was billed."""
-    waits = [job.phase_s(name) for name in _WAITING]
-    known = [seconds for seconds in waits if seconds is not None]
-    if len(known) < len(waits) or not job.elapsed_s:
+    waited_s = api.total(map(job.phase_s, _WAITING))
+    if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
-    if job.created_at is None or job.ended_at is None:
-        return None
-    return RunTimes(job.created_at, job.ended_at, sum(known, _ZERO), job.elapsed_s)
+    return RunTimes(job.created_at, job.ended_at, waited_s, job.elapsed_s)
 
 
 def times_of_earlier(run: EarlierRun) -> RunTimes | None:

@@ -33,14 +33,12 @@ _FILE = re.compile(
     id="SA807",
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM, api.JobKind.TRAINING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH,
-        reads=(
-            *(api.COUNT_PATHS[kind] for kind in (api.JobKind.TRANSFORM, api.JobKind.TRAINING)),
-            f"{_INPUT}.S3Uri",
-            f"{_INPUT}.S3DataType",
-            f"{_CHANNELS}.S3DataDistributionType",
-        ),
+    before_run=api.Severity.HIGH,
+    reads=(
+        *(api.COUNT_PATHS[kind] for kind in (api.JobKind.TRANSFORM, api.JobKind.TRAINING)),
+        f"{_INPUT}.S3Uri",
+        f"{_INPUT}.S3DataType",
+        f"{_CHANNELS}.S3DataDistributionType",
     ),
 )
 def check(case: api.RequestCase) -> api.Outcome:

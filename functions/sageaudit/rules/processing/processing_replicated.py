@@ -32,7 +32,8 @@ _CODE = frozenset({"code", "entrypoint", "analysis_config", "conf", "jars", "py-
     id="SA805",
     scope=api.RequestCase,
     kinds={api.JobKind.PROCESSING},
-    before_run=api.BeforeRun(api.Severity.LOW, reads=(_TYPE, _COUNT)),
+    before_run=api.Severity.LOW,
+    reads=(_TYPE, _COUNT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the inputs alone."""

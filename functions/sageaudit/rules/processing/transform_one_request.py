@@ -15,9 +15,8 @@ Sources: API reference, CreateTransformJob: "If the execution-parameters endpoin
 from __future__ import annotations
 
 from sageaudit.rules import api
+from sageaudit.rules.processing.transform_requests import CONCURRENT, DEFAULT_MB, MOST_MB, PAYLOAD
 
-_CONCURRENT, _PAYLOAD = "MaxConcurrentTransforms", "MaxPayloadInMB"
-_MOST_MB, _DEFAULT_MB = 100, 6
 VCPU_FROM = api.Threshold(
     "vcpu_from", 32, "vCPUs an instance", "one request seldom fills them", "our choice"
 )
@@ -28,25 +27,23 @@ VCPU_FROM = api.Threshold(
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM},
     thresholds=(VCPU_FROM,),
-    before_run=api.BeforeRun(
-        api.Severity.MEDIUM, reads=(_CONCURRENT, _PAYLOAD, "TransformResources.InstanceType")
-    ),
+    before_run=api.Severity.MEDIUM,
+    reads=(CONCURRENT, PAYLOAD, "TransformResources.InstanceType"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the request and the catalogue."""
-    concurrent, payload = case.request.value(_CONCURRENT), case.request.value(_PAYLOAD)
-    group = case.job.groups[0] if case.job.groups else None
-    today = case.market.types.get(group.instance_type) if group else None
+    concurrent, payload = case.request.value(CONCURRENT), case.request.value(PAYLOAD)
+    today = next(iter(case.types), None)
     if today is None:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
-    size_mb = payload if isinstance(payload, int) and payload > 0 else _DEFAULT_MB
-    several = min(today.vcpu, _MOST_MB // size_mb)
+    size_mb = payload if isinstance(payload, int) and payload > 0 else DEFAULT_MB
+    several = min(today.vcpu, MOST_MB // size_mb)
     if today.gpus or today.vcpu < case.limit(VCPU_FROM) or (concurrent or 1) > 1 or several <= 1:
         return api.Clear()
     return api.advice(
         f"MaxConcurrentTransforms is {concurrent or 'not set'}: one request at a time for the "
         f"{today.vcpu} vCPUs of {today.name}.",
         {"max_concurrent": concurrent, "vcpu": today.vcpu},
-        fix=(api.Parameter(_CONCURRENT, concurrent, several),),
+        fix=(api.Parameter(CONCURRENT, concurrent, several),),
         caution="Not where one request keeps all vCPUs busy. A smaller type is the alternative.",
     )

@@ -19,13 +19,17 @@ Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. 
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.processing.transform_cpu import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
+from sageaudit.rules.processing.transform_requests import (
+    BATCH_UNKNOWN,
+    CONCURRENT,
+    CPU_BELOW,
+    cpu_mean,
+    most_requests,
+)
 
 VCPU_FROM = api.Threshold(
     "vcpu_from", 2, "vCPUs an instance", "one core serves one request", "our choice"
 )
-_ALL_PAYLOADS_MB = 100
-_DEFAULT_PAYLOAD_MB = 6
 
 
 def _several_requests(case: api.JobCase) -> str | None:
@@ -52,7 +56,7 @@ def check(case: api.JobCase) -> api.Outcome:
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average
-    several = min(vcpu, _most_requests(batch.max_payload_mb))
+    several = min(vcpu, most_requests(batch.max_payload_mb))
     if average >= case.limit(CPU_BELOW) or vcpu < case.limit(VCPU_FROM) or several <= 1:
         return api.Clear()
     return api.possible(
@@ -66,15 +70,9 @@ def check(case: api.JobCase) -> api.Outcome:
             "vcpu": vcpu,
             "active_minutes": round(case.usage.minutes),
         },
-        fix=(api.Parameter("MaxConcurrentTransforms", batch.max_concurrent, several),),
+        fix=(api.Parameter(CONCURRENT, batch.max_concurrent, several),),
         caution=(
             "Only a run shows how much faster several requests at a time are. "
             "A smaller type is the alternative: use only one of the two."
         ),
     )
-
-
-def _most_requests(payload_mb: int | None) -> int:
-    """How many requests at a time the limit on all payloads allows; chunked ones have no size."""
-    size_mb = _DEFAULT_PAYLOAD_MB if payload_mb is None else payload_mb
-    return _ALL_PAYLOADS_MB // max(size_mb, 1)

@@ -17,7 +17,7 @@ Sources: botocore, CreateTransformJob.BatchStrategy and TransformInput.SplitType
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.processing.transform_cpu import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
+from sageaudit.rules.processing.transform_requests import BATCH_UNKNOWN, CPU_BELOW, cpu_mean
 
 
 def _not_single(case: api.JobCase) -> str | None:

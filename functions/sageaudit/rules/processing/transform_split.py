@@ -21,7 +21,8 @@ _STRATEGY, _SPLIT = "BatchStrategy", "TransformInput.SplitType"
     id="SA806",
     scope=api.RequestCase,
     kinds={api.JobKind.TRANSFORM},
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(_STRATEGY, _SPLIT)),
+    before_run=api.Severity.MEDIUM,
+    reads=(_STRATEGY, _SPLIT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares two parameters."""

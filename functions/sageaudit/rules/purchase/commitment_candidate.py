@@ -25,12 +25,14 @@ Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from sageaudit.domain.job.job import seconds_between
 from sageaudit.rules import api
-from sageaudit.rules.purchase.hourly_spend import RunCost, hourly_spend, reached_usd
 
 HOURS = api.Threshold(
     "hours_percent", 80, "percent of hours", "a plan is paid in all of them", "our choice"
@@ -39,7 +41,17 @@ DAYS_FROM = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explor
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM}
 _COVERED = frozenset(kind.value for kind in _KINDS)
 _SPOT_ADVICE = "spot-not-used"
+_HOUR = timedelta(hours=1)
 _ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RunCost:
+    """`usd` of one run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
+
+    ended_at: datetime
+    elapsed_s: Decimal
+    usd: Decimal
 
 
 def _not_asked(case: api.AccountCase) -> str | None:
@@ -134,3 +146,30 @@ def _steady_usd(case: api.AccountCase, runs: Iterable[api.EarlierRun]) -> Decima
     newest = max(run.ended_at for run in case.runs)
     hourly = hourly_spend(costs, newest, case.days * 24)
     return reached_usd(hourly, Decimal(str(case.limit(HOURS))))
+
+
+def hourly_spend(runs: Iterable[RunCost], ends_at: datetime, hours: int) -> tuple[Decimal, ...]:
+    """USD in each of the last whole hours (UTC) before `ends_at`, the oldest first.
+
+    What a run spent before or after these hours is left out.
+    """
+    last_hour = ends_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    first_hour = last_hour - hours * _HOUR
+    spend_usd = [_ZERO] * hours
+    for run in runs:
+        usd_per_s = run.usd / run.elapsed_s
+        started_at = run.ended_at - timedelta(seconds=float(run.elapsed_s))
+        first = max((started_at - first_hour) // _HOUR, 0)
+        last = min((run.ended_at - first_hour) // _HOUR, hours - 1)
+        for hour in range(first, last + 1):
+            begins = first_hour + hour * _HOUR
+            inside_s = seconds_between(max(started_at, begins), min(run.ended_at, begins + _HOUR))
+            spend_usd[hour] += usd_per_s * (inside_s or _ZERO)
+    return tuple(spend_usd)
+
+
+def reached_usd(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
+    """The spend that at least `percent` of the hours reach; 0 without hours."""
+    falling = sorted(hourly, reverse=True)
+    position = math.ceil(percent * len(falling) / 100) - 1
+    return falling[max(position, 0)] if falling else _ZERO

@@ -27,7 +27,8 @@ FROM_USD = api.Threshold("from_usd", 5, "USD for the whole period", "worth a loo
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(FROM_USD,),
-    before_run=api.BeforeRun(api.Severity.LOW, reads=(_KEEP, *api.TYPE_READS)),
+    before_run=api.Severity.LOW,
+    reads=(_KEEP, *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Period x rate."""

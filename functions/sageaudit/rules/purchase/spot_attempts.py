@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from sageaudit.domain.job.job import Job, Phase
+from sageaudit.rules import api
 
 LONG_S = 3600
 """The longest wait that AWS allows built-in algorithms without checkpoints: a shorter run loses
@@ -49,8 +50,7 @@ def attempts(job: Job) -> Attempts | None:
 def last_attempt_s(job: Job) -> Decimal | None:
     """The billed seconds after the last interruption; None without one, or where one is unknown."""
     seconds = [phase.seconds for phase in _last(job) if phase.billed]
-    known = [value for value in seconds if value is not None]
-    return sum(known, _ZERO) if known and len(known) == len(seconds) else None
+    return api.total(seconds) if seconds else None
 
 
 def _last(job: Job) -> tuple[Phase, ...]:

@@ -31,7 +31,8 @@ _AGAINST = {
     id="SA407",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=(_SPOT,)),
+    before_run=api.Severity.HIGH,
+    reads=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """A value that is set and not known yet counts as set."""

@@ -38,6 +38,7 @@ RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accid
     kinds={api.JobKind.TRAINING},
     thresholds=(OVER, RUNS_FROM),
     not_applicable=(api.on_demand, api.never_started),
+    asked_later=True,
     subsumes={"spot-without-checkpoint"},
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -100,13 +101,11 @@ def _interruptions(job: api.Job) -> str:
 
 def _on_demand_s(case: api.FamilyCase) -> Decimal | None:
     job = case.job
-    instances = (job.groups[0].instance_type, job.groups[0].count) if job.groups else None
     alike = [
         run.facts.elapsed_s
-        for run in case.runs
+        for run in case.runs_alike
         if run.status == "Completed"
         and run.facts.purchase is api.Purchase.ON_DEMAND
-        and (run.facts.instance_type, run.facts.instance_count) == instances
         and run.facts.elapsed_s
     ]
     if alike and len(alike) >= case.limit(RUNS_FROM):

@@ -89,10 +89,8 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
     once_a_family=True,
-    before_run=api.BeforeRun(
-        api.Severity.LOW,
-        reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
-    ),
+    before_run=api.Severity.LOW,
+    reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """How long the run took, and what its family's own spot runs were billed."""

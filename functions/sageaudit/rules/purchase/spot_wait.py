@@ -34,7 +34,8 @@ _BUILT_IN_S = 3600
     id="SA406",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=(_SPOT, _WAIT, _RUN, "CheckpointConfig")),
+    before_run=api.Severity.HIGH,
+    reads=(_SPOT, _WAIT, _RUN, "CheckpointConfig"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares three parameters."""

@@ -37,10 +37,8 @@ OVER = api.Threshold(
     kinds={api.JobKind.TRAINING},
     thresholds=(OVER,),
     not_applicable=(api.on_demand, api.never_started),
-    before_run=api.BeforeRun(
-        api.Severity.MEDIUM,
-        reads=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
-    ),
+    before_run=api.Severity.MEDIUM,
+    reads=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """A sign of checkpoints clears it, as CheckpointConfig does."""

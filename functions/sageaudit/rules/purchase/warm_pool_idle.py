@@ -168,7 +168,7 @@ def _download_s(job: api.Job) -> Decimal | None:
 
 def _family(case: api.FamilyCase, gap_s: Decimal | None) -> _Family:
     """This run's pool with those before it; `gap_s` until it was taken over, None: never."""
-    runs = _alike(case)
+    runs = case.runs_alike  # only such a run takes a pool over
     known = (times_of(case.job), *map(times_of_earlier, runs))
     starts = [times for times in known if times is not None]
     gaps = [gap_s, *gaps_between(starts)]
@@ -189,14 +189,6 @@ def _family(case: api.FamilyCase, gap_s: Decimal | None) -> _Family:
         starts_saved=saved,
         starts_saved_usd=None if rate is None else rate * saved * start_s / 3600,
     )
-
-
-def _alike(case: api.FamilyCase) -> list[api.EarlierRun]:
-    """The earlier runs on the same instances, newest first: only such a run takes a pool over."""
-    instances = {(group.instance_type, group.count) for group in case.job.groups}
-    return [
-        run for run in case.runs if (run.facts.instance_type, run.facts.instance_count) in instances
-    ]
 
 
 def _retained(

@@ -18,7 +18,6 @@ Sources: botocore, ResourceConfig.VolumeSizeInGB: "When using an ML instance wit
 from __future__ import annotations
 
 from sageaudit.rules import api
-from sageaudit.rules.storage.ebs import has_volume, on_ebs
 
 DEFAULT = api.Threshold(
     "default_gb", 30, "GB an instance", "filled in by default: no choice", "SageMaker Python SDK"
@@ -34,18 +33,16 @@ def _no_size(case: api.JobCase) -> str | None:
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(DEFAULT,),
-    not_applicable=(api.never_started, api.serverless, _no_size, has_volume),
+    not_applicable=(api.never_started, api.serverless, _no_size, api.has_volume),
     on=False,
-    before_run=api.BeforeRun(
-        api.Severity.INFO,
-        reads=("ResourceConfig.InstanceType", "ResourceConfig.VolumeSizeInGB"),
-        on=True,
-    ),
+    before_run=api.Severity.INFO,
+    reads=("ResourceConfig.InstanceType", "ResourceConfig.VolumeSizeInGB"),
+    on_for_requests=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Reads the request and the catalogue; needs no metrics."""
     job = case.job
-    if on_ebs(case) is None:
+    if api.on_ebs(case) is None:
         return api.Unknown("storage_unknown", "whether each instance gets a volume is not known")
     if job.volume_gb == case.limit(DEFAULT):
         return api.Clear()

@@ -26,10 +26,8 @@ FROM_USD = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look", 
     scope=api.RequestCase,
     kinds=_KINDS,
     thresholds=(FROM_USD,),
-    before_run=api.BeforeRun(
-        api.Severity.MEDIUM,
-        reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
-    ),
+    before_run=api.Severity.MEDIUM,
+    reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares two lines of the bill at the limit."""

@@ -24,17 +24,14 @@ _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
     scope=api.RequestCase,
     kinds=_KINDS,
     subsumes={"volume-ignored"},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH,
-        reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
-    ),
+    before_run=api.Severity.HIGH,
+    reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
-    types = [case.market.types.get(group.instance_type) for group in job.groups]
-    sizes = [found.local_gb if found else None for found in types]
-    local_gb = min((size or 0 for size in sizes), default=0)
+    sizes = [(found.local_gb if found else None) or 0 for found in case.types]
+    local_gb = min(sizes, default=0)
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
     processing = job.kind is api.JobKind.PROCESSING

@@ -19,7 +19,6 @@ from __future__ import annotations
 from math import ceil
 
 from sageaudit.rules import api
-from sageaudit.rules.storage.ebs import has_local_storage, on_ebs
 
 OVER = api.Threshold("over_gb", 30, "GB an instance", "the usual default", "SageMaker Python SDK")
 PEAK_BELOW = api.Threshold(
@@ -55,13 +54,13 @@ def _small(case: api.JobCase) -> str | None:
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
-    not_applicable=(api.free, api.serverless, api.prepaid, has_local_storage, _small),
+    not_applicable=(api.free, api.serverless, api.prepaid, api.has_local_storage, _small),
     once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Judges the fullest host: every host has a volume of the same size."""
     job, size = case.job, case.job.volume_gb
-    if size is None or on_ebs(case) is None:
+    if size is None or api.on_ebs(case) is None:
         return api.Unknown(
             "storage_unknown", "whether there is a volume, or its size, is not known"
         )

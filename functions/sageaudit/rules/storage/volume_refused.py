@@ -27,13 +27,13 @@ _CONFIG = {
     id="SA503",
     scope=api.RequestCase,
     kinds=set(_CONFIG),
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=api.TYPE_READS),
+    before_run=api.Severity.HIGH,
+    reads=api.TYPE_READS,
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Reads the request and the catalogue."""
     config, kind = _CONFIG[case.job.kind], case.job.kind
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    volumes = {None if found is None else found.ebs_billed for found in types}
+    volumes = {None if found is None else found.ebs_billed for found in case.types}
     size, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
     if volumes == {True} and kind is api.JobKind.TRAINING and not case.request.value(size):
         return api.fact(

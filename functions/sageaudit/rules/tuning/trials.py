@@ -20,8 +20,7 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
     """What trials cost together; None when the cost of one is not known."""
-    known = [trial.total_usd for trial in trials if trial.total_usd is not None]
-    return sum(known, Decimal(0)) if len(known) == len(trials) else None
+    return api.total(trial.total_usd for trial in trials)
 
 
 def cost_text(usd: Decimal | None) -> str:

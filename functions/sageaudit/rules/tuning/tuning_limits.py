@@ -30,7 +30,8 @@ EXPOSED_FROM = api.Threshold(
     scope=api.RequestCase,
     kinds={api.JobKind.TUNING},
     thresholds=(EXPOSED_FROM,),
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=(MAX_TRIALS, _TIME)),
+    before_run=api.Severity.MEDIUM,
+    reads=(MAX_TRIALS, _TIME),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """The cost was worked out from the definitions of its training jobs."""

@@ -41,10 +41,8 @@ def _refused(case: api.TuningCase) -> str | None:
     kinds={api.JobKind.TUNING},
     thresholds=(TRIALS, TYPICAL),
     not_applicable=(_refused,),
-    before_run=api.BeforeRun(
-        api.Severity.LOW,
-        reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
-    ),
+    before_run=api.Severity.LOW,
+    reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By configuration and lengths; the objective only bounds the saving."""

@@ -25,9 +25,8 @@ _STRATEGY = f"{CONFIG}.Strategy"
     id="SA906",
     scope=api.RequestCase,
     kinds={api.JobKind.TUNING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH, reads=(_STRATEGY, EARLY_STOPPING, MAX_PARALLEL, MAX_TRIALS)
-    ),
+    before_run=api.Severity.HIGH,
+    reads=(_STRATEGY, EARLY_STOPPING, MAX_PARALLEL, MAX_TRIALS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """The first of them that holds."""

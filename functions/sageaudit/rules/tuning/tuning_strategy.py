@@ -34,9 +34,8 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     scope=api.TuningCase,
     kinds={api.JobKind.TUNING},
     thresholds=(MANY, ROUNDS, FEW_ROUNDS, SMALL),
-    before_run=api.BeforeRun(
-        api.Severity.LOW, reads=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL)
-    ),
+    before_run=api.Severity.LOW,
+    reads=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.TuningCase) -> api.Outcome:
     """By strategy and rounds alone; the job that it advises is not found again."""

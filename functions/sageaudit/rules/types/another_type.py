@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -10,7 +11,8 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.bill.resize import Resize, impossible
-from sageaudit.domain.prices.market import InstanceType, comparable
+from sageaudit.domain.bill.type_vetoes import image_refused
+from sageaudit.domain.prices.market import InstanceType, Rate, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
@@ -172,7 +174,7 @@ def more_vcpu(case: api.JobCase) -> InstanceType | None:
 
 
 def _priced(case: api.JobCase, other: InstanceType) -> bool:
-    return case.market.hourly(case.job.region, case.job.kind, other.name) is not None
+    return hourly_rate(case, other) is not None
 
 
 def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
@@ -184,3 +186,41 @@ def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:
     if now.is_estimate or then.is_estimate:
         return None
     return then.usd / now.usd
+
+
+def hourly_rate(case: api.JobCase | api.RequestCase, instance_type: InstanceType) -> Rate | None:
+    """What the type costs where and how the job ran."""
+    return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
+
+
+def said(rate: Rate) -> str:
+    """`$0.230`, or `about $0.230 (estimated)` for a rate that nobody has read."""
+    return f"about ${rate.usd:.3f} (estimated)" if rate.is_estimate else f"${rate.usd:.3f}"
+
+
+def successors(case: api.JobCase, today: InstanceType, refused: Collection[str]) -> str:
+    """A sentence that names those of the table which the job could take; empty without any.
+
+    `refused`: types on which the run is known not to fit.
+
+    One without a price is said to have none: it may not be sold there.
+    """
+    names = [
+        row.name if hourly_rate(case, row) else f"{row.name} (no price known here)"
+        for row in _current(case, today)
+        if row.name not in refused and image_refused(case.job, today, row) is None
+    ]
+    return f"Its successors: {' or '.join(names)}." if names else ""
+
+
+def image_bars_all(case: api.JobCase, today: InstanceType) -> bool:
+    """Whether there are successors, and the run's image is for none of their GPUs."""
+    rows = _current(case, today)
+    return bool(rows) and all(image_refused(case.job, today, row) for row in rows)
+
+
+def _current(case: api.JobCase, today: InstanceType) -> list[InstanceType]:
+    known = (case.market.types.get(name) for name in today.successors)
+    return [
+        row for row in known if row is not None and not row.legacy and case.job.kind in row.kinds
+    ]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
-from sageaudit.rules.utilisation.gpu_use import LEFT_TO_GPU_IDLE
+from sageaudit.rules.utilisation.gpus import LEFT_TO_GPU_IDLE
 
 _SHIELD = "Job Defense Shield, gpu-model-too-powerful"
 MEAN_TO = api.Threshold("mean_at_most", 20, "percent of all GPUs", "little work", _SHIELD)
@@ -56,7 +56,7 @@ def check(case: api.JobCase) -> api.Outcome:
         api.percentile_of_busiest(series[metric].values(), PEAK_PERCENTILE)
         for metric in (api.Metric.GPU_MEMORY, api.Metric.CPU)
     )
-    today = case.market.types[case.job.groups[0].instance_type]
+    today = case.today
     memory_gib = memory / 100 * float(today.gpu_memory_gib or 0)
     cores = cpu / 100 * today.vcpu / max(today.gpus, 1)
     much_else = memory_gib > case.limit(MEMORY_TO) or cores > case.limit(CORES_TO)

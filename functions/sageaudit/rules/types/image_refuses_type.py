@@ -27,11 +27,12 @@ _IMAGES = {
     id="SA307",
     scope=api.RequestCase,
     kinds=set(_IMAGES),
-    before_run=api.BeforeRun(api.Severity.HIGH, reads=(*_IMAGES.values(), *api.TYPE_READS)),
+    before_run=api.Severity.HIGH,
+    reads=(*_IMAGES.values(), *api.TYPE_READS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Compares the image's name with the catalogue."""
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
+    types = case.types
     if not types or None in types:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")
     for instance_type in types:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from sageaudit.domain.bill.type_vetoes import has_bf16, has_tensor_cores
 from sageaudit.domain.job.family import repository
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
 
 BUSY_FROM = api.Threshold(
@@ -38,15 +37,10 @@ def _16_bit_already(case: api.JobCase) -> str | None:
 
 
 def _no_tensor_cores(case: api.JobCase) -> str | None:
-    types = _types(case)
-    if not types or any(has_tensor_cores(instance_type) for instance_type in types):
+    known = [found for found in case.types if found is not None]
+    if not known or any(map(has_tensor_cores, known)):
         return None
     return "its instances have no GPU with tensor cores"
-
-
-def _types(case: api.JobCase) -> list[InstanceType]:
-    found = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    return [instance_type for instance_type in found if instance_type is not None]
 
 
 @api.rule(
@@ -64,7 +58,7 @@ def check(case: api.JobCase) -> api.Outcome:
     busy = api.mean_of_hosts(case.usage.series[api.Metric.GPU].values())
     if busy < case.limit(BUSY_FROM):
         return api.Clear()
-    precision = "bf16" if all(map(has_bf16, _types(case))) else "fp16"
+    precision = "bf16" if all(map(has_bf16, filter(None, case.types))) else "fp16"
     hugging_face = (repository(case.job.image) or "").startswith("huggingface-")
     fix = (api.Parameter(f"HyperParameters.{precision}", None, "true"),) if hugging_face else ()
     return api.possible(

@@ -21,8 +21,15 @@ from __future__ import annotations
 
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
-from sageaudit.rules.types.another_type import BestType, best_type, no_other_type
-from sageaudit.rules.types.successors import hourly_rate, image_bars_all, said, successors
+from sageaudit.rules.types.another_type import (
+    BestType,
+    best_type,
+    hourly_rate,
+    image_bars_all,
+    no_other_type,
+    said,
+    successors,
+)
 
 
 @api.rule(
@@ -32,7 +39,8 @@ from sageaudit.rules.types.successors import hourly_rate, image_bars_all, said, 
     thresholds=(api.HEADROOM,),
     pools=True,
     not_applicable=(no_other_type, api.never_started, api.free),
-    before_run=api.BeforeRun(api.Severity.MEDIUM, reads=api.TYPE_READS),
+    before_run=api.Severity.MEDIUM,
+    reads=api.TYPE_READS,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """The catalogue says what is old; prices and recorded use say what a successor is worth."""

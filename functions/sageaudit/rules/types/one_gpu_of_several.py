@@ -12,9 +12,10 @@ Sources: SageMaker guide: XGBoost, "distributed GPU training" with Dask; k-means
 
 from __future__ import annotations
 
+from sageaudit.domain.bill.type_rate import cheapest_type
 from sageaudit.domain.job.image import builtin_algorithm
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
+from sageaudit.rules.types.another_type import hourly_rate
 
 _ONE_DEVICE = frozenset({"k-means", "k-NN"})
 _DASK = ("HyperParameters.use_dask_gpu_training", "StaticHyperParameters.use_dask_gpu_training")
@@ -24,46 +25,33 @@ _DASK = ("HyperParameters.use_dask_gpu_training", "StaticHyperParameters.use_das
     id="SA309",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH, reads=("AlgorithmSpecification.TrainingImage", *api.TYPE_READS, *_DASK)
-    ),
+    before_run=api.Severity.HIGH,
+    reads=("AlgorithmSpecification.TrainingImage", *api.TYPE_READS, *_DASK),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """By the image's name, the type and one hyperparameter."""
     algorithm = builtin_algorithm(case.job.image)
-    group = case.job.groups[0] if len(case.job.groups) == 1 else None
-    today = case.market.types.get(group.instance_type) if group else None
-    if algorithm is None or today is None or today.gpus <= 1 or algorithm.cpu_only:
+    today, *others = case.types or [None]
+    if algorithm is None or today is None or others or today.gpus <= 1 or algorithm.cpu_only:
         return api.Clear()
     dask = any(str(case.request.value(path)).lower() == "true" for path in _DASK)
     if not (algorithm.name in _ONE_DEVICE or (algorithm.name.startswith("XGBoost") and not dask)):
         return api.Clear()
-    smaller = _with_one(case, today)
-    more = ""
-    if smaller:
-        now, then = _said(case, today), _said(case, smaller)
-        more = f" {smaller.name} has one for {then} instead of {now} an hour."
+    model = today.gpu_model
+    one_gpu = cheapest_type(
+        case.job,
+        case.market,
+        lambda other: other.gpu_model == model and other.gpus == 1,
+        estimated=True,
+    )
+    smaller, more = one_gpu.name if one_gpu else None, ""
+    if one_gpu:
+        rate = hourly_rate(case, today)
+        now = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
+        more = f" {smaller} has one for ${one_gpu.hourly_usd:,.2f} instead of {now} an hour."
     return api.fact(
         f"{algorithm.name} uses one GPU, and {today.name} has {today.gpus}.{more}",
-        {"gpus": today.gpus, "one_gpu_type": smaller.name if smaller else None},
-        fix=api.type_fix(case.job, smaller.name if smaller else None),
+        {"gpus": today.gpus, "one_gpu_type": smaller},
+        fix=api.type_fix(case.job, smaller),
         caution="Check that the data fits into the memory of the smaller type.",
     )
-
-
-def _with_one(case: api.RequestCase, today: InstanceType) -> InstanceType | None:
-    """The cheapest type with one GPU of the same model, at a known price."""
-    rates = [
-        (rate.usd, other.name, other)
-        for other in case.market.types.values()
-        if other.gpu_model == today.gpu_model
-        and other.gpus == 1
-        and case.job.kind in other.kinds
-        and (rate := case.market.hourly(case.job.region, case.job.kind, other.name)) is not None
-    ]
-    return min(rates)[2] if rates else None
-
-
-def _said(case: api.RequestCase, one: InstanceType) -> str:
-    rate = case.market.hourly(case.job.region, case.job.kind, one.name)
-    return "an unknown rate" if rate is None else f"${rate.usd:,.2f}"

@@ -31,9 +31,8 @@ _COUNT = api.COUNT_PATHS[api.JobKind.TRAINING]
     id="SA308",
     scope=api.RequestCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(
-        api.Severity.HIGH, reads=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_READS)
-    ),
+    before_run=api.Severity.HIGH,
+    reads=(_COUNT, "AlgorithmSpecification.TrainingImage", *api.TYPE_READS),
     subsumes={"replicated-input"},
 )
 def check(case: api.RequestCase) -> api.Outcome:
@@ -55,7 +54,6 @@ def _of_one_instance(case: api.RequestCase) -> str | None:
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    gpus = any(found is not None and found.gpus for found in types)
+    gpus = any(found is not None and found.gpus for found in case.types)
     one = algorithm.name in _ONE or (gpus and algorithm.name in _ONE_GPU)
     return algorithm.name if one else None

@@ -21,7 +21,7 @@ from sageaudit.rules import api
     id="SA305",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
-    before_run=api.BeforeRun(api.Severity.MEDIUM),
+    before_run=api.Severity.MEDIUM,
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the switch alone."""

@@ -26,7 +26,7 @@ from sageaudit.domain.usage.edges import between_gpu_work
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import more_vcpu
-from sageaudit.rules.utilisation.data_loader import CPU_FROM, cpu_at_limit, loader_fix
+from sageaudit.rules.utilisation.gpus import CPU_FROM, cpu_at_limit, loader_fix
 
 _DEBUGGER, _FINOPS = "Debugger CPUBottleneck", "cloud-finops-skills"
 SHARE_FROM = api.Threshold("share_from", 50, "percent of active minutes", "half", _DEBUGGER)

@@ -40,7 +40,7 @@ def check(case: api.JobCase) -> api.Outcome:
     )
     if cpu >= case.limit(CPU_BELOW) or memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
-    today = case.market.types[case.job.groups[0].instance_type]
+    today = case.today
     best = best_type(case)
     if best.first is None:
         return api.Clear()

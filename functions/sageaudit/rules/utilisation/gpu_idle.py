@@ -24,7 +24,7 @@ from __future__ import annotations
 from sageaudit.domain.usage.demand import gpu_idle
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import FROM, LITTLE_BELOW, LITTLE_P95_TO, almost_nothing
+from sageaudit.rules.utilisation.gpus import FROM, LITTLE_BELOW, LITTLE_P95_TO, almost_nothing
 
 
 @api.rule(

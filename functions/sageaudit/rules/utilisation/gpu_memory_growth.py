@@ -26,7 +26,6 @@ from sageaudit.domain.job.failure import reason_class
 from sageaudit.domain.job.failure_words import GPU_MEMORY
 from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
-from sageaudit.rules.growth_words import about_hours, points_an_hour
 
 _DEBUGGER = "Debugger GPUMemoryIncrease"
 INCREASE_OVER = api.Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
@@ -37,6 +36,7 @@ SOON = api.Threshold(
 )
 _MIN_MINUTES = 24
 """The patience and four windows: fewer have no slope."""
+_HOURS_FROM = 2.0
 
 
 @api.rule(
@@ -65,7 +65,7 @@ def check(case: api.JobCase) -> api.Outcome:
     then = (
         "then the run failed for lack of it"
         if ran_out
-        else f"at this pace it is full after another {about_hours(first.hours_left)}"
+        else f"at this pace it is full after another {_about_hours(first.hours_left)}"
     )
     return api.advice(
         f"GPU memory{where} grew steadily from {first.first:.0f}% to {first.last:.0f}% over "
@@ -107,3 +107,15 @@ def _leaks(case: api.JobCase, growth: Growth, ran_out: bool) -> bool:
     if job.max_runtime_s is not None and job.elapsed_s is not None:
         within = min(within, (job.max_runtime_s - float(job.elapsed_s)) / 3600)
     return growth.hours_left <= within
+
+
+def points_an_hour(growth: Growth) -> str:
+    """`about 36 points an hour`: two digits."""
+    return f"about {float(f'{growth.per_hour:.2g}'):g} points an hour"
+
+
+def _about_hours(hours: float) -> str:
+    """`40 min`, `3 h`: to ten minutes, and to whole hours from two on."""
+    if hours >= _HOURS_FROM:
+        return f"{hours:.0f} h"
+    return f"{max(10 * round(hours * 6), 10)} min"

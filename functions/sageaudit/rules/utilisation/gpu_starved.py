@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from sageaudit.domain.usage.gpu_waits import GpuWaits, gpu_waits
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.data_loader import CPU_FROM, loader_fix
+from sageaudit.rules.utilisation.gpus import CPU_FROM, loader_fix
 
 _DEBUGGER = "Debugger LowGPUUtilization"
 P95_OVER = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)

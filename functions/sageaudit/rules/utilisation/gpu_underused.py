@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import GpuUse, gpu_use, left_to_gpu_idle
+from sageaudit.rules.utilisation.gpus import GpuUse, gpu_use, left_to_gpu_idle
 
 _ONE_GPU, _JOBSTATS, _BATCH_SIZE = "percent of one GPU", "Jobstats config.py", "Debugger BatchSize"
 MEAN_BELOW = api.Threshold("mean_below", 25, _ONE_GPU, "amber", _JOBSTATS)

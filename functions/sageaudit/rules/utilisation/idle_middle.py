@@ -28,7 +28,13 @@ from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import cores_busy, idle_middle
 from sageaudit.domain.usage.gpu_waits import GpuPauses, gpu_pauses
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.standing_still import NEEDS_NO_GPU, ON_CPU, WAITS, asleep
+from sageaudit.rules.utilisation.standing_still import (
+    NEEDS_NO_GPU,
+    ON_CPU,
+    WAITS,
+    asleep,
+    run_evidence,
+)
 
 ALARM = "A timeout in the code, or an alarm on GPUUtilization that stops the job, ends such a wait."
 OTHERS = (
@@ -98,9 +104,7 @@ def _shown(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
             "hosts_that_paused": pauses.hosts,
             "longest_pause_of_a_host_s": pauses.seconds,
             "cores_meanwhile": None if pauses.cores is None else round(pauses.cores, 2),
-            "vcpu": case.whole.vcpu,
-            "minutes": round(case.whole.minutes),
-            "period_s": case.whole.period_s,
+            **run_evidence(case.whole),
         },
         caution=OTHERS if pauses.others_worked else ON_CPU,
     )

@@ -27,8 +27,7 @@ from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.activity import FROM_S
 from sageaudit.domain.usage.edges import before_gpu, cores_busy, gpu_unrecorded, idle_head
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.input_channels import first_channel
-from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone
+from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone, run_evidence
 
 FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
 SHARE_FROM = api.Threshold(
@@ -65,12 +64,10 @@ def check(case: api.JobCase) -> api.Outcome:
         "idle_s": idle_s,
         "without_gpu_s": wait_s,
         "cores_before_gpu": round(cores, 2),
-        "vcpu": whole.vcpu,
-        "minutes": round(whole.minutes),
-        "period_s": whole.period_s,
+        **run_evidence(whole),
     }
     summary, phase = _summary(case, idle_s, wait_s, cores), work_phase(case.job)
-    fix, change = first_channel(case.job), api.CutPhase(phase, idle_s)
+    fix, change = api.first_channel(case.job), api.CutPhase(phase, idle_s)
     if wait_s <= idle_s:
         waits = "A start that waits for another job or for a queue looks the same."
         on_cpu_s = _seconds(case, wait)
@@ -96,9 +93,7 @@ def _shown(case: api.JobCase, wait: range, cores: float) -> api.Outcome:
             "without_gpu_s": wait_s,
             "gpu_hours_not_counted": round(hours, 1),
             "cores_before_gpu": round(cores, 2),
-            "vcpu": whole.vcpu,
-            "minutes": round(whole.minutes),
-            "period_s": whole.period_s,
+            **run_evidence(whole),
         },
         caution=(
             "No dollars are counted, because the CPU worked. Prepare the data once in a processing "

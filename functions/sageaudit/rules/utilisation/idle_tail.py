@@ -28,13 +28,15 @@ from decimal import Decimal
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import gpu_unrecorded
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.idle_ends import IdleEnds, idle_ends
 from sageaudit.rules.utilisation.standing_still import (
     NEEDS_NO_GPU,
     ON_CPU,
     WAITS,
+    IdleEnds,
     gpu_hours,
+    idle_ends,
     on_cpu_alone,
+    run_evidence,
 )
 
 EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
@@ -123,9 +125,7 @@ def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
             "without_gpu_at_end_s": tail.without_gpu_s,
             "gpu_hours_not_counted": round(hours, 1),
             "cores_meanwhile": round(tail.cores_after_gpu, 2),
-            "vcpu": whole.vcpu,
-            "minutes": round(whole.minutes),
-            "period_s": whole.period_s,
+            **run_evidence(whole),
         },
         caution=ON_CPU,
     )

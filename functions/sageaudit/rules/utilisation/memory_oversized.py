@@ -29,8 +29,7 @@ _LESS_MEMORY = frozenset({"general", "compute"})
 
 
 def _other_category(case: api.JobCase) -> str | None:
-    types = [case.market.types.get(group.instance_type) for group in case.job.groups]
-    if all(known is None or known.category in _MUCH_MEMORY for known in types):
+    if all(known is None or known.category in _MUCH_MEMORY for known in case.types):
         return None
     return "its type is neither general-purpose nor memory-optimized"
 
@@ -52,7 +51,7 @@ def check(case: api.JobCase) -> api.Outcome:
     memory = max(api.percentile(line.present, 95) for line in hosts)
     if memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
-    today = case.market.types[case.job.groups[0].instance_type]
+    today = case.today
     best = best_type(case)
     leaner = best.first
     if best.run is None or leaner is None or not _leaner(leaner.type, today):

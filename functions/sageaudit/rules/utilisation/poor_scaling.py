@@ -24,8 +24,7 @@ from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.by_count import cheaper_count
-from sageaudit.rules.utilisation.use_of_hosts import did_work, use_of_hosts
+from sageaudit.rules.utilisation.hosts import cheaper_count, did_work, use_of_hosts
 
 DEARER_FROM = api.Threshold(
     "dearer_from_percent", 10, "percent above the smaller count's median", "no noise", "our choice"
@@ -49,6 +48,7 @@ CPU_TARGET = api.Threshold(
     needs=(api.Metric.CPU,),
     pools=True,
     finds_waste=True,
+    asked_later=True,
     not_applicable=(api.one_instance, api.mixed_types),
 )
 def check(case: api.FamilyCase) -> api.Outcome:

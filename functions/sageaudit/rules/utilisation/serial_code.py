@@ -45,7 +45,7 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Every host must sit at one core."""
-    today = case.market.types[case.job.groups[0].instance_type]
+    today = case.today
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
         for line in case.usage.series[api.Metric.CPU].values()

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
-from sageaudit.rules.utilisation.gpu_use import left_to_gpu_idle
-from sageaudit.rules.utilisation.several_gpus import distribute, gpus_needed, one_gpu
+from sageaudit.rules.utilisation.gpus import distribute, gpus_needed, left_to_gpu_idle, one_gpu
 
 FITS_ON = api.Threshold(
     "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
@@ -47,7 +46,7 @@ def check(case: api.JobCase) -> api.Outcome:
     """Counts GPUs by use and by memory."""
     if left := left_to_gpu_idle(case):
         return left
-    today = case.market.types[case.job.groups[0].instance_type]
+    today = case.today
     need = gpus_needed(case.usage, today)
     if isinstance(need, api.Unknown):
         return need

@@ -26,8 +26,7 @@ from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
-from sageaudit.rules.utilisation.host_load import HostLoad, host_load, idle_percent
-from sageaudit.rules.utilisation.input_channels import shard
+from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
 
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
@@ -103,7 +102,7 @@ def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
 
 
 def _fewer(job: api.Job, left_out: int) -> FoundDetails:
-    count, even = (job.instance_count or 0) - left_out, shard(job)
+    count, even = (job.instance_count or 0) - left_out, api.shard(job)
     return {
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (even,) if even else (),
@@ -117,7 +116,7 @@ def _fewer(job: api.Job, left_out: int) -> FoundDetails:
 def _balanced(job: api.Job, load: HostLoad) -> FoundDetails:
     phase, spare_s = work_phase(job), Decimal(round(load.seconds * load.spare))
     return {
-        "fix": shard(job),
+        "fix": api.shard(job),
         "change": api.CutPhase(phase, Decimal(0)),
         "best": api.CutPhase(phase, spare_s),
         "caution": "An even load saves at most this, and perhaps nothing: nothing is counted.",

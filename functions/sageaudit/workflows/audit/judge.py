@@ -31,7 +31,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.pooled_runs import PooledRuns
 from sageaudit.rules.card import AccountCase, FamilyCase, Ruleset, TuningCase
-from sageaudit.rules.judge import judge, judge_account, judge_tuning
+from sageaudit.rules.judge import judge
 
 _LAST = "9999"
 """Sorts trials without an end time last."""
@@ -138,10 +138,10 @@ def _on_waste(
 
 def run_facts(audit: Audit) -> RunFacts:
     """What is stored of this run for comparison with later runs of its family."""
-    standing = [finding.rule.name for finding in audit.savings.findings if finding.stands]
-    job = audit.job
+    findings, job = audit.savings.findings, audit.job
+    compared = [one.rule.name for one in findings if one.stands and one.rule.compared]
     failed = None if job.status == "Completed" else reason_class(job)
-    return facts_of(job, reason_class=failed, found=standing, usage=audit.usage)
+    return facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def audit_tuning(
     objective = named.tuning.objective if named.tuning else None
     trials = [trial_of(child.document, child.final_metrics, objective) for child in children]
     trials.sort(key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _LAST)
-    outcomes = judge_tuning(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
+    outcomes = judge(TuningCase(job, tuple(trials), policy=policy), ruleset.rules)
     founds = _founds(outcomes, estimated=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
         named,
@@ -205,7 +205,7 @@ def audit_account(
     runs: Sequence[EarlierRun], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
     """Applies the account rules to the runs of the last `days` days, newest first."""
-    outcomes = judge_account(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
+    outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     estimated = any(run.estimated for run in runs)
     findings = [

@@ -237,10 +237,10 @@ def _with_severities(
     cards = {rule.name.name: rule.before_run for rule in ruleset.rules}
     return tuple(
         finding
-        if (card := cards[finding.rule.name]) is None
+        if (severity := cards[finding.rule.name]) is None
         or finding.rule.name in policy.severities
         or (basis is Basis.HISTORY and finding.alone_usd is not None)
-        else replace(finding, severity=_of_exposure(finding) or card.severity)
+        else replace(finding, severity=_of_exposure(finding) or severity)
         for finding in savings.findings
     )
 

@@ -230,8 +230,7 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
 
 def _read_path(finding: Finding, request: Request) -> str:
     """The first parameter that the rule reads and the request has."""
-    cards = (rule for rule in catalogue.load() if rule.name == finding.rule)
-    reads = (path for rule in cards if rule.before_run for path in rule.before_run.reads)
+    reads = next((rule.reads for rule in catalogue.load() if rule.name == finding.rule), ())
     return next((path for path in reads if "[]" not in path and request.value(path)), "")
 
 

@@ -18,69 +18,57 @@ from sageaudit.output.text.money import usd
 FILE = "track_records.json"
 """In `sageaudit.data`."""
 _MEASURED = (
-    "Measured on made-up and recorded jobs whose truth is known. Precision is the share of its",
-    "findings that are true, recall the share of what is true that it found (0 to 1).",
+    "Measured on made-up and recorded jobs whose labels name this rule. Precision is the share of",
+    "its findings that are true, recall the share of what is true that it found (0 to 1).",
 )
 _MONEY = (
-    "By money: on jobs whose wasted dollars an expert bounded. Right is what it counted up to the",
-    "expert's upper bound; missed is what was certainly wasted and no rule counted. Nothing is",
-    "counted of a saving that may be $0 or is only possible.",
+    "By money: what it counted on jobs whose wasted dollars an expert bounded; right is what lies",
+    "within the expert's upper bound.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """How many labelled jobs a rule told rightly or wrongly, and kept quiet about likewise."""
+    """How many labelled jobs a rule found rightly, missed, and found wrongly."""
 
     found: int
     missed: int
     false: int
-    quiet: int
 
     @property
     def precision(self) -> Decimal | None:
-        """Of what it told, the share that is true (0 to 1); None where it told nothing."""
-        told = self.found + self.false
-        return Decimal(self.found) / told if told else None
+        """Of what it found, the share that is true (0 to 1); None where it found nothing."""
+        found = self.found + self.false
+        return Decimal(self.found) / found if found else None
 
     @property
     def recall(self) -> Decimal | None:
-        """Of what is true, the share that it told (0 to 1); None where nothing is."""
+        """Of what is true, the share that it found (0 to 1); None where nothing is."""
         true = self.found + self.missed
         return Decimal(self.found) / true if true else None
 
 
 @dataclass(frozen=True, slots=True)
-class Dollars:
-    """The rule's dollars on the jobs whose waste an expert bounded in dollars.
+class CountedDollars:
+    """What the rule counted, avoidable and lost, on the jobs whose waste an expert bounded.
 
-    `counted_usd`: what it counted, avoidable and lost; `true_usd` of it: what lies within the
-    expert's upper bound. `certain_usd`: the expert's lower bound on the jobs where the expert wants
-    it said; `recovered_usd` of it: what all findings counted there.
+    `true_usd` of it lies within the expert's upper bound.
     """
 
     counted_usd: Decimal
     true_usd: Decimal
-    certain_usd: Decimal
-    recovered_usd: Decimal
 
     @property
     def precision(self) -> Decimal | None:
         """Of what it counted, the share that was wasted (0 to 1); None where it counted nothing."""
         return self.true_usd / self.counted_usd if self.counted_usd else None
 
-    @property
-    def recall(self) -> Decimal | None:
-        """Of what was certainly wasted, the share that was counted (0 to 1); None without any."""
-        return self.recovered_usd / self.certain_usd if self.certain_usd else None
-
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One labelled job: what happened on what, what it cost, and what the audit said of it.
+    """One labelled job: what happened on what, what it cost, and what the rule says of it.
 
-    `says` is the rule's own sentence where it speaks. Where it is silent, `reason` says why it was
-    not asked, if it was not, and `instead` names the rules that spoke.
+    `says` is the rule's sentence where it speaks, `reason` why it was not asked where it was not.
     """
 
     job: str
@@ -89,7 +77,6 @@ class Example:
     bill_usd: Decimal | None
     says: str | None
     reason: str | None
-    instead: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +86,7 @@ class TrackRecord:
     fires: Example | None
     silent: Example | None
     answers: AnswerCounts
-    dollars: Dollars
+    dollars: CountedDollars
 
 
 @cache
@@ -120,12 +107,12 @@ def _record(row: Mapping[str, Any]) -> TrackRecord:
         fires=_example(row["fires"]),
         silent=_example(row["silent"]),
         answers=AnswerCounts(**row["answers"]),
-        dollars=Dollars(**row["dollars"]),
+        dollars=CountedDollars(**row["dollars"]),
     )
 
 
 def _example(row: Mapping[str, Any] | None) -> Example | None:
-    return None if row is None else Example(**{**row, "instead": tuple(row["instead"])})
+    return None if row is None else Example(**row)
 
 
 def section(record: TrackRecord) -> list[str]:
@@ -140,7 +127,8 @@ def _examples(record: TrackRecord) -> Iterator[str]:
         yield f"> {record.fires.says}"
         yield ""
     if record.silent:
-        yield f"**It stays silent on** {_place(record.silent)} {_why_silent(record.silent)}"
+        silent = f"{_place(record.silent)} {_why_silent(record.silent)}".rstrip()
+        yield f"**It stays silent on** {silent}"
 
 
 def _place(example: Example) -> str:
@@ -150,34 +138,25 @@ def _place(example: Example) -> str:
 
 
 def _why_silent(example: Example) -> str:
-    reason = f"Not judged: {example.reason}. " if example.reason else ""
-    names = ", ".join(f"`{name}`" for name in example.instead)
-    return f"{reason}Other rules fire: {names}." if names else f"{reason}No other rule fires."
+    return f"Not judged: {example.reason}." if example.reason else ""
 
 
-def figures(record: TrackRecord) -> tuple[str, str, str, str]:
-    """Precision and recall by count, then by money, as `0.95`; empty where there is none."""
-    said, dollars = record.answers, record.dollars
-    return (
-        _share(said.precision),
-        _share(said.recall),
-        _share(dollars.precision),
-        _share(dollars.recall),
-    )
+def figures(record: TrackRecord) -> tuple[str, str, str]:
+    """Precision and recall by count, precision by money, as `0.95`; empty where there is none."""
+    answers, dollars = record.answers, record.dollars
+    return _share(answers.precision), _share(answers.recall), _share(dollars.precision)
 
 
 def _figures(record: TrackRecord) -> Iterator[str]:
-    said, dollars = record.answers, record.dollars
-    right, found, right_usd, found_usd = figures(record)
-    yield "| labelled jobs | right | wrong | missed | rightly silent | precision | recall |"
-    yield "|---|--:|--:|--:|--:|--:|--:|"
-    counts = (said.found, said.false, said.missed, said.quiet, right, found)
+    answers, dollars = record.answers, record.dollars
+    right, found, right_usd = figures(record)
+    yield "| labelled jobs | right | wrong | missed | precision | recall |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    counts = (answers.found, answers.false, answers.missed, right, found)
     yield f"| by count | {' | '.join(map(str, counts))} |"
-    if dollars.counted_usd or dollars.certain_usd:
-        false_usd = dollars.counted_usd - dollars.true_usd
-        missed_usd = dollars.certain_usd - dollars.recovered_usd
-        sums = (usd(dollars.true_usd), usd(false_usd), usd(missed_usd), "", right_usd, found_usd)
-        yield f"| by money | {' | '.join(sums)} |"
+    if dollars.counted_usd:
+        sums = (usd(dollars.true_usd), usd(dollars.counted_usd - dollars.true_usd), "", right_usd)
+        yield f"| by money | {' | '.join(sums)} | |"
         yield ""
         yield from _MONEY
 

@@ -1,0 +1,140 @@
+"""What the rules on runs that ended early share: what is not lost, what a second try may cure, and
+what is known where memory ran out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sageaudit.domain.bill.type_rate import cheapest_type
+from sageaudit.domain.bill.type_vetoes import type_refused
+from sageaudit.domain.job.failure import is_trial, kept, limit_hit, reason_class
+from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.growth import Growth, steady_growth
+from sageaudit.rules import api
+from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW, points_an_hour
+
+_LAST_POINTS = 3
+"""The minute in which a process dies has a lower mean: the highest of the last points counts."""
+_NEAR_FULL_PERCENT = 80
+"""Below it a one-minute mean is no sign that the memory ran out; our choice."""
+_ADVICE = {
+    GPU_MEMORY: (
+        "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
+        "test the longest batch first"
+    ),
+    HOST_MEMORY: "Use fewer data-loader workers and load less at once, or a type with more memory",
+}
+
+
+def not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
+    """Why a run that was stopped, or reached its limit, is not judged lost, or None.
+
+    A run that failed by itself is lost whatever it left before.
+    """
+    stopped = job.status == "Stopped"
+    if not stopped and limit_hit(job) is None:
+        return None
+    if stopped and is_trial(job):
+        return api.NotApplicable("stopped by or with its tuning job")
+    if left := kept(job):
+        return api.NotApplicable(f"it ended early, but it left {left}")
+    if stopped and job.left_artifact is None:
+        reason = "whether the stopped job left anything is not recorded"
+        return api.Unknown("artifact_unknown", reason)
+    return None
+
+
+def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
+    """A RetryStrategy for an internal error of AWS; SageMaker has it for training jobs only."""
+    if reason_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
+        return ()
+    return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFailure:
+    """A clause for the summary, a sentence of advice, the numbers, and a larger type as a fix."""
+
+    clause: str
+    advice: str
+    evidence: dict[str, api.Evidence]
+    larger: tuple[api.Parameter, ...]
+
+
+def memory_failure(case: api.JobCase) -> MemoryFailure | None:
+    """None where the failure message says nothing of memory, or not whose."""
+    whose = reason_class(case.job)
+    if whose not in _ADVICE:
+        return None
+    on_gpu = whose == GPU_MEMORY
+    metric = api.Metric.GPU_MEMORY if on_gpu else api.Metric.MEMORY
+    word, key = ("GPU memory", "gpu_memory") if on_gpu else ("host memory", "host_memory")
+    last = _last_percent(case, metric)
+    grown = _growth(case, metric)
+    unseen = not on_gpu and last is not None and last < _NEAR_FULL_PERCENT
+    doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
+    return MemoryFailure(
+        clause=f"{_clause(word, last, grown, case)}{doubt if unseen else ''}",
+        advice=_ADVICE[whose],
+        evidence={
+            f"{key}_last_percent": None if last is None else round(last, 1),
+            f"{key}_points_per_hour": None if grown is None else round(grown.per_hour, 1),
+        },
+        larger=_larger(case, on_gpu=on_gpu),
+    )
+
+
+def _clause(word: str, last: float | None, grown: Growth | None, case: api.JobCase) -> str:
+    if last is None:
+        return f"its {word} was not recorded"
+    gpus = case.whole.gpus or 1
+    over = f" on average over {gpus} GPUs" if word == "GPU memory" and gpus > 1 else ""
+    pace = f", after it grew {points_an_hour(grown)}" if grown else ""
+    return f"{word} was last recorded at {last:.0f}%{over}{pace}"
+
+
+def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
+    """The host that was fullest at its end."""
+    lines = case.whole.series.get(metric, {}).values()
+    ends = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
+    return max(ends, default=None)
+
+
+def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
+    """The fastest of the hosts that grow steadily."""
+    found = [
+        steady_growth(
+            line,
+            period_s=case.usage.period_s,
+            skipped_min=PATIENCE.value,
+            window_min=WINDOW.value,
+            ran_out=True,
+        )
+        for line in case.usage.series.get(metric, {}).values()
+    ]
+    return max((one for one in found if one), key=lambda one: one.per_hour, default=None)
+
+
+def _larger(case: api.JobCase, *, on_gpu: bool) -> tuple[api.Parameter, ...]:
+    """The cheapest type with more of this memory that runs the same code, if its rate is known."""
+    job, [today, *others] = case.job, case.types or [None]
+    if today is None or others or job.kind not in api.ON_INSTANCES:
+        return ()
+
+    def fits(other: InstanceType) -> bool:
+        more = _holds_more(today, other, on_gpu=on_gpu)
+        return more and type_refused(job, today, other) is None
+
+    found = cheapest_type(job, case.market, fits)
+    return api.type_fix(job, found.name) if found else ()
+
+
+def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:
+    """At least as many devices and vCPUs of the same maker, current, and more of the memory."""
+    if other.accelerator != today.accelerator or other.gpus < today.gpus or other.legacy:
+        return False
+    if on_gpu:
+        return (other.gpu_memory_gib or 0) > (today.gpu_memory_gib or 0) > 0
+    return other.memory_gib > today.memory_gib and other.vcpu >= today.vcpu

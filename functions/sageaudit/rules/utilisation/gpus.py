@@ -1,0 +1,159 @@
+"""What a run used of its GPUs and of what feeds them, how many of them it needs, and what spreads
+its work over all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sageaudit.domain.job.family import repository
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
+from sageaudit.rules import api
+
+CPU_FROM = api.Threshold(
+    "cpu_from", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
+)
+_WORKERS_FROM, _WORKERS_TO = 0.7, 2.0
+"""Of the cores: min_threshold 70 and max_threshold 200 of Debugger's Dataloader rule."""
+_GPU_IDLE = "gpu-idle"
+_WAITS_FROM = 50
+"""Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
+FROM = api.Threshold(
+    "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
+)
+LITTLE_BELOW = api.Threshold(
+    "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red", "our choice"
+)
+LITTLE_P95_TO = api.Threshold(
+    "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work", "our choice"
+)
+LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
+"""The answer of other GPU rules where the GPU never worked."""
+_HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
+
+
+def left_to_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
+    """The answer of other GPU rules where gpu-idle speaks of this run; else None."""
+    if gpu_idle(case.whole):
+        return LEFT_TO_GPU_IDLE
+    return _HARDLY_WORKED if almost_nothing(case) else None
+
+
+def almost_nothing(case: api.JobCase) -> bool:
+    """Whether all GPUs of a host together hardly worked in the active minutes, on each host.
+
+    By the limits of gpu-idle. Not where the CPUs were at their limit: those GPUs wait for them.
+    """
+    usage = case.usage
+    hosts = usage.series.get(api.Metric.GPU, {}).values()
+    short = usage.minutes < _limit(case, FROM) and not case.pooled
+    if not hosts or not usage.gpus or short:
+        return False
+    mean = max(api.mean(line.present) for line in hosts) * usage.gpus
+    p95 = api.percentile_of_busiest(hosts, 95) * usage.gpus
+    little = mean < _limit(case, LITTLE_BELOW) and p95 <= _limit(case, LITTLE_P95_TO)
+    return little and cpu_at_limit(usage, CPU_FROM.value) < _WAITS_FROM
+
+
+def _limit(case: api.JobCase, threshold: api.Threshold) -> float:
+    """Its value for gpu-idle, whichever rule asks."""
+    return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """In percent: the mean over all hosts, and the P95 of the busiest host; None: not recorded."""
+
+    mean: float
+    p95: float
+    most: float
+    cpu_p95: float
+    cpu_cores: float
+    memory_p95: float | None
+
+
+def gpu_use(usage: api.Measurements) -> GpuUse:
+    """Of the active minutes of a run whose GPU and CPU were recorded."""
+    gpu, cpu = usage.series[api.Metric.GPU].values(), usage.series[api.Metric.CPU].values()
+    memory = usage.series.get(api.Metric.GPU_MEMORY)
+    return GpuUse(
+        mean=api.mean_of_hosts(gpu),
+        p95=api.percentile_of_busiest(gpu, 95),
+        most=api.percentile_of_busiest(gpu, 100),
+        cpu_p95=api.percentile_of_busiest(cpu, 95),
+        cpu_cores=api.mean_of_hosts(cpu) * (usage.vcpu or 0) / 100,
+        memory_p95=api.percentile_of_busiest(memory.values(), 95) if memory else None,
+    )
+
+
+def cpu_at_limit(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
+    """The percent of a run's minutes, of all hosts, in which the CPU is that busy and the GPU is
+    no busier than that. 0 without points of both.
+    """
+    cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
+    waits = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in api.pairs(cpus, gpus)]
+    return 100 * sum(waits) / len(waits) if waits else 0.0
+
+
+def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
+    """A worker for each vCPU, where the job sets a count far from that."""
+    workers, job = case.job.hints.loader_workers, case.job
+    if workers is None or not case.usage.vcpu or job.kind is not api.JobKind.TRAINING:
+        return ()
+    processes = _processes(job, case.usage)
+    share = workers * processes / case.usage.vcpu
+    if _WORKERS_FROM <= share <= _WORKERS_TO:
+        return ()
+    each = max(case.usage.vcpu // processes, 1)
+    workers_each = api.Parameter("HyperParameters.num_workers", str(workers), str(each))
+    if share < _WORKERS_FROM:
+        return (workers_each,)
+    return (workers_each, api.Parameter("Environment.OMP_NUM_THREADS", None, "1"))
+
+
+def _processes(job: api.Job, usage: api.Measurements) -> int:
+    """A distributed run has one process, with workers of its own, for each GPU."""
+    return max(usage.gpus or 1, 1) if job.hints.distribution else 1
+
+
+@dataclass(frozen=True, slots=True)
+class GpusNeeded:
+    """What the busiest host needs at its peak, and how many GPUs hold it."""
+
+    gpus: float
+    memory_gib: float
+    fits_on: int
+
+
+def one_gpu(case: api.JobCase) -> str | None:
+    """For cards: there are no fewer GPUs to take."""
+    first = next(iter(case.types), None)
+    return "its instances have one GPU" if first and first.gpus == 1 else None
+
+
+def gpus_needed(usage: api.Measurements, today: InstanceType) -> GpusNeeded | api.Unknown:
+    """By the P99.5 of GPU use and GPU memory; Unknown where the size of a GPU is not known."""
+    each = float(today.gpu_memory_gib or 0)
+    if not each:
+        return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
+    use, memory = (
+        api.percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE) / 100 * today.gpus
+        for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
+    )
+    fits_on = max(math.ceil(round(use, 2)), math.ceil(round(memory, 2)), 1)
+    return GpusNeeded(use, memory * each, fits_on)
+
+
+def distribute(job: api.Job, today: InstanceType) -> tuple[api.Parameter, ...]:
+    """What launches one process a GPU in AWS's own PyTorch containers, where nothing does yet."""
+    pytorch = "pytorch" in (repository(job.image) or "")
+    if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not pytorch:
+        return ()
+    if today.family not in {"p4d", "p4de"}:
+        return (api.Parameter("HyperParameters.sagemaker_torch_distributed_enabled", None, "true"),)
+    return (
+        api.Parameter("HyperParameters.sagemaker_distributed_dataparallel_enabled", None, "true"),
+        api.Parameter("HyperParameters.sagemaker_instance_type", None, today.name),
+    )

@@ -1,0 +1,37 @@
+"""A labelled job is audited by its name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tools import labelled
+
+STORY, SCENARIO, FAMILY = "a-well-fed-gpu", "hung-at-the-end-g5", "family-all-idle-g5-xlarge"
+
+
+def test_names_are_listed_as_far_as_they_contain_what_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Stories, jobs that an expert judged, and families of such."""
+    assert labelled.main([]) == 0
+    assert {STORY, SCENARIO, FAMILY} <= set(capsys.readouterr().out.splitlines())
+    assert labelled.main(["hung-at"]) == 0
+    assert capsys.readouterr().out.split() == ["end-hung-at-a-barrier-p5en", SCENARIO]
+    assert labelled.main(["no-such-job"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [(STORY, None), (SCENARIO, "idle-tail"), (FAMILY, "gpu-idle")]
+)
+def test_the_audit_of_a_name(
+    name: str, rule: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For people, and as the document."""
+    assert labelled.main([name, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {one["rule"] for one in document["findings"]}
+    assert rule in found or rule is None
+    assert labelled.main([name]) == 0
+    assert document["job"]["name"] in capsys.readouterr().out

@@ -1,0 +1,57 @@
+"""The audit of a labelled job by its name: `python -m tools.labelled hung-at-the-end-g5 [--json]`.
+
+Without a name it lists all of them, with a part of a name those that contain it. Of a family's
+runs, and of a tuning job with its trials, the last one is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from rich.console import Console
+
+from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.terminal.render import render
+from tests.labelled.audits import of_scenario, of_story, scenarios
+from tests.labelled.story import labelled
+
+
+def names() -> list[str]:
+    """Of all stories and of all jobs and families that an expert judged."""
+    return sorted([*(one.name for one in labelled()), *(one.name for one in scenarios())])
+
+
+def audited(name: str) -> AuditDocument:
+    """The audit of one of them; a story is told for its first day."""
+    for story in labelled():
+        if story.name == name:
+            return of_story(story, 1)
+    return of_scenario(name)[-1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the audit of one name, or the names that contain a part; 3 where none does."""
+    parser = argparse.ArgumentParser(prog="python -m tools.labelled", description=__doc__)
+    parser.add_argument("name", nargs="?", default="", help="a name, or a part of one")
+    parser.add_argument("--json", action="store_true", help="print the audit's document")
+    chosen = parser.parse_args(arguments)
+    if chosen.name not in names():
+        found = [name for name in names() if chosen.name in name]
+        if not found:
+            print(f"no labelled job has {chosen.name} in its name", file=sys.stderr)
+            return 3
+        print(*found, sep="\n")
+        return 0
+    document = audited(chosen.name)
+    if chosen.json:
+        print(json.dumps(json.loads(to_json(document)), indent=2))
+    else:
+        render(document, Console())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
