@@ -12,7 +12,7 @@ from rich.console import Console
 
 from sageaudit.cli.main import commands
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect
-from sageaudit.output.terminal.fixes import show
+from sageaudit.output.terminal.findings import show_code
 from tests.fakes.documents import document, finding, fix
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -24,7 +24,7 @@ def shown(dialect: Dialect, *findings: Any) -> str:
     """What is printed below the report, on a narrow terminal without colours."""
     out = io.StringIO()
     audit = {**document(), "findings": list(findings)}
-    show(audit, Console(file=out, width=40, no_color=True), dialect)  # type: ignore[arg-type]
+    show_code(audit, Console(file=out, width=40, no_color=True), dialect)  # type: ignore[arg-type]
     return out.getvalue()
 
 

@@ -21,8 +21,7 @@ from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import (
     FORMATS,
     Field,
-    Kind,
-    Listing,
+    ListLayout,
     csv_lines,
     jsonl_lines,
     markdown_lines,
@@ -31,7 +30,7 @@ from sageaudit.cli.support.history.formats import (
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.fitting import Column, fitted
+from sageaudit.output.terminal.layout import FittedColumn, fitted
 from sageaudit.queries.rows import AuditRow
 from tests.fakes.hostile import ATTACKS, texts
 
@@ -49,10 +48,10 @@ class Row:
 
 FIELDS = (
     Field("name", least=8),
-    Field("usd", Kind.USD),
-    Field("count", Kind.COUNT),
-    Field("flag", Kind.FLAG),
-    Field("at", Kind.TIME),
+    Field("usd", "usd"),
+    Field("count", "count"),
+    Field("flag", "flag"),
+    Field("at", "time"),
 )
 
 
@@ -128,7 +127,7 @@ def test_no_format_obeys_stored_text(
     capsys: pytest.CaptureFixture[str], output: str, name: str
 ) -> None:
     """On the terminal as in a file."""
-    listing = Listing(FIELDS, ("name", "usd"))
+    listing = ListLayout(FIELDS, ("name", "usd"))
     console = Console(width=80)
     write([Row(name)], listing, listing.chosen(output, None), output, console, lambda: {"n": 1})
     assert printed(capsys.readouterr().out)
@@ -141,7 +140,7 @@ def test_no_format_obeys_stored_text(
 )
 def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> None:
     """Names are cut in the middle; wide characters count twice."""
-    columns = [Column("name", "Name", False, 8), Column("other", "Other", False, 8)]
+    columns = [FittedColumn("name", "Name", False, 8), FittedColumn("other", "Other", False, 8)]
     shown = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
     table = fitted(columns, shown, (), width)
     console = Console(width=1_000, color_system=None)
@@ -153,7 +152,7 @@ def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> 
 def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     """After the names are as short as they may be."""
     columns = [
-        Column(name, name.title(), name == "usd", 8 * (name == "job"))
+        FittedColumn(name, name.title(), name == "usd", 8 * (name == "job"))
         for name in ("job", "usd", "note")
     ]
     cells = [["a-job-with-a-long-name", "$1,234.56", "a note of some length"]]
@@ -171,7 +170,7 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     "listing",
     [lists.AUDITS, lists.FINDINGS, lists.TOP, lists.FAMILIES, lists.OWNERS, lists.TREND],
 )
-def test_every_list_names_fields_that_it_has(listing: Listing) -> None:
+def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
     """In its table, in what it drops, and in what it exports."""
     names = {field.name for field in listing.fields}
     assert {*listing.table, *listing.dropped, *listing.exported} <= names
@@ -181,7 +180,7 @@ def test_every_list_names_fields_that_it_has(listing: Listing) -> None:
 
 def test_fields_are_chosen_by_name() -> None:
     """In the order given, once each; one that is unknown lists the known."""
-    listing = Listing(FIELDS, ("name",))
+    listing = ListLayout(FIELDS, ("name",))
     assert [field.name for field in listing.chosen("csv", "at, usd,at")] == ["at", "usd"]
     assert [field.name for field in listing.chosen("table", None)] == ["name"]
     assert len(listing.chosen("json", None)) == len(FIELDS)
@@ -204,7 +203,7 @@ def _row(**changes: object) -> AuditRow:
         ({"estimated": True}, "total_usd", "about $2.50"),
         ({"incomplete": True}, "total_usd", "$2.50 or more"),
         ({"total_usd": None}, "total_usd", "unknown"),
-        ({"rollup": True, "total_usd": Decimal(0)}, "total_usd", "roll-up"),
+        ({"rollup": True, "total_usd": Decimal(0)}, "total_usd", "in its jobs"),
         ({"avoidable_usd": None, "judged": Judged.NO}, "avoidable_usd", "not judged"),
         ({"avoidable_usd": None}, "avoidable_usd", "unknown"),
         ({"lost_up_to_usd": Decimal(9)}, "lost_usd", "up to $9.00"),

@@ -184,6 +184,7 @@ def document(**overrides: Any) -> AuditDocument:
         "not_judged": [],
         "avoidable_usd": Decimal("2.035"),
         "lost_usd": Decimal(0),
+        "lost_up_to_usd": overrides.get("lost_usd", Decimal(0)),
         "possible_usd": Decimal("0.9"),
         "idle_capacity": {
             "unit": "gpu_hours",
@@ -228,6 +229,7 @@ def document(**overrides: Any) -> AuditDocument:
         ],
         "children": None,
         "rollup": False,
+        "own_rules": [],
         "unauditable": None,
     }
     return cast("AuditDocument", whole | overrides)

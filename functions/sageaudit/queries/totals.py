@@ -99,6 +99,8 @@ class RuleTotal:
     lost_usd: Decimal
     waste_usd: Decimal
     possible_usd: Decimal
+    estimated: bool
+    """Whether any of the sums rests on an estimated rate."""
 
 
 class TrendPeriod(enum.StrEnum):
@@ -152,7 +154,18 @@ def rules(history: History, window: Window, of: SumsFilter, reading: Reading) ->
     """Each rule with findings, the dearest first."""
     rows = _rows(history, window, of, of.scope, reading)
     together = sum((row.sums for row in rows), Sums())
-    return [_rule_total(name, sums) for name, sums in ranked_rules(together)]
+    return [
+        RuleTotal(
+            rule=name,
+            findings=rule.findings,
+            avoidable_usd=rule.avoidable_usd,
+            lost_usd=rule.lost_usd,
+            waste_usd=rule.waste_usd,
+            possible_usd=rule.possible_usd,
+            estimated=bool(together.estimated),
+        )
+        for name, rule in ranked_rules(together)
+    ]
 
 
 def trend(
@@ -230,17 +243,6 @@ def _rows(
     name = of.owner if scope is Scope.OWNER else of.family
     return Lists(history, window, reading).sums(
         scope, account=of.account, region=of.region, name=name
-    )
-
-
-def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
-    return RuleTotal(
-        rule=name,
-        findings=sums.findings,
-        avoidable_usd=sums.avoidable_usd,
-        lost_usd=sums.lost_usd,
-        waste_usd=sums.waste_usd,
-        possible_usd=sums.possible_usd,
     )
 
 

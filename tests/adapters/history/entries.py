@@ -43,6 +43,8 @@ def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
         "alternatives": [],
         "caution": None,
         "in_chat": True,
+        "estimated": False,
+        "said_of": None,
     } | changes
 
 
@@ -68,6 +70,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "ended_at": "2026-11-20T12:00:00Z",
             "instances": "1 x ml.g5.2xlarge",
             "purchase": "on_demand",
+            "parent": None,
         },
         "audit": {
             "version": 0,
@@ -75,6 +78,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "due_at": None,
             "ruleset": "2026.11",
             "policy": "default",
+            "pool": None,
             "coverage": {
                 "period_s": 60,
                 "hosts": 1,
@@ -87,8 +91,13 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "total_usd": Decimal("4.545000"),
             "complete": True,
             "missing": [],
+            "estimated": [],
             "basis": "billable_seconds",
             "lines": [],
+            "price_kind": "list",
+            "spot_saved_usd": None,
+            "prepaid_value_usd": None,
+            "notes": [],
         },
     }
     merged = {part: value | changes.pop(part, {}) for part, value in parts.items()}
@@ -100,6 +109,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
         "not_judged": [],
         "avoidable_usd": Decimal("1.500000"),
         "lost_usd": Decimal(0),
+        "lost_up_to_usd": changes.get("lost_usd", Decimal(0)),
         "possible_usd": None,
         "idle_capacity": None,
         "findings": [finding()],
@@ -109,6 +119,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
         "waterfall": [],
         "children": None,
         "rollup": False,
+        "own_rules": [],
         "unauditable": None,
     }
     return cast("AuditDocument", whole | changes)

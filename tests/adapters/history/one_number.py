@@ -37,7 +37,7 @@ from sageaudit.domain.audit.document import stands
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import Scope, Sums, total
 from sageaudit.domain.job.listed import Period
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.capacity import Consumed, consumed
@@ -109,8 +109,8 @@ def truth_of(audits: Iterable[tuple[Entry, ...]]) -> Truth:
                     for name in AMOUNTS[1:]
                 }
             )
-        for name, usd in amounts.items():
-            sums[name] += usd
+        for name, amount in amounts.items():
+            sums[name] += amount
         wastes.append(amounts["avoidable_usd"] + amounts["lost_usd"])
     dearest = tuple(sorted(wastes, reverse=True)[:_LIMIT])
     return Truth(Dollars(**sums, jobs=jobs), count, findings, dearest)
@@ -278,7 +278,9 @@ def _ranking(place: Place) -> Answer:
     places = {(row.account, row.region) for row in place.history.sums(Scope.ACCOUNT, *days)}
     lanes: list[Any] = [SimpleNamespace(account=one, region=region) for one, region in places]
     ranked = ScanRun(place.history, lanes).ranking(Period(*days))
-    fixes = [family.fix and (family.fix.job, family.fix.rule) for family in ranked.families]
+    fixes = [
+        family.fix and (family.fix.job, family.fix.finding["rule"]) for family in ranked.families
+    ]
     return str(fixes), _of_sums(ranked.total)
 
 
@@ -340,7 +342,7 @@ def ask(place: Place, question: str, answer: Callable[[Place], Answer], truth: T
     right = dollars.agrees(truth.dollars)
     if question.startswith("report"):
         amounts = (truth.dollars.total_usd, truth.dollars.avoidable_usd, truth.dollars.lost_usd)
-        right = all(cents(usd) in text for usd in amounts)
+        right = all(usd(amount) in text for amount in amounts)
         right &= text.startswith(f"{truth.dollars.jobs:,} jobs cost about ")
     return Asked(place.name, question, right, text, seconds, cost)
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
-from sageaudit.output.html.contents import AccountReport, JobReport, Limit
+from sageaudit.output.html.contents import AccountReport, ChartLimit, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markdown import account_markdown, job_markdown
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import usd as dollars
 from tests.fakes import documents, jobs, reports
 from tests.fakes.hostile import documents as hostile_documents
 from tests.fakes.hostile import whole_documents
@@ -78,7 +78,7 @@ def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
 def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     """To the cent, in the headline, the figures, and each table of sums."""
     body = account_body(account)
-    total, avoidable = cents(account.total.total_usd), cents(account.total.avoidable_usd)
+    total, avoidable = dollars(account.total.total_usd), dollars(account.total.avoidable_usd)
     assert f"150 jobs cost {total}: {avoidable} was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
         rows = amounts(body, title)
@@ -169,7 +169,7 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
 
 def test_idle_parts_and_thresholds_are_marked_in_the_charts() -> None:
     """Where the run slept, how long, and at which percentage a rule speaks."""
-    limits = {Metric.GPU: [Limit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
+    limits = {Metric.GPU: [ChartLimit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
     body = job_body(JobReport(documents.document(), usage(1), limits))
     assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
     assert body.count('class="shade"') == 3
@@ -221,7 +221,7 @@ def test_markdown_stays_small_and_a_table(document: AuditDocument) -> None:
 def test_the_markdown_of_an_account_has_its_sums_and_ten_jobs(account: AccountReport) -> None:
     """The headline of the page, the rules, the dearest jobs, and how many are left out."""
     text = account_markdown(account)
-    assert f"150 jobs cost {cents(account.total.total_usd)}" in text
+    assert f"150 jobs cost {dollars(account.total.total_usd)}" in text
     assert "| gpu-underused |" in text
     assert text.count("| `model-") == 10
     assert "+140 more jobs." in text

@@ -25,7 +25,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadHistory, Malformed, Throttled
 from sageaudit.output.text.envelope import Writer, read_body
 from sageaudit.output.text.money import usd
-from sageaudit.output.text.slack_fit import HEADER, TEXT, TOTAL, size
+from sageaudit.output.text.slack import HEADER, TEXT, TOTAL, size
 from sageaudit.output.text.untrusted import units
 from sageaudit.ports import History, Queue
 from sageaudit.workflows.notify.decide import (

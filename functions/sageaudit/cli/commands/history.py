@@ -7,7 +7,7 @@ import click
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, Shown, Where
-from sageaudit.cli.support.history.formats import Listing, Tail
+from sageaudit.cli.support.history.formats import ListLayout, Tail
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
@@ -82,7 +82,7 @@ def _all(history: History, question: Question, shown: Shown) -> int:
     return int(Exit.DONE)
 
 
-def _listing(question: Question) -> Listing:
+def _listing(question: Question) -> ListLayout:
     if question.rule is not None:
         return lists.FINDINGS
     return lists.by_amount(lists.AUDITS, question.sort)

@@ -17,9 +17,10 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect
-from sageaudit.output.terminal import fixes
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
+from sageaudit.output.text.amounts import Amounts, of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
@@ -87,7 +88,7 @@ def show(
     console = console_for(no_color=no_color)
     render(audited, console)
     if fix_as:
-        fixes.show(audited, console, fix_as)
+        show_code(audited, console, fix_as)
     return int(Exit.DONE)
 
 
@@ -101,7 +102,7 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class _Version:
+class _AuditVersion:
     """One version of an audit, as the list of versions shows it."""
 
     version: int
@@ -114,19 +115,20 @@ class _Version:
     findings: int
     ruleset: str
     policy: str
+    amounts: Amounts
 
 
 def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
     documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
-    listing, console = lists.VERSIONS, console_for(no_color=no_color)
+    layout, console = lists.VERSIONS, console_for(no_color=no_color)
     tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}
-    formats.write(rows, listing, listing.chosen(output, None), output, console, lambda: tail)
+    formats.write(rows, layout, layout.chosen(output, None), output, console, lambda: tail)
     return int(Exit.DONE)
 
 
-def _version(document: AuditDocument) -> _Version:
-    return _Version(
+def _version(document: AuditDocument) -> _AuditVersion:
+    return _AuditVersion(
         version=document["audit"]["version"],
         settled=document["audit"]["settled"],
         total_usd=document["bill"]["total_usd"],
@@ -137,4 +139,5 @@ def _version(document: AuditDocument) -> _Version:
         findings=len(document["findings"]),
         ruleset=document["audit"]["ruleset"],
         policy=document["audit"]["policy"],
+        amounts=of_document(document),
     )

@@ -12,7 +12,7 @@ from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCEN
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile
-from sageaudit.output.html.contents import JobReport, Limit
+from sageaudit.output.html.contents import ChartLimit, JobReport
 from sageaudit.output.html.figure import Column, data, drawing, figure, plot
 from sageaudit.output.html.markup import Markup, join, tag
 from sageaudit.output.text.words import counted
@@ -190,21 +190,23 @@ def _shade(part: _Idle, points: int, height: int) -> Markup:
     )
 
 
-def _limits(usage: Measurements, metric: Metric, of_rules: Sequence[Limit]) -> Iterator[Limit]:
+def _limits(
+    usage: Measurements, metric: Metric, of_rules: Sequence[ChartLimit]
+) -> Iterator[ChartLimit]:
     """What counts as idle, then thresholds of rules that judged this metric."""
     if metric is Metric.GPU:
-        yield Limit("idle", "idle", IDLE_TO_GPU_PERCENT / (usage.gpus or 1))
+        yield ChartLimit("idle", "idle", IDLE_TO_GPU_PERCENT / (usage.gpus or 1))
     if metric is Metric.CPU and usage.vcpu:
-        yield Limit("idle", "idle", IDLE_BELOW_CORES * 100 / usage.vcpu)
+        yield ChartLimit("idle", "idle", IDLE_BELOW_CORES * 100 / usage.vcpu)
     yield from of_rules[:_LIMITS]
 
 
-def _limit(limit: Limit, height: int) -> Markup:
+def _limit(limit: ChartLimit, height: int) -> Markup:
     y = height * (1 - limit.percent / _WHOLE)
     return tag("line", x1=0, x2="100%", y1=y, y2=y, class_="limit")
 
 
-def _limit_words(limits: Sequence[Limit]) -> Markup | None:
+def _limit_words(limits: Sequence[ChartLimit]) -> Markup | None:
     said = [
         f"{limit.words} {'below' if limit.rule == 'idle' else 'at'} {_percent(limit.percent)}"
         for limit in limits

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule
 from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import signed
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 
@@ -56,8 +55,8 @@ def show(result: Replayed, console: Console) -> None:
     console.print(
         f"{counted(result.runs, 'run')} judged under both policies: "
         f"{counted(len(result.moves), 'difference')}, "
-        f"{_signed(moved, estimated=estimated)} avoidable or lost, "
-        f"{_signed(possible, estimated=estimated)} possible.",
+        f"{signed(moved, estimated=estimated)} avoidable or lost, "
+        f"{signed(possible, estimated=estimated)} possible.",
         highlight=False,
     )
     if result.not_kept:
@@ -109,11 +108,6 @@ def _table(*columns: str) -> Table:
 
 def _dollars(row: FindingMove | RuleMoves) -> tuple[str, str]:
     moved, possible = (
-        _signed(amount, estimated=row.estimated) for amount in (row.moved_usd, row.possible_usd)
+        signed(amount, estimated=row.estimated) for amount in (row.moved_usd, row.possible_usd)
     )
     return moved, possible if row.possible_usd else ""
-
-
-def _signed(amount: Decimal, *, estimated: bool) -> str:
-    said = f"+{usd(amount)}" if amount > 0 else usd(amount)
-    return about(said, estimated=estimated and bool(amount))

@@ -6,7 +6,7 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
-from sageaudit.domain.audit.document import AuditDocument, lost_up_to
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
@@ -39,11 +39,9 @@ class PlainMessage(TypedDict):
     attributes: dict[str, Attribute]
 
 
-def message(
-    document: AuditDocument, *, run_note: str | None = None, occasion: Occasion = FIRST
-) -> PlainMessage:
+def message(document: AuditDocument, *, occasion: Occasion = FIRST) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    parts = message_of(document, run_note, occasion)
+    parts = message_of(document, occasion)
     return {
         "subject": subject(parts),
         "message": _body(parts),
@@ -98,7 +96,7 @@ def attributes(document: AuditDocument, occasion: Occasion = FIRST) -> dict[str,
         "judged": document["judged"],
         "message_kind": occasion.kind,
     }
-    most = lost_up_to(document)
+    most = document["lost_up_to_usd"]
     numbers = {
         "avoidable_usd": document["avoidable_usd"],
         "lost_usd": document["lost_usd"],
@@ -124,17 +122,15 @@ def _body(parts: Message) -> str:
         *_paragraph(*parts.before or ("", "")),
         *_paragraph("Why", parts.why or ""),
         *_fix(parts),
-        *_idle_capacity(parts),
-        *_evidence(parts),
+        *_paragraph(IDLE_LABEL, parts.idle_capacity or ""),
+        *(f"{_line(label)}: {plain(value, _FACT)}" for label, value in parts.facts),
+        *([""] if parts.facts else []),
         f"Owner: {_line(parts.owner) if parts.owner else 'unknown (no owner tag)'}",
         *(f"{link.word}: {link.url}" for link in parts.links),
+        *([f"Full audit: {_line(parts.again)}"] if parts.again else []),
+        "",
+        *(_line(note) for note in parts.context),
     ]
-    if parts.again:
-        lines.append(f"Full audit: {_line(parts.again)}")
-    lines.append("")
-    if parts.others:
-        lines.append(f"Also found: {_line(', '.join(parts.others))}")
-    lines += [_line(note) for note in parts.context]
     return "\n".join(lines) + "\n"
 
 
@@ -150,19 +146,9 @@ def _fix(parts: Message) -> list[str]:
         lines += [f"  {_line(line)}", f"    {_line(old)}"]
     if len(parts.fix) > _FIXES:
         lines.append(f"  +{len(parts.fix) - _FIXES} more")
-    lines += [f"{label}: {_line(sentence)}" for label, sentence in parts.remarks]
+    if parts.caveat:
+        lines.append(f"Caveat: {_line(parts.caveat)}")
     return [*lines, ""]
-
-
-def _idle_capacity(parts: Message) -> list[str]:
-    return _paragraph(IDLE_LABEL, parts.idle_capacity or "")
-
-
-def _evidence(parts: Message) -> list[str]:
-    if not parts.facts:
-        return []
-    facts = ((_line(label), plain(value, _FACT)) for label, value in parts.facts)
-    return [*(f"{label}: {value}" for label, value in facts), ""]
 
 
 def _line(text: str) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sageaudit.cli.support.scan.scanned_accounts import AccountStatus
 from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.account_words import avoidable_of, lost_of, spend_of
+from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Result
@@ -73,7 +73,7 @@ def show(statuses: Sequence[AccountStatus], console: Console) -> None:
 
 
 def _table(statuses: Sequence[AccountStatus], *, named: bool) -> Table:
-    money = ("Spend", "Avoidable", "Lost")
+    money = TITLES[:3]
     columns = ["Account", *(["Name"] if named else []), "Audited", *money, "Status"]
     table = plain_table(*columns, right={"Audited", *money}, unbroken={*columns})
     for status in sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account)):
@@ -87,7 +87,7 @@ def _figures(status: AccountStatus) -> tuple[str, ...]:
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
-    return f"{sums.jobs:,}", spend_of(sums), avoidable_of(sums), lost_of(sums)
+    return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])
 
 
 def _show_reasons(statuses: Sequence[AccountStatus], console: Console) -> None:

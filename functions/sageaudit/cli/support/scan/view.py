@@ -19,8 +19,7 @@ from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Lane, Result
@@ -64,7 +63,7 @@ def cost_line(cost: ScanCost) -> str:
     least_s = round(cost.least_s)
     least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
-        f"this scan costs {about(cents(cost.usd), estimated=True)}{least}: it asks for"
+        f"this scan costs {Figure(cost.usd, estimated=True)}{least}: it asks for"
         f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
         " all other requests are free"
     )
@@ -140,7 +139,7 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    return f"{cents(sums.waste_usd)} avoidable or lost of {cents(sums.total_usd)}"
+    return f"{usd(sums.waste_usd)} avoidable or lost of {usd(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
@@ -162,7 +161,7 @@ def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
     if left:
         yield f"{left:>7,}  left for the next run of the same command"
     if metrics:
-        cost = about(cents(usd_of(metrics)), estimated=True)
+        cost = Figure(usd_of(metrics), estimated=True)
         yield f"CloudWatch was asked for {metrics:,} metrics: {cost}."
 
 
