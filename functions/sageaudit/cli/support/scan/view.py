@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ from sageaudit.cli.support.scan.scan_cost import ScanCost, usd_of
 from sageaudit.cli.support.scan.scan_tally import ScanTally
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
-from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.terminal.layout import heading, line, plain_table
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
@@ -144,12 +144,9 @@ def _found(tally: ScanTally) -> str:
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     """Prints what became of the jobs, and what was not judged and why."""
-    console.print()
-    console.print(
-        Text(f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included", "bold")
-    )
-    for line in _lines(tally, left, metrics):
-        console.print(Text(line))
+    heading(console, f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included")
+    for words in _lines(tally, left, metrics):
+        console.print(words, highlight=False)
     _reasons("Not audited", tally.refused, console)
     _reasons(_NOT_JUDGED, tally.not_judged, console)
 
@@ -168,14 +165,13 @@ def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
 def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
     if not reasons:
         return
-    console.print()
-    console.print(Text(title, "bold"))
+    heading(console, title)
     table = plain_table("Jobs", "Reason", right={"Jobs"})
     for reason, count in reasons.most_common(_REASONS):
         table.add_row(f"{count:,}", Text(terminal(reason)))
     console.print(table)
     if len(reasons) > _REASONS:
-        console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
+        line(console, f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim")
 
 
 def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -> dict[str, Any]:
@@ -194,11 +190,7 @@ def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -
 
 
 def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
-    return [{"reason": reason, "jobs": count} for reason, count in _most(reasons)]
-
-
-def _most(reasons: Counter[str]) -> Iterable[tuple[str, int]]:
-    return reasons.most_common()
+    return [{"reason": reason, "jobs": count} for reason, count in reasons.most_common()]
 
 
 def may_ask() -> bool:
