@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from types import SimpleNamespace
 
 import click
 
@@ -20,7 +19,7 @@ from sageaudit.output.fixes.dialects import DIALECTS, Dialect
 from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.amounts import Amounts, of_document
+from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
@@ -101,23 +100,6 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
     return audited
 
 
-@dataclass(frozen=True, slots=True)
-class _AuditVersion:
-    """One version of an audit, as the list of versions shows it."""
-
-    version: int
-    settled: bool
-    total_usd: Decimal | None
-    avoidable_usd: Decimal | None
-    lost_usd: Decimal | None
-    possible_usd: Decimal | None
-    judged: str | None
-    findings: int
-    ruleset: str
-    policy: str
-    amounts: Amounts
-
-
 def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
     documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
@@ -127,8 +109,9 @@ def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
     return int(Exit.DONE)
 
 
-def _version(document: AuditDocument) -> _AuditVersion:
-    return _AuditVersion(
+def _version(document: AuditDocument) -> SimpleNamespace:
+    """A row of `lists.VERSIONS`."""
+    return SimpleNamespace(
         version=document["audit"]["version"],
         settled=document["audit"]["settled"],
         total_usd=document["bill"]["total_usd"],

@@ -18,14 +18,6 @@ _NOTHING = "$0.00"
 _CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table; numbers are aligned right."""
-
-    title: str
-    number: bool = False
-
-
 def figure(caption: Child, *parts: Child, note: Child = None) -> Markup:
     """A chart with its caption above and a note below."""
     below = tag("p", note, class_="note") if note else None
@@ -46,23 +38,37 @@ def plot(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
     return tag("div", marks, svg, ends, class_="plot")
 
 
-def data(columns: Sequence[Column], rows: Iterable[Sequence[Child]], label: str) -> Markup:
-    """The numbers behind a chart, folded away."""
-    return tag(
-        "details", tag("summary", f"Data: {label}"), table(columns, rows, label), class_="data"
-    )
+def data(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
+    """The numbers behind a chart, folded away; all columns but the first are numbers."""
+    folded = table(titles, rows, label, numbers=titles[1:])
+    return tag("details", tag("summary", f"Data: {label}"), folded, class_="data")
 
 
 def table(
-    columns: Sequence[Column],
+    titles: Sequence[str],
     rows: Iterable[Sequence[Child]],
     label: str,
+    *,
+    numbers: Sequence[str],
     foot: Sequence[Child] = (),
 ) -> Markup:
-    """A table that scrolls inside its place where it is too wide."""
-    heads = (_head(column) for column in columns)
-    body = (tag("tr", _cells(columns, row)) for row in rows)
-    last = tag("tfoot", tag("tr", _cells(columns, foot))) if foot else None
+    """A table that scrolls inside its place where it is too wide; the first cell names the row.
+
+    The columns of `numbers` are aligned right.
+    """
+    kinds = ["n" if title in numbers else None for title in titles]
+
+    def cells(row: Sequence[Child]) -> Markup:
+        first, *others = zip(row, kinds, strict=True)
+        name = tag("th", first[0], scope="row", class_=first[1])
+        return join([name, *(tag("td", cell, class_=kind) for cell, kind in others)])
+
+    heads = (
+        tag("th", title, scope="col", class_=kind)
+        for title, kind in zip(titles, kinds, strict=True)
+    )
+    body = (tag("tr", cells(row)) for row in rows)
+    last = tag("tfoot", tag("tr", cells(foot))) if foot else None
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
     return scrolling(label, whole)
 
@@ -70,20 +76,6 @@ def table(
 def scrolling(label: str, *children: Child) -> Markup:
     """A place that scrolls sideways by itself, with the keyboard too."""
     return tag("div", *children, class_="scroll", role="region", tabindex=0, aria_label=label)
-
-
-def _head(column: Column) -> Markup:
-    return tag("th", column.title, scope="col", class_="n" if column.number else None)
-
-
-def _cells(columns: Sequence[Column], row: Sequence[Child]) -> Markup:
-    """The first cell names the row."""
-    cells: list[Markup] = []
-    for position, (column, cell) in enumerate(zip(columns, row, strict=True)):
-        number = "n" if column.number else None
-        name, scope = ("td", None) if position else ("th", "row")
-        cells.append(tag(name, cell, scope=scope, class_=number))
-    return join(cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sageaudit.domain.audit.document import AuditDocument, FixDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.fixes.dialects import DIALECTS, fix_text
-from sageaudit.output.html.figure import Column, data
+from sageaudit.output.html.figure import data
 from sageaudit.output.html.markup import Markup, join, tag
 from sageaudit.output.text.finding import FindingParts, findings_of
 from sageaudit.output.text.untrusted import middle
@@ -110,4 +110,4 @@ def _facts(finding: FindingParts) -> Markup | None:
     if not finding.facts:
         return None
     rows = ((name, middle(fact, _FACT)) for name, fact in finding.facts)
-    return data((Column("Fact"), Column("Value", number=True)), rows, finding.rule)
+    return data(("Fact", "Value"), rows, finding.rule)

@@ -9,7 +9,7 @@ from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDoc
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.duration import duration
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.figure import Column, drawing, figure, table, waterfall
+from sageaudit.output.html.figure import drawing, figure, table, waterfall
 from sageaudit.output.html.findings import findings
 from sageaudit.output.html.markup import Child, Markup, join, tag
 from sageaudit.output.html.page import section, tiles
@@ -159,11 +159,11 @@ def _bill(document: AuditDocument) -> Markup | None:
     lines = document["bill"]["lines"]
     if not lines:
         return None
-    numbers = (Column(word, number=True) for word in ("Quantity", "Rate", "USD"))
-    columns = (Column("Item"), *numbers, Column("Price"))
+    numbers = ("Quantity", "Rate", "USD")
+    titles = ("Item", *numbers, "Price")
     foot = ("Total", "", "", str(of_document(document).spend), "")
     notes = [*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)]
-    rows = table(columns, map(line_cells, lines), "The bill", foot=foot)
+    rows = table(titles, map(line_cells, lines), "The bill", numbers=numbers, foot=foot)
     return join([rows, _listed(list(map(capitalised, notes)), "notes")])
 
 
@@ -183,12 +183,13 @@ def _children(document: AuditDocument) -> Markup | None:
     audits = document["children"]
     if not audits:
         return None
-    numbers = (Column(word, number=True) for word in ("Cost", "Avoidable", "Lost"))
+    numbers = ("Cost", "Avoidable", "Lost")
     rows = (
         (child["job"]["name"], child["job"]["status"], *map(str, of_document(child)[:3]))
         for child in audits
     )
-    return table((Column("Job"), Column("Status"), *numbers), rows, "Jobs of this tuning job")
+    titles = ("Job", "Status", *numbers)
+    return table(titles, rows, "Jobs of this tuning job", numbers=numbers)
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
@@ -240,5 +241,4 @@ def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
     ]
     if len(phases) > _PHASES:
         rows.append((f"+{len(phases) - _PHASES} more", "", ""))
-    columns = (Column("Phase"), Column("Time", number=True), Column("Cost", number=True))
-    return table(columns, rows, "Phases")
+    return table(("Phase", "Time", "Cost"), rows, "Phases", numbers=("Time", "Cost"))

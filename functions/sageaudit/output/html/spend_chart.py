@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.figure import Column, data, drawing, figure, percent, pieces_of, plot
+from sageaudit.output.html.figure import data, drawing, figure, percent, pieces_of, plot
 from sageaudit.output.html.markup import Markup, tag
 from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import usd
@@ -39,7 +39,6 @@ def spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Mark
     grid = [tag("line", x1=0, x2="100%", y1=y, y2=y, class_="grid") for y in (1, _HEIGHT // 2)]
     svg = drawing(label, _HEIGHT, grid, bars)
     names = [_named(begin, step) for begin in begins]
-    columns = (Column(title, number=True) for title in ("Jobs", *TITLES[:3]))
     rows = (
         (name, f"{one.jobs:,}", *map(str, of_sums(one)[:3]))
         for name, one in zip(names, sums.values(), strict=True)
@@ -47,7 +46,7 @@ def spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Mark
     return figure(
         (f"Spend by {step} ", _legend()),
         plot((_axis(top), _axis(top / 2), "$0"), _some(names), svg),
-        data((Column(step.capitalize()), *columns), rows, f"spend by {step}"),
+        data((step.capitalize(), "Jobs", *TITLES[:3]), rows, f"spend by {step}"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -14,9 +15,10 @@ from rich.text import Text
 from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.duration import duration
 from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.text.amounts import spend_of
 from sageaudit.output.text.money import Figure, about, rate, share
 from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import capitalised, counted, number
+from sageaudit.output.text.words import by_reason, capitalised, counted, number
 
 _CHEAPEST = 15
 _UNPRICED = 6
@@ -99,15 +101,19 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     )
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
-    cost = Figure(today["usd"], estimated=bool(today["estimated"]))
+    gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
+    estimated = bool(today["estimated"])
+    cost = spend_of(today["usd"], today["basis"], len(gaps), estimated=estimated)
     line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
-    for missing in today["missing"]:
-        said = missing if missing in today["estimated"] else f"Bill incomplete: {missing}"
-        line(console, said, "yellow")
+    for words in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
+        line(console, words, "yellow")
     needs = document["needs"]
     if needs:
         line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
-        for reason, names in _by_reason(needs["unknown"]).items():
+        unknown = (
+            (_NEEDS[key].removeprefix("GiB of "), why) for key, why in needs["unknown"].items()
+        )
+        for reason, names in by_reason(unknown).items():
             line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
     for note in document["notes"]:
         line(console, note, "yellow")
@@ -129,13 +135,6 @@ def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
 
 def _need(needs: Mapping[str, Any], key: str) -> str:
     return f"{number(needs[key], places=1)} {_NEEDS[key]}"
-
-
-def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for key, reason in unknown.items():
-        grouped.setdefault(reason, []).append(_NEEDS[key].removeprefix("GiB of "))
-    return grouped
 
 
 def _table(
@@ -202,16 +201,14 @@ def _even(row: CandidateRow) -> Text:
 
 def _grouped(refused: list[CandidateRow]) -> Table:
     """One line for each constraint: how many types it excludes, and the cheapest of them."""
-    groups: dict[str, list[CandidateRow]] = {}
-    for row in refused:
-        groups.setdefault(str(row["constraint"]), []).append(row)
+    counts = Counter(str(row["constraint"]) for row in refused)
+    first = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
-    for constraint, rows in sorted(groups.items(), key=lambda group: -len(group[1])):
-        first = rows[0]
-        reason = str(first["reason"]).removeprefix(f"{constraint}: ")
-        example = f"{first['type']}: {reason}"
-        table.add_row(str(len(rows)), constraint, Text(terminal(example), "dim"))
+    for constraint, count in counts.most_common():
+        reason = str(first[constraint]["reason"]).removeprefix(f"{constraint}: ")
+        example = f"{first[constraint]['type']}: {reason}"
+        table.add_row(str(count), constraint, Text(terminal(example), "dim"))
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.billed_time import Basis
 from sageaudit.output.text.money import DOWN, NEAREST, UNKNOWN, Figure, together
 
 IN_ITS_JOBS = Figure(None, absent="in its jobs")
@@ -54,57 +56,58 @@ def amounts(
     )
 
 
+def spend_of(total_usd: Decimal | None, basis: Basis, missing: int, *, estimated: bool) -> Figure:
+    """What a job cost, where its bill lacks so many things that are no estimates."""
+    if basis != "upper_bound" or total_usd is None:
+        return Figure(total_usd, estimated=estimated, at_least=bool(missing))
+    # its own bound is one thing missing; any other keeps the figure from being a bound
+    bound = Figure(Decimal(0), total_usd, estimated=estimated)
+    return Figure(total_usd, estimated=True) if missing > 1 else bound
+
+
 def of_document(document: AuditDocument) -> Amounts:
     """Those of one audit."""
     bill, idle = document["bill"], document["idle_capacity"]
-    total_usd, missing = bill["total_usd"], gaps(bill)
-    bound = bill["basis"] == "upper_bound"
+    estimated = bool(bill["estimated"])
     found = amounts(
-        total_usd=total_usd,
+        total_usd=bill["total_usd"],
         avoidable_usd=document["avoidable_usd"],
         lost_usd=document["lost_usd"],
         lost_up_to_usd=document["lost_up_to_usd"],
         possible_usd=document["possible_usd"],
         idle_usd=idle["list_usd"] if idle else None,
-        estimated=bool(bill["estimated"]),
-        incomplete=bool(missing) and not bound,
+        estimated=estimated,
+        incomplete=False,
         unjudged=document["judged"] == Judged.NO,
     )
-    if not bound or total_usd is None:
-        return found
-    # its own bound is one thing missing; any other keeps the figure from being a bound
-    if len(missing) > 1:
-        return found._replace(spend=Figure(total_usd, estimated=True))
-    spend = Figure(Decimal(0), total_usd, estimated=found.spend.estimated)
+    spend = spend_of(bill["total_usd"], bill["basis"], len(gaps(bill)), estimated=estimated)
     return found._replace(spend=spend)
 
 
 def of_head(head: Head) -> Amounts:
     """Those of one job's newest audit. A roll-up's are what it adds to those of its jobs."""
-    sums = head.sums or Sums()
+    if head.sums is None:
+        return Amounts(*[Figure(None)] * 5)
+    found = of_sums(head.sums)
     if head.rollup:
-        return of_sums(sums)._replace(spend=IN_ITS_JOBS)
-    return amounts(
-        total_usd=head.total_usd,
-        avoidable_usd=head.avoidable_usd,
-        lost_usd=head.lost_usd,
-        lost_up_to_usd=sums.lost_up_to_usd,
-        possible_usd=sums.possible_usd,
-        idle_usd=None if sums.idle_unpriced else sums.idle_usd,
-        estimated=bool(head.estimated),
-        incomplete=bool(head.incomplete),
-        unjudged=head.judged is Judged.NO,
-    )
+        return found._replace(spend=IN_ITS_JOBS)
+    avoidable, lost = found.avoidable, found.lost
+    if head.avoidable_usd is None:
+        avoidable = replace(avoidable, usd=None)
+    if head.lost_usd is None:
+        lost = replace(lost, usd=None)
+    return found._replace(avoidable=avoidable, lost=lost)
 
 
 def of_sums(sums: Sums) -> Amounts:
     """Those of many jobs. What is known of no job is unknown, and not 0."""
+    priced = sums.known_total_usd is not None
     return amounts(
         total_usd=sums.known_total_usd,
         avoidable_usd=sums.known_avoidable_usd,
         lost_usd=sums.known_lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd,
-        possible_usd=sums.possible_usd,
+        possible_usd=sums.possible_usd if sums.possible_usd or priced else None,
         idle_usd=None if sums.idle_unpriced and not sums.idle_usd else sums.idle_usd,
         estimated=bool(sums.estimated),
         incomplete=bool(sums.incomplete + sums.unpriced),

@@ -27,7 +27,7 @@ from sageaudit.output.text.notes import (
 )
 from sageaudit.output.text.notice import counted_findings, for_chat, worst
 from sageaudit.output.text.occasion import FIRST, Occasion, first_words, lead, note, tail
-from sageaudit.output.text.words import assignment, before, capitalised, more, time_of
+from sageaudit.output.text.words import assignment, before, by_reason, capitalised, more, time_of
 
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _FACTS = 6
@@ -139,11 +139,8 @@ def _unchecked(document: AuditDocument) -> list[str]:
     What nobody can act on, such as a family with too few runs, is not mentioned.
     """
     said = _NO_NEWS | (SAID_BY_USE if document["not_judged"] else frozenset())
-    by_reason: dict[str, list[str]] = {}
-    for unknown in document["unknown"]:
-        if unknown["code"] not in said:
-            by_reason.setdefault(unknown["reason"], []).append(unknown["rule"])
-    return [f"{_first(rules, 1)} ({why})" for why, rules in by_reason.items()]
+    found = ((one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in said)
+    return [f"{_first(rules, 1)} ({why})" for why, rules in by_reason(found).items()]
 
 
 def _with_saving(finding: FindingDocument) -> str:

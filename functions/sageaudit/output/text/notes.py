@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import (
@@ -22,7 +22,7 @@ from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.output.text.headline import still_runs
 from sageaudit.output.text.idle_capacity import value_is_estimate
 from sageaudit.output.text.money import UNKNOWN, Figure, about, rate
-from sageaudit.output.text.words import BASIS, PRICES, PURCHASE, counted, number, time_of
+from sageaudit.output.text.words import BASIS, PRICES, PURCHASE, by_reason, counted, number, time_of
 
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
@@ -194,9 +194,12 @@ def unchecked(document: AuditDocument) -> list[str]:
     """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
     if still_runs(document):
         return []  # the headline has said that nothing is judged yet
-    rules = [f"{unknown['rule']}: {unknown['reason']}" for unknown in document["unknown"]]
-    missing = document["audit"]["coverage"]["missing"]
-    return [*_grouped(rules), *(f"metrics: {sentence}" for sentence in _grouped(missing))]
+    missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
+    of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
+    return [
+        *_grouped((one["rule"], one["reason"]) for one in document["unknown"]),
+        *(f"metrics: {sentence}" for sentence in _grouped(of_metrics)),
+    ]
 
 
 def not_applicable(rules: list[NotApplicableDocument], elsewhere: str) -> str:
@@ -204,19 +207,15 @@ def not_applicable(rules: list[NotApplicableDocument], elsewhere: str) -> str:
 
     `elsewhere` says where the reasons of the counted ones are.
     """
-    excluded = [
-        f"{rule['rule']}: {rule['reason']}" for rule in rules if _BY_POLICY in rule["reason"]
-    ]
+    excluded = [(one["rule"], one["reason"]) for one in rules if _BY_POLICY in one["reason"]]
     others = len(rules) - len(excluded)
     counted_rules = [f"{counted(others, 'rule')} ({elsewhere})"] if others else []
     return f"Not applicable: {'; '.join([*_grouped(excluded), *counted_rules])}"
 
 
-def _grouped(sentences: Iterable[str]) -> Iterator[str]:
-    """Groups metrics or rules by their reason, as `a, b: reason`."""
-    by_reason: dict[str, list[str]] = {}
-    for sentence in sentences:
-        metric, colon, reason = sentence.partition(": ")
-        by_reason.setdefault(reason or metric, []).extend([metric] if colon else [])
-    for reason, metrics in by_reason.items():
-        yield f"{', '.join(metrics)}: {reason}" if metrics else reason
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """`a, b: reason` of each reason; the reason alone where nothing is named."""
+    return [
+        f"{', '.join(names)}: {reason}" if any(names) else reason
+        for reason, names in by_reason(pairs).items()
+    ]
