@@ -93,6 +93,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
             audit, begun = made(name), NOW - timedelta(days=1, minutes=number)
             key = JobKey(audit["job"]["arn"] or "", begun)
             opened.record(Entry(key, NOW, audit, 1, None, None))
+        rollup = documents.rollup_document()
+        key = JobKey(documents.TUNING_ARN, NOW - timedelta(days=1))
+        opened.record(Entry(key, NOW, rollup, 1, None, None))
     return path
 
 
@@ -140,11 +143,16 @@ def texts(figures: Amounts) -> tuple[str, ...]:
 
 
 def test_each_job_is_spelled_the_same_in_every_list_and_report(shown: Callable[..., str]) -> None:
-    """Lists as Markdown and as a table, the page of the account, and its Markdown."""
+    """Lists as Markdown and as a table, the page of the account, and its Markdown.
+
+    A roll-up has no cost of its own: rows add up.
+    """
     listed = rows(shown("history", "--fields", FIELDS, "--output", "markdown"))
     table = [re.split(r"\s{2,}", line.strip()) for line in shown("history").splitlines()]
     on_page = {cells[0]: cells for cells in page_rows(shown("report", "-o", "-"))}
     in_report = rows(shown("report", "--format", "markdown", "-o", "-"))
+    own = ("in its jobs", "$0.00", "$0.00")
+    assert listed["sweep-7"][:3] == on_page["sweep-7"][1:4] == in_report["sweep-7"][:3] == own
     for name, spelled in SPELLED.items():
         assert texts(of_document(made(name))) == spelled
         assert listed[name][:5] == spelled, name

@@ -61,20 +61,14 @@ def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_
 
 
 def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_path: Path) -> None:
-    """Its page has the charts: the history keeps the series."""
+    """Its page has the charts: the history keeps the series. Markdown can go to stdout."""
     path = tmp_path / "job.html"
     done = run("report", NAME, "--history", scanned, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
     assert f"<h1><bdi>{NAME}</bdi></h1>" in path.read_text()
     assert "GPU utilisation" in path.read_text()
-
-
-def test_markdown_goes_to_stdout_when_asked(run: Run, scanned: Path) -> None:
-    """For a pull request's comment."""
-    done = run(
-        *("report", "--history", scanned, "--since", LONG), "--format", "markdown", "-o", "-"
-    )
-    assert done.exit_code == 0, done.stderr
+    days = ("--history", scanned, "--since", LONG)
+    done = run("report", *days, "--format", "markdown", "-o", "-")
     assert done.stdout.startswith("### SageMaker jobs")
     assert f"| `{NAME}` | $14.67 | $10.38 |" in done.stdout
 
@@ -113,31 +107,20 @@ def test_a_recording_excludes_what_names_a_history(run: Run, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    """And an older report stays as it was."""
+    """A device is written to and never replaced, also by root."""
     done = run("report", "--recording", COMPOSED, "-o", tmp_path / "absent" / "report.html")
     assert done.exit_code == 2
     assert "cannot be written (No such file or directory)" in done.stderr
-
-
-def test_a_report_replaces_an_older_one(run: Run, tmp_path: Path) -> None:
-    """Whole: nothing else is left in the folder."""
-    path = tmp_path / "report.html"
-    path.write_text("older")
-    assert run("report", "--recording", COMPOSED, "-o", path).exit_code == 0
-    assert path.read_text().startswith("<!doctype html>")
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_device_is_written_to_and_never_replaced(run: Run) -> None:
-    """Also by root."""
     assert run("report", "--recording", COMPOSED, "-o", "/dev/null").exit_code == 0
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_link_to_a_file_stays_a_link(run: Run, tmp_path: Path) -> None:
-    """Its file is written."""
-    (tmp_path / "real.html").write_text("older")
-    (tmp_path / "link.html").symlink_to("real.html")
-    assert run("report", "--recording", COMPOSED, "-o", tmp_path / "link.html").exit_code == 0
-    assert (tmp_path / "link.html").is_symlink()
-    assert (tmp_path / "real.html").read_text().startswith("<!doctype html>")
+def test_a_report_replaces_an_older_one_whole(run: Run, tmp_path: Path) -> None:
+    """Nothing else is left in the folder, and a link to a file stays a link."""
+    path, link = tmp_path / "real.html", tmp_path / "link.html"
+    path.write_text("older")
+    link.symlink_to(path.name)
+    assert run("report", "--recording", COMPOSED, "-o", link).exit_code == 0
+    assert link.is_symlink()
+    assert path.read_text().startswith("<!doctype html>")
+    assert set(tmp_path.iterdir()) == {path, link}

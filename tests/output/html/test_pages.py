@@ -118,27 +118,33 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
     assert len(re.findall(r'<details id="j\d+"', body)) == 150
     wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.heads]
     assert wasted == sorted(wasted, reverse=True)
-
-
-def test_an_unknown_amount_is_unknown_and_never_zero() -> None:
-    """Of a job whose price is not known, and of one that was not judged."""
-    document = documents.document(avoidable_usd=None, judged="no", lost_usd=None)
-    document["bill"]["total_usd"] = None
-    document["bill"]["complete"] = False
-    shown = words(job_body(JobReport(document, None)))
-    assert "Its cost is not known, and what was avoidable could not be judged." in shown
-    assert re.search(r"Cost\s+unknown", shown)
-    assert re.search(r"Avoidable\s+not judged", shown)
-    assert re.search(r"Lost\s+unknown", shown)
+    text = account_markdown(account)
+    assert text.count("| `model-") == 10
+    assert "+140 more jobs." in text
 
 
 def test_a_job_that_could_not_be_audited_says_why() -> None:
     """And shows no figures."""
-    document = documents.document(unauditable="it was deleted before it could be described")
+    document = documents.unauditable_document()
     shown = words(job_body(JobReport(document, None)))
-    assert "Could not be audited: it was deleted before it could be described" in shown
+    assert "Could not be audited: SageMaker knows no such training job" in shown
     assert "$" not in shown
-    assert "deleted" in job_markdown(document)
+    assert "SageMaker knows no such" in job_markdown(document)
+
+
+def test_findings_are_laid_out_with_what_is_set_aside() -> None:
+    """Ways beyond the first are folded away; repeated advice is only named."""
+    body = job_body(JobReport(documents.set_aside_document(), None))
+    shown = words(body)
+    assert "2 other ways" in shown
+    assert "Exempt by policy until 2026-12-31: benchmark" in shown
+    assert "Not counted: counted covers it" in shown
+    assert "As for train-bert-0411, an earlier run of the family: spot-not-used" in shown
+    assert "Spot is cheaper." not in shown
+    assert body.count('class="finding aside"') == 2
+    markdown = job_markdown(documents.set_aside_document())
+    assert "| counted" in markdown
+    assert "benchmark" not in markdown
 
 
 def test_a_fix_is_there_in_every_dialect() -> None:
@@ -216,15 +222,6 @@ def test_markdown_stays_small_and_a_table(document: AuditDocument) -> None:
         cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
         assert columns is None or cells is None or cells == columns
         columns = cells
-
-
-def test_the_markdown_of_an_account_has_its_sums_and_ten_jobs(account: AccountReport) -> None:
-    """The headline of the page, the rules, the dearest jobs, and how many are left out."""
-    text = account_markdown(account)
-    assert f"150 jobs cost {dollars(account.total.total_usd)}" in text
-    assert "| gpu-underused |" in text
-    assert text.count("| `model-") == 10
-    assert "+140 more jobs." in text
 
 
 def test_the_markdown_of_hostile_jobs_is_inert() -> None:
