@@ -52,23 +52,15 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
         assert all(units(field["text"]) <= 2000 for field in block.get("fields", []))
 
 
-def test_order_on_the_phone() -> None:
-    """Money first, then why, the fix, evidence, owner, links and where it ran."""
-    ids = [block["block_id"] for block in message(document())["blocks"]]
-    assert ids == ["headline", "why", "fix", "evidence", "owner", "links", "context"]
-
-
-def test_first_line_is_the_news() -> None:
-    """Severity, dollars, share and job stand in the header and in the notification."""
+def test_the_news_is_in_header_and_notification_then_comes_the_rest() -> None:
+    """Money first, then why, the fix to copy, evidence, owner, links and where it ran."""
     payload = message(document())
+    ids = [block["block_id"] for block in payload["blocks"]]
+    assert ids == ["headline", "why", "fix", "evidence", "owner", "links", "context"]
     news = "HIGH  $2.04 of $4.55 (45%) was avoidable - train-bert-0412"
     assert text_of(payload, "headline") == news
     assert payload["text"].startswith(news)
-
-
-def test_fix_is_copyable() -> None:
-    """The fix is a code span with the parameter's new value, its saving and the old value."""
-    assert text_of(message(document()), "fix") == (
+    assert text_of(payload, "fix") == (
         "*Fix*: saves $1.53 per run with the other fixes applied; alone $1.73 to $1.98\n"
         '`ResourceConfig.InstanceType = "ml.g4dn.xlarge"`  was "ml.g5.2xlarge"\n'
         "Caveat: The data loader gets 4 vCPUs in place of 8."
@@ -89,24 +81,17 @@ def test_owner(ids: dict[str, str], shown: str) -> None:
     assert text_of(message(document(), owner_ids=ids), "owner") == shown
 
 
-def test_owner_not_known() -> None:
-    """A job without owner says so."""
-    payload = message(document(job=job(owner=None)), owner_ids={"": "U0123ABC"})
-    assert text_of(payload, "owner") == "Owner: unknown (no owner tag)"
-
-
 def test_hostile_failure_is_inert() -> None:
     """A failure message neither mentions, links nor formats."""
     whole = json.dumps(message(lost_document()), ensure_ascii=False)
-    assert "<!channel" not in whole
-    assert "<https://evil" not in whole
-    assert "\\u001b" not in whole
-    assert "\u202e" not in whole
+    for attack in ("<!channel", "<https://evil", "\\u001b", "\u202e"):
+        assert attack not in whole
 
 
-def test_no_link_without_region() -> None:
-    """Without a region there is no link, and the block stands with the command alone."""
-    payload = message(document(job=job(region=None)))
+def test_what_is_not_known_is_said_or_left_out() -> None:
+    """Without owner, region or ARN."""
+    payload = message(document(job=job(owner=None, region=None)), owner_ids={"": "U0123ABC"})
+    assert text_of(payload, "owner") == "Owner: unknown (no owner tag)"
     assert text_of(payload, "links").startswith("Full audit: `sageaudit audit arn:")
     nothing = message(document(job=job(region=None, arn=None)))
     assert "links" not in {block["block_id"] for block in nothing["blocks"]}
@@ -145,18 +130,15 @@ def section(number: int, length: int) -> dict[str, Any]:
     return {"type": "section", "block_id": f"b{number}", "text": text}
 
 
-def test_fit_keeps_what_fits() -> None:
-    """A payload within the limits stays as it is."""
+def test_evidence_goes_first() -> None:
+    """What fits stays as it is; else evidence goes before any text is cut."""
     payload = {"text": "news", "blocks": [section(1, 100)], "unfurl_links": False}
     assert fit(payload) == payload
-
-
-def test_evidence_goes_first() -> None:
-    """When a message is too long, evidence goes before any text is cut."""
     fields = [{"type": "mrkdwn", "text": "x" * 1500, "verbatim": True}] * 9
     evidence = {"type": "section", "block_id": "evidence", "fields": fields}
-    blocks = fit({"text": "x", "blocks": [section(1, 2000), evidence]})["blocks"]
-    assert blocks == [section(1, 2000)]
+    assert fit({"text": "x", "blocks": [section(1, 2000), evidence]})["blocks"] == [
+        section(1, 2000)
+    ]
 
 
 @pytest.mark.parametrize(("count", "length"), [(51, 10), (400, 10), (300, 9000)])
