@@ -31,18 +31,22 @@ _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
 )
+_ROLLUPS = "What a tuning job cost is in the rows of its training jobs: rows add up."
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 
 
 def account_body(report: AccountReport) -> Markup:
     """The main part of an account's page."""
     total = report.total
+    rollups = any(head.rollup for head in report.heads)
+    shown = enumerate(zip(report.heads, report.details, strict=False))
+    details = join(_detail(number, head, detail) for number, (head, detail) in shown if detail)
     return join(
         [
             _lead(report),
             _tiles(total),
             _where_to_begin(report),
-            _doubts(report),
+            _doubts(total),
             section(
                 "Spend over time",
                 spend_over_time(report.days, report.since, report.until) if total.jobs else None,
@@ -56,12 +60,8 @@ def account_body(report: AccountReport) -> Markup:
                 _named("By instance type", "Instance type", _by(type_name, report.types)),
                 class_="columns",
             ),
-            section("Every job", job_table(report), id_="jobs", note=_rollups(report)),
-            section(
-                "The most wasteful jobs in detail",
-                _details(report),
-                note=_DETAILS,
-            ),
+            section("Every job", job_table(report), id_="jobs", note=_ROLLUPS if rollups else None),
+            section("The most wasteful jobs in detail", details, note=_DETAILS),
         ]
     )
 
@@ -123,21 +123,17 @@ def _where_to_begin(report: AccountReport) -> Markup | None:
 
 def _wasted(sums: Sums) -> str:
     """`$387.82 avoidable and $107.89 lost`; what is 0 is left out."""
-    _, avoidable, lost, *_ = of_sums(sums)
-    named = ((avoidable, "avoidable"), (lost, "lost"))
+    named = zip(of_sums(sums)[1:3], ("avoidable", "lost"), strict=True)
     return " and ".join(f"{figure} {word}" for figure, word in named if figure.most)
 
 
-def _doubts(report: AccountReport) -> Markup | None:
+def _doubts(total: Sums) -> Markup | None:
     """Why the sums may be less than the whole, one sentence each."""
-    total = report.total
-    old = sum(head.sums is None for head in report.heads)
     said = [
         (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
-        (old, "was", "were", "audited before there were daily sums: not in the sums"),
     ]
     lines = [
         tag("li", f"{counted(count, 'job')} {one if count == 1 else many} {rest}.")
@@ -149,26 +145,16 @@ def _doubts(report: AccountReport) -> Markup | None:
 
 def _waterfall(total: Sums) -> Markup | None:
     """By rule, the largest first; what rules beyond the first take is one step."""
-    ranked = sorted(
-        ((name, rule.avoidable_usd, rule.lost_usd) for name, rule in total.rules.items()),
-        key=lambda row: (-(row[1] + row[2]), row[0]),
-    )
-    ranked = [row for row in ranked if row[1] + row[2]]
-    if not ranked:
-        return None
+    ranked = [(name, rule) for name, rule in ranked_rules(total) if rule.waste_usd]
     steps: list[tuple[Child, Decimal, str]] = [
-        (name, avoidable + lost, "avoidable" if avoidable >= lost else "lost")
-        for name, avoidable, lost in ranked[:_STEPS]
+        (name, rule.waste_usd, "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost")
+        for name, rule in ranked[:_STEPS]
     ]
-    others = total.waste_usd - sum((usd for _, usd, _ in steps), _ZERO)
-    if others:
+    if others := total.waste_usd - sum((usd for _, usd, _ in steps), _ZERO):
         steps.append(("other rules", others, "avoidable"))
-    return waterfall(
-        "From spend to what was needed",
-        ("Spend", of_sums(total).spend),
-        steps,
-        "Needed, or not judged",
-    )
+    spend = ("Spend", of_sums(total).spend)
+    title = "From spend to what was needed"
+    return waterfall(title, spend, steps, "Needed, or not judged") if steps else None
 
 
 def _rules(total: Sums) -> Markup | None:
@@ -211,24 +197,6 @@ def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> d
 def _pick(column: str, name: str) -> Markup:
     """A name that, pressed, leaves only its jobs in the table; plain text without the script."""
     return tag("span", name, class_="pick", data_c=COLUMNS.index(column))
-
-
-def _rollups(report: AccountReport) -> str | None:
-    """How many rows are of tuning jobs: the headline counts their training jobs alone."""
-    count = sum(head.rollup for head in report.heads)
-    if not count:
-        return None
-    if count == 1:
-        return "One row is of a tuning job: what it cost is in the rows of its training jobs."
-    rows = f"{count:,} rows are of tuning jobs"
-    return f"{rows}: what they cost is in the rows of their training jobs."
-
-
-def _details(report: AccountReport) -> Markup | None:
-    shown = zip(report.heads, report.details, strict=False)
-    return join(
-        _detail(number, head, detail) for number, (head, detail) in enumerate(shown) if detail
-    )
 
 
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:

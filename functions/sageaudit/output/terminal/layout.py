@@ -37,7 +37,8 @@ def console_for(*, no_color: bool = False) -> Console:
 
 def line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
     """Prints a text of a document."""
-    console.print(Padding(Text(terminal(text), style), (0, 0, 0, indent), expand=False))
+    words = Text(terminal(text), style)
+    console.print(Padding(words, (0, 0, 0, indent), expand=False) if indent else words)
 
 
 def heading(console: Console, text: str) -> None:

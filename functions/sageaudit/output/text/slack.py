@@ -24,25 +24,15 @@ from sageaudit.output.text.message import Message, message_of
 from sageaudit.output.text.occasion import FIRST, Occasion
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
-BLOCKS = 50
-"""Blocks in a message (docs.slack.dev/reference/block-kit/blocks)."""
-HEADER = 150
-"""Characters of a header."""
-SECTION = 3000
-"""Characters of a section's text."""
-FIELDS = 10
-"""Fields of a section."""
-FIELD = 2000
-"""Characters of a field."""
-ELEMENTS = 10
-"""Elements of a context block."""
+BLOCKS, FIELDS, ELEMENTS = 50, 10, 10
+"""Of a message, of a section, of a context block (docs.slack.dev/reference/block-kit/blocks)."""
+HEADER, SECTION, FIELD = 150, 3000, 2000
+"""Characters of a header, of a section's text, and of a field."""
 TEXT = 3999
 """Characters of the fallback text: 4,000 are truncated by Slack."""
 TOTAL = 13_000
 """All blocks as JSON: near 13,200 Slack answers `msg_blocks_too_long`."""
-
 _ROOMS = (600, 200, 80)
-
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
 _WHY, _REMARK, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
@@ -68,16 +58,18 @@ def message(
     parts = message_of(document, occasion)
     first_line = _first_line(parts)
     why = slack(parts.why or "", _WHY)
+    links, ids = _links(parts), owner_ids or {}
+    idle = f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}" if parts.idle_capacity else ""
     blocks = [
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
-        *_before(parts),
+        *([_section("before", _before(*parts.before))] if parts.before else []),
         *([{"type": "section", "block_id": "why", "text": _plain(why)}] if why else []),
         *([_section("fix", _fix(parts))] if parts.saving else []),
-        *_idle_capacity(parts),
+        *([_section("idle", idle)] if idle else []),
         *_evidence(parts),
-        _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
-        *_links(parts),
-        *_context(parts),
+        _section("owner", f"Owner: {_owner(parts.owner, ids)}"),
+        *([_section("links", links)] if links else []),
+        _context(parts),
     ]
     fallback = f"{first_line}: {why}" if why else first_line
     return fit({"text": fallback, "blocks": blocks, "unfurl_links": False, "unfurl_media": False})
@@ -91,11 +83,8 @@ def _first_line(parts: Message) -> str:
     return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
 
 
-def _before(parts: Message) -> list[Block]:
-    if parts.before is None:
-        return []
-    label, sentence = parts.before
-    return [_section("before", f"*{label}*: {slack(sentence, _WHY)}")]
+def _before(label: str, sentence: str) -> str:
+    return f"*{label}*: {slack(sentence, _WHY)}"
 
 
 def check(payload: Payload) -> None:
@@ -147,12 +136,6 @@ def _fix(parts: Message) -> str:
     return "\n".join(lines)
 
 
-def _idle_capacity(parts: Message) -> list[Block]:
-    if parts.idle_capacity is None:
-        return []
-    return [_section("idle", f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}")]
-
-
 def _evidence(parts: Message) -> list[Block]:
     fields = [
         _mrkdwn(f"*{slack(label, _CODE)}*: {slack(value, _FACT)}") for label, value in parts.facts
@@ -172,17 +155,16 @@ def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     return slack(owner, _FACT)
 
 
-def _links(parts: Message) -> list[Block]:
+def _links(parts: Message) -> str:
     """The links. `links` has quoted the URLs, so no character can end a link early."""
     shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in parts.links)
     again = f"Full audit: {slack_code(parts.again, _CODE)}" if parts.again else ""
-    lines = "\n".join(line for line in (shown, again) if line)
-    return [_section("links", lines)] if lines else []
+    return "\n".join(filter(None, (shown, again)))
 
 
-def _context(parts: Message) -> list[Block]:
+def _context(parts: Message) -> Block:
     elements = [_plain(slack(note, _NOTE)) for note in parts.context]
-    return [{"type": "context", "block_id": "context", "elements": elements}]
+    return {"type": "context", "block_id": "context", "elements": elements}
 
 
 def fit(payload: dict[str, Any]) -> dict[str, Any]:
