@@ -20,8 +20,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import share, usd
+from sageaudit.output.text.money import about, share, usd
 from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job

@@ -5,16 +5,16 @@ from __future__ import annotations
 from docs.schema_of_types import Definitions, Schema
 from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
 from sageaudit.cli.support.history import lists
-from sageaudit.cli.support.history.formats import Kind, Listing
+from sageaudit.cli.support.history.formats import FieldKind, ListLayout
 from sageaudit.cli.support.prices.type_rates import TypeRate
 from sageaudit.cli.support.redrive.letters import Fate, LetterKind
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
+    FixDocument,
     NotApplicableDocument,
     UnknownDocument,
 )
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
-from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
@@ -194,21 +194,21 @@ def what_if(_: Definitions) -> Schema:
     )
 
 
-_KINDS: dict[Kind, Schema] = {
-    Kind.TEXT: _TEXT_OR_NULL,
-    Kind.USD: _AMOUNT,
-    Kind.COUNT: {"type": ["integer", "null"]},
-    Kind.PERCENT: _AMOUNT,
-    Kind.TIME: {"type": ["string", "null"], "format": "date-time"},
-    Kind.DAY: {"type": ["string", "null"], "format": "date"},
-    Kind.FLAG: {"type": ["boolean", "null"]},
+_KINDS: dict[FieldKind, Schema] = {
+    "text": _TEXT_OR_NULL,
+    "usd": _AMOUNT,
+    "count": {"type": ["integer", "null"]},
+    "percent": _AMOUNT,
+    "time": {"type": ["string", "null"], "format": "date-time"},
+    "day": {"type": ["string", "null"], "format": "date"},
+    "flag": {"type": ["boolean", "null"]},
 }
 
 
 def rows(_: Definitions) -> Schema:
     """Lists of a history: `history`, `top`, `families`, `owners`, `trend`, `rules --counts`."""
     listings = {
-        name.title(): found for name, found in vars(lists).items() if isinstance(found, Listing)
+        name.title(): found for name, found in vars(lists).items() if isinstance(found, ListLayout)
     }
     each = [_list({"$ref": f"#/$defs/{name}"}) for name in listings]
     return {
@@ -221,7 +221,7 @@ def rows(_: Definitions) -> Schema:
     }
 
 
-def _row(listing: Listing) -> Schema:
+def _row(listing: ListLayout) -> Schema:
     return {
         "type": "object",
         "description": "All fields of the list, or those of --fields.",
@@ -238,8 +238,17 @@ def scan(found: Definitions) -> Schema:
     own = {key: value for key, value in _inside(found, Sums).items() if key != "rules"}
     found.found.pop("RuleSums")
     named = _keys(name=_TEXT_OR_NULL, **own)
-    fix = {"anyOf": [found.of(FamilyFix), {"type": "null"}]}
-    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix})
+    fix = _keys(
+        job=_TEXT,
+        ended_at={"type": "string", "format": "date-time"},
+        rule=_TEXT,
+        summary=_TEXT,
+        bucket=_TEXT,
+        saving_usd=_AMOUNT,
+        fix=_list(found.of(FixDocument)),
+    )
+    fix_or_null = {"anyOf": [fix, {"type": "null"}]}
+    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix_or_null})
     rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
     ranking = _keys(
         since={"type": "string", "format": "date"},

@@ -25,12 +25,15 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.support.history import report_contents
 from sageaudit.domain.audit.record import FindingRow, Head, RunQuery
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import cents, usd
+from sageaudit.output.text.amounts import of_head, of_sums
+from sageaudit.output.text.finding import saving
+from sageaudit.output.text.headline import account_headline
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +44,7 @@ COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 RULE = "gpu-underused"
 _SHORTEST, _LONGEST, _GAP = 18, 48, 2
 """Widths: shortest and longest column of text, space between columns."""
-_COLUMNS, _TOP = {"Cost": 12, "Avoidable": 9, "Lost": 8}, "Top finding"
+_COLUMNS, _TOP = {"Cost": 20, "Avoidable": 12, "Lost": 11}, "Top finding"
 """Columns of dollars with their widths, and the last one."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 _ABOUT = 'About: the rate is estimated from that of EC2; "sageaudit audit" says how.'
@@ -96,10 +99,11 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
     jobs = [head for head in heads if not head.rollup]
     real = [head for head in jobs if head.name != _composed().name]
     blind = sum(head.avoidable_usd is None for head in jobs)
-    console.print(f"{len(jobs)} recorded jobs cost {_cost(jobs)}.", style="bold", highlight=False)
+    console.print(f"{account_headline(_sums(jobs))}.", style="bold", highlight=False)
     console.print(
-        f"{len(real)} of them really ran: they cost {_cost(real)}. One is made up. For {blind} of "
-        "the jobs nobody can tell what was avoidable: their metrics are missing or too few.\n",
+        f"{len(real)} of them really ran, one is made up; without it, "
+        f"{account_headline(_sums(real))}. For {blind} of the jobs nobody can tell what was "
+        "avoidable: their metrics are missing or too few.\n",
         highlight=False,
     )
     console.print(
@@ -110,27 +114,8 @@ def _show_result(console: Console, heads: Sequence[Head], policy: Policy) -> Non
     )
 
 
-def _cost(heads: Sequence[Head]) -> str:
-    total, avoidable, lost = _shown(heads)
-    return f"{total}: at least {avoidable} avoidable, and {lost} lost"
-
-
-def _shown(heads: Sequence[Head]) -> tuple[str, ...]:
-    """The sums in words; "about" where a job's rate is an estimate, as in every other output."""
-    guessed = any(head.estimated for head in heads)
-    total, avoidable, lost = map(usd, _sums(heads))
-    return about(total, estimated=guessed), avoidable, lost
-
-
-def _sums(heads: Iterable[Head]) -> tuple[Decimal, ...]:
-    """Cost, avoidable and lost dollars of all jobs as far as they are known, without roll-ups."""
-    own = [head for head in heads if not head.rollup]
-    columns = (
-        [head.total_usd for head in own],
-        [head.avoidable_usd for head in own],
-        [head.lost_usd for head in own],
-    )
-    return tuple(sum((part or Decimal(0) for part in parts), Decimal(0)) for parts in columns)
+def _sums(heads: Iterable[Head]) -> Sums:
+    return sum((head.sums or Sums() for head in heads), Sums())
 
 
 def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) -> None:
@@ -143,14 +128,9 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
         table.add_column(word, justify="right", width=width, no_wrap=True)
     table.add_column(_TOP, no_wrap=True)
     for head, top in zip(heads, tops, strict=True):
-        dollars = (head.total_usd, head.avoidable_usd, head.lost_usd)
-        name = f"sum of {head.name}" if head.rollup else head.name
-        table.add_row(
-            Text(middle(terminal(name), name_width), "italic" if head.rollup else ""),
-            *(_dollars(amount, head) for amount in dollars),
-            Text(top),
-        )
-    table.add_row("total of all jobs", *_shown(heads), "", style="bold")
+        name = Text(middle(terminal(head.name), name_width), "italic" if head.rollup else "")
+        table.add_row(name, *map(str, of_head(head)[:3]), Text(top))
+    table.add_row("total of all jobs", *map(str, of_sums(_sums(heads))[:3]), "", style="bold")
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
     possible = [_POSSIBLE] if any("$" in top for top in tops) else []
@@ -164,18 +144,13 @@ def _top(history: DynamoHistory, head: Head) -> str:
     if document is None or head.top_rule is None:
         return "-"
     finding = next(one for one in document["findings"] if one["rule"] == head.top_rule)
-    trial = finding["saving_usd"] if finding["bucket"] == "possible" else None
-    return f"{head.top_rule} {usd(trial)}" if trial else head.top_rule
+    possible = finding["bucket"] == "possible" and finding["saving_usd"]
+    return f"{head.top_rule} {saving(finding)}" if possible else head.top_rule
 
 
 def _composed() -> RecordedJob:
     [job] = of_file(COMPOSED)
     return job
-
-
-def _dollars(amount: Decimal | None, head: Head) -> Text:
-    shown = about(cents(amount), estimated=bool(head.estimated and amount))
-    return Text(shown if amount != 0 else "-", "" if amount else "dim")
 
 
 def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:

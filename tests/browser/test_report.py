@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,10 @@ _SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
 _SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
 _NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
 _FOUND = 'document.getElementById("found").textContent'
+_OPEN_ALL = """new Promise((done) => {
+  document.querySelectorAll("details").forEach((one) => { one.open = true; });
+  setTimeout(done, 200);
+})"""
 _FOCUSED = "document.activeElement.textContent"
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
@@ -37,10 +42,11 @@ def typed(tab: Browser, text: str) -> None:
 def test_a_page_asks_for_nothing_and_complains_of_nothing(
     opened: Open, pages: dict[str, Path], name: str, size: tuple[int, int]
 ) -> None:
-    """The only address is the file itself, also after every part of it was opened."""
+    """Also after every part was opened; and it never scrolls sideways as a whole."""
     tab = opened(name, size)
-    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
-    tab.run("new Promise(done => setTimeout(done, 200))")
+    assert tab.run(_WIDER) is False
+    tab.run(_OPEN_ALL)
+    assert tab.run(_WIDER) is False
     assert tab.requests == [pages[name].as_uri()]
     assert tab.complaints == []
 
@@ -66,35 +72,37 @@ def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> Non
 
 
 def test_a_column_sorts_both_ways_and_says_so(opened: Open) -> None:
-    """Numbers by their size, the largest first; the rows that are not shown take part."""
+    """Numbers by their size, the largest first; the rows that are not shown take part.
+
+    What was not judged is neither the least nor the most.
+    """
     tab = opened("account")
-    tab.run(f'{head("Spend")}.querySelector("button").click()')
-    spend = tab.run(_SPEND)
-    assert spend == sorted(spend, reverse=True)
-    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "descending"
-    tab.run(f'{head("Spend")}.querySelector("button").click()')
-    least = tab.run(_SPEND)
-    assert least == sorted(least)
+    spend, least = sorted_by(tab, "Spend", _SPEND), sorted_by(tab, "Spend", _SPEND)
+    assert (spend, least) == (sorted(spend, reverse=True), sorted(least))
     assert least[0] < min(spend)
-    tab.run(f'{head("Job")}.querySelector("button").click()')
-    names = tab.run(_NAMES)
+    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "ascending"
+    names = sorted_by(tab, "Job", _NAMES)
     assert names == sorted(names)
     assert tab.run('document.querySelectorAll("[aria-sort]").length') == 1
-
-
-def test_unknown_amounts_come_last_either_way(opened: Open) -> None:
-    """What was not judged is neither the least nor the most."""
-    tab = opened("account")
     amounts = f"{_SHOWN}.map(row => row.cells[2].textContent)"
     for _ in range(2):
-        tab.run(f'{head("Avoidable")}.querySelector("button").click()')
-        assert "not judged" not in tab.run(amounts)[:100]
+        assert "not judged" not in sorted_by(tab, "Avoidable", amounts)[:100]
 
 
-def test_words_and_choices_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
-    """What is said of the rows is of those that match, in all of the table."""
+def sorted_by(tab: Browser, title: str, what: str) -> Any:
+    """Presses the header of a column, and reads the rows."""
+    tab.run(f'{head(title)}.querySelector("button").click()')
+    return tab.run(what)
+
+
+def test_words_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
+    """Rows add up to the headline, to the cent; what is said is of those that match."""
     tab = opened("account")
-    assert tab.run(_FOUND).startswith("300 jobs, spend $")
+    said = tab.run(_FOUND)
+    assert said.startswith("300 jobs, spend $")
+    [rows] = re.findall(r"\$[\d,.]+", said)
+    assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
+    assert rows in tab.run('document.querySelector(".news").textContent')
     typed(tab, "MODEL-07")
     names = tab.run(_NAMES)
     assert 0 < len(names) < 100
@@ -102,19 +110,11 @@ def test_words_and_choices_filter_the_rows_and_the_sum_follows(opened: Open) -> 
     usd = sum(tab.run(_SPEND)) / 1e6
     assert tab.run(_FOUND) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
     tab.run('document.getElementById("clear").click()')
-    assert tab.run(_FOUND).startswith("300 jobs, spend $")
+    assert tab.run(_FOUND) == said
 
 
-def test_the_rows_add_up_to_the_headline(opened: Open) -> None:
-    """Both are the daily sums, to the cent."""
-    tab = opened("account")
-    [rows] = re.findall(r"\$[\d,.]+", tab.run(_FOUND))
-    assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
-    assert rows in tab.run('document.querySelector(".news").textContent')
-
-
-def test_a_name_shows_its_jobs(opened: Open) -> None:
-    """As many as its row of sums says, until that is taken back."""
+def test_a_name_shows_its_jobs_and_more_rows_come_when_asked_for(opened: Open) -> None:
+    """As many as its row of sums says, until that is taken back; the first hundred at once."""
     tab = opened("account")
     first = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
     row = f'{first}.parentElement.querySelector("tbody tr")'
@@ -123,12 +123,6 @@ def test_a_name_shows_its_jobs(opened: Open) -> None:
     assert tab.run(f"{_SHOWN}.length") == count
     tab.run('document.querySelector(".chip").click()')
     assert tab.run(f"{_SHOWN}.length") == 100
-
-
-def test_more_rows_are_shown_when_asked_for(opened: Open) -> None:
-    """The first hundred at once, the others when somebody wants them."""
-    tab = opened("account")
-    assert tab.run(f"{_SHOWN}.length") == 100
     assert "200 more jobs" in tab.run('document.querySelector(".more").textContent')
     tab.run('document.querySelector(".more").click()')
     assert tab.run(f"{_SHOWN}.length") == 300
@@ -136,7 +130,15 @@ def test_more_rows_are_shown_when_asked_for(opened: Open) -> None:
 
 
 def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
-    """Tab goes down the page; Enter sorts by a header, presses a name and opens a job."""
+    """Tab goes down the page; Enter sorts by a header, presses a name and opens a job.
+
+    Whatever the keyboard stands on has a line around it.
+    """
+    tab = opened("account")
+    for _ in range(12):
+        tab.press("Tab")
+        width = tab.run("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert width >= 1.5, tab.run("document.activeElement.outerHTML.slice(0, 200)")
     tab = opened("account")
     tab.press("Tab")
     assert tab.run(_FOCUSED) == "Skip to the report"
@@ -156,15 +158,6 @@ def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
     tab.run('document.querySelector("details.job > summary").focus()')
     tab.press("Enter")
     assert tab.run('document.querySelector("details.job").open')
-
-
-def test_focus_is_seen(opened: Open) -> None:
-    """Whatever the keyboard stands on has a line around it."""
-    tab = opened("account")
-    for _ in range(12):
-        tab.press("Tab")
-        width = tab.run("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
-        assert width >= 1.5, tab.run("document.activeElement.outerHTML.slice(0, 200)")
 
 
 def test_a_row_leads_to_its_section(opened: Open) -> None:
@@ -200,8 +193,7 @@ def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
 def test_hostile_names_stay_text(opened: Open, name: str) -> None:
     """No element, attribute, handler or title comes of them, and none turns a line around."""
     tab = opened(name)
-    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
-    tab.run("new Promise(done => setTimeout(done, 300))")
+    tab.run(_OPEN_ALL)
     assert tab.run("document.title") != "owned"
     assert tab.run('document.querySelectorAll("script").length') == 1
     assert tab.run('document.querySelectorAll("img, iframe, object, [autofocus]").length') == 0
@@ -215,21 +207,12 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
     assert not set(text) & set("\u202e\u2066\u2069\u200f\u0000")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_phone_never_scrolls_the_page_sideways(opened: Open, name: str) -> None:
-    """Tables and code scroll in their own places, with every part opened too."""
-    tab = opened(name, PHONE)
-    assert tab.run(_WIDER) is False
-    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
-    assert tab.run(_WIDER) is False
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
     """WCAG 2.2 AA: 4.5 to 1 between a text and what is behind it."""
     tab = opened(name, scheme=scheme)
-    tab.run('document.querySelectorAll("details").forEach(one => { one.open = true; })')
+    tab.run(_OPEN_ALL)
     pale = tab.run(_PALE)
     assert pale == []
 

@@ -22,7 +22,7 @@ from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 SET = DATA / "tuning-set-bayesian-221019-1807.json"
-SHORT = Plot("ml.g5.xlarge", alike(1, Doing(13, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
+SHORT = Plot("ml.g5.xlarge", alike(1, Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def nightly(tmp_path: Path) -> list[Path]:
-    """Three runs of 13 minutes, a day apart: too short to be judged alone."""
+    """Three runs of 14 minutes, a day apart: too short to be judged alone."""
     paths = []
     for number in range(3):
         plot = replace(SHORT, name="nightly", begin=BEGIN + timedelta(days=number))

@@ -61,20 +61,14 @@ def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_
 
 
 def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_path: Path) -> None:
-    """Its page has the charts: the history keeps the series."""
+    """Its page has the charts: the history keeps the series. Markdown can go to stdout."""
     path = tmp_path / "job.html"
     done = run("report", NAME, "--history", scanned, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
     assert f"<h1><bdi>{NAME}</bdi></h1>" in path.read_text()
     assert "GPU utilisation" in path.read_text()
-
-
-def test_markdown_goes_to_stdout_when_asked(run: Run, scanned: Path) -> None:
-    """For a pull request's comment."""
-    done = run(
-        *("report", "--history", scanned, "--since", LONG), "--format", "markdown", "-o", "-"
-    )
-    assert done.exit_code == 0, done.stderr
+    days = ("--history", scanned, "--since", LONG)
+    done = run("report", *days, "--format", "markdown", "-o", "-")
     assert done.stdout.startswith("### SageMaker jobs")
     assert f"| `{NAME}` | $14.67 | $10.38 |" in done.stdout
 
@@ -113,7 +107,7 @@ def test_a_recording_excludes_what_names_a_history(run: Run, tmp_path: Path) -> 
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    """And an older report stays as it was."""
+    """A device is written to and never replaced, also by root."""
     done = run("report", "--recording", COMPOSED, "-o", tmp_path / "absent" / "report.html")
     assert done.exit_code == 2
     assert "cannot be written (No such file or directory)" in done.stderr

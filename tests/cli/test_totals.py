@@ -160,7 +160,7 @@ def test_a_trend_draws_its_dollars(run: Run, weeks: Path) -> None:
     assert news == "2026-W47 so far: $6.00 avoidable or lost, 500% more than the same days before"
     assert first.split()[0] == "Avoidable+lost"
     assert len(first.split()[1]) == 4
-    assert first.endswith("up to $6.00")
+    assert first.endswith("0 to $6.00")
     assert "2026-W47 so far" in rows[-1]
     assert "+500.0%" in rows[-1]
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from moto import mock_aws
 
 from local.recorded import of_file
 from local.sagemaker import RecordedSageMaker, put_series
-from sageaudit.adapters.prices import packaged
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
 
@@ -61,29 +59,35 @@ LITTLE = {
 }
 
 
-def candidate(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """One row."""
-    return next(row for row in document["candidates"] if row["type"] == name)
+def asked(what_if: Run, path: Path, *words: str) -> tuple[Any, dict[str, dict[str, Any]]]:
+    """The document, and its candidates by their type."""
+    document = what_if("--recording", path, *words, "--output", "json").document()
+    return document, {row["type"]: row for row in document["candidates"]}
 
 
-def test_the_same_gpu_takes_as_long_at_its_own_rate(what_if: Run, tmp_path: Path) -> None:
-    """1 h at $1.515 today; ml.g5.xlarge holds 1.9 vCPU and 7.7 GiB at its rate of $1.408."""
-    document = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()
+def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Path) -> None:
+    """1 h at $1.515 today; ml.g5.xlarge holds 1.9 vCPU and 7.7 GiB at its rate of $1.408.
+
+    All 224 other types of the catalogue are there, each that is refused with what binds.
+    """
+    document, types = asked(what_if, recorded(tmp_path, LITTLE))
     assert document["today"]["usd"] == 1.515
-    assert document["needs"]["vcpu"] == 1.92
-    assert document["needs"]["memory_gib"] == 7.68
-    assert document["needs"]["gpu_busy_percent"] == 10
-    row = candidate(document, "ml.g5.xlarge")
+    needs = {name: document["needs"][name] for name in ("vcpu", "memory_gib", "gpu_busy_percent")}
+    assert needs == {"vcpu": 1.92, "memory_gib": 7.68, "gpu_busy_percent": 10}
+    row = types["ml.g5.xlarge"]
     assert (row["fits"], row["hours"], row["usd"]) == (True, 1, 1.408)
-    assert row["saving_usd"] == 0.107
-    assert row["saving_range_usd"] is None
+    assert (row["saving_usd"], row["saving_range_usd"]) == (0.107, None)
+    fits = [row["fits"] for row in document["candidates"]]
+    costs = [row["usd"] for row in document["candidates"] if row["fits"]]
+    assert (len(fits), fits, costs) == (224, sorted(fits, reverse=True), sorted(costs))
+    assert types["ml.m5.2xlarge"]["constraint"] == "GPU count"
+    assert types["ml.trn1.2xlarge"]["constraint"] in {"accelerator", "no price"}
 
 
 def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path) -> None:
     """A T4 takes up to 5.53 times: 20% busy, 1 + 0.2 x 4.53 = 1.906 hours at $0.94."""
-    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 20.0})
-    document = what_if("--recording", path, "--output", "json").document()
-    row = candidate(document, "ml.g4dn.2xlarge")
+    _, types = asked(what_if, recorded(tmp_path, LITTLE | {"GPUUtilization": 20.0}))
+    row = types["ml.g4dn.2xlarge"]
     assert (row["times_as_long"], row["times_as_long_at_best"]) == (1.906, 1)
     assert row["usd"] == pytest.approx(1.906 * 0.94)
     # 1.515 - 1.79164 and 1.515 - 0.94
@@ -91,118 +95,53 @@ def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path
     assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
 
 
-def test_too_few_vcpus_bind_beside_another_gpu_too(what_if: Run, tmp_path: Path) -> None:
-    """60% of 8 need 5.8; the four of ml.g4dn.xlarge hold 20%."""
-    for cpu, binding in ((60.0, "vCPU"), (20.0, None)):
-        path = recorded(tmp_path, LITTLE | {"CPUUtilization": cpu, "GPUUtilization": 5.0})
-        document = what_if("--recording", path, "--output", "json").document()
-        assert candidate(document, "ml.g4dn.xlarge")["constraint"] == binding
-
-
-def test_what_binds_is_named(what_if: Run, tmp_path: Path) -> None:
-    """No GPU, over twice as long on a weaker GPU, and a type without a price."""
-    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 30.0})
-    document = what_if("--recording", path, "--output", "json").document()
-    binding = {
-        name: candidate(document, name)["constraint"]
-        for name in ("ml.m5.2xlarge", "ml.g4dn.xlarge", "ml.g7e.2xlarge", "ml.trn1.2xlarge")
-    }
-    assert binding["ml.m5.2xlarge"] == "GPU count"
-    assert binding["ml.g4dn.xlarge"] == "run time"
-    assert binding["ml.g7e.2xlarge"] in {"GPU model", "no price"}
-    assert binding["ml.trn1.2xlarge"] in {"accelerator", "no price"}
-    assert {row["type"] for row in document["candidates"] if row["fits"]}.isdisjoint(binding)
-
-
-def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Path) -> None:
-    """All 224 other types of the catalogue are there."""
-    rows = what_if("--recording", recorded(tmp_path, LITTLE), "--output", "json").document()[
-        "candidates"
-    ]
-    fitting = [row["usd"] for row in rows if row["fits"]]
-    assert len(rows) == 224
-    assert fitting == sorted(fitting)
-    assert [row["fits"] for row in rows] == sorted((row["fits"] for row in rows), reverse=True)
-
-
-def test_only_the_types_asked_for_are_tried(what_if: Run, tmp_path: Path) -> None:
-    """In any order, by cost."""
-    path = recorded(tmp_path, LITTLE)
-    done = what_if(
-        "--recording", path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge", "--output", "json"
-    )
-    names = [row["type"] for row in done.document()["candidates"]]
-    assert names == ["ml.g5.xlarge", "ml.g5.4xlarge"]
-
-
-def test_more_headroom_refuses_more(what_if: Run, tmp_path: Path) -> None:
+def test_types_and_headroom_are_those_asked_for(what_if: Run, tmp_path: Path) -> None:
     """20% of 32 GiB: 15.4 with 140% headroom fit 16, 16.6 with 160% do not."""
     path = recorded(tmp_path, LITTLE)
+    _, types = asked(what_if, path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge")
+    assert [*types] == ["ml.g5.xlarge", "ml.g5.4xlarge"]
     for headroom, fits in (("140", True), ("160", False)):
-        done = what_if("--recording", path, "--headroom", headroom, "--output", "json")
-        assert candidate(done.document(), "ml.g5.xlarge")["fits"] is fits
+        _, types = asked(what_if, path, "--headroom", headroom)
+        assert types["ml.g5.xlarge"]["fits"] is fits
 
 
-@pytest.mark.parametrize(
-    ("absent", "unknown", "smaller", "least_gib"),
-    [
-        ("MemoryUtilization", "memory_gib", "ml.g5.xlarge", 32),
-        ("GPUMemoryUtilization", "gpu_memory_gib", "ml.g4dn.xlarge", 22),
-    ],
-)
-def test_unrecorded_memory_must_not_shrink(
-    what_if: Run, tmp_path: Path, absent: str, unknown: str, smaller: str, least_gib: int
-) -> None:
-    """Host or GPU: not recorded is not little, and never more than there was."""
-    use = {metric: value for metric, value in LITTLE.items() if metric != absent}
-    document = what_if("--recording", recorded(tmp_path, use), "--output", "json").document()
-    assert document["needs"][unknown] is None
-    assert unknown in document["needs"]["unknown"]
-    assert candidate(document, smaller)["constraint"] == "not recorded"
-    fitting = [packaged.types()[row["type"]] for row in document["candidates"] if row["fits"]]
-    assert fitting
-    assert all((getattr(kind, unknown) or 0) >= least_gib for kind in fitting)
-
-
-def test_without_metrics_only_what_has_no_less_of_anything_fits(
-    what_if: Run, tmp_path: Path
-) -> None:
-    """Of 8 vCPUs, 32 GiB, and one GPU of 22.35 GiB; no cheaper type does."""
+def test_what_was_not_recorded_must_not_shrink(what_if: Run, tmp_path: Path) -> None:
+    """Not recorded is not little; without any metric only what has no less of anything fits."""
+    use = {metric: value for metric, value in LITTLE.items() if metric != "MemoryUtilization"}
+    document, types = asked(what_if, recorded(tmp_path, use))
+    assert document["needs"]["memory_gib"] is None
+    assert "memory_gib" in document["needs"]["unknown"]
+    assert types["ml.g5.xlarge"]["constraint"] == "not recorded"
+    assert all(row["memory_gib"] >= 32 for row in types.values() if row["fits"])
     path = recorded(tmp_path, {})
-    shown = what_if("--recording", path)
-    assert shown.exit_code == 0
-    assert "Needs: nothing is known" in shown.stdout
-    document = what_if("--recording", path, "--output", "json").document()
-    for row in document["candidates"]:
-        kind = packaged.types()[row["type"]]
-        if row["fits"]:
-            assert (kind.vcpu >= 8, kind.memory_gib >= 32, kind.gpus >= 1) == (True, True, True)
-            assert (kind.gpu_memory_gib or 0) >= Decimal("22.35")
-            assert row["saving_usd"] < 0
-    assert candidate(document, "ml.g5.xlarge")["constraint"] == "not recorded"
+    assert "Needs: nothing is known" in what_if("--recording", path).stdout
+    _, types = asked(what_if, path)
+    for row in types.values():
+        assert not row["fits"] or (row["vcpu"] >= 8 and row["gpus"] and row["saving_usd"] < 0)
 
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
     """Fifteen that fit at most, each with its reason; --all lists every type."""
     path = recorded(tmp_path, LITTLE)
-    short, long = what_if("--recording", path), what_if("--recording", path, "--all")
-    assert "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52" in short.stdout
-    assert "Needs: 1.9 vCPU, 7.7 GiB of memory" in short.stdout
-    assert "ml.g5.xlarge" in short.stdout
-    assert "$0.11 (7%)" in short.stdout
-    assert "T4 took 1.55 to 5.53 times as long as A10G" in long.stdout
-    assert "Does not fit: " in short.stdout
-    assert "GPU count" in short.stdout
-    assert short.stdout.count("GPU count") == 1 < long.stdout.count("GPU count:")
-    for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"):
-        assert name in long.stdout
+    short, long = what_if("--recording", path).stdout, what_if("--recording", path, "--all").stdout
+    for said in (
+        "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52",
+        "Needs: 1.9 vCPU, 7.7 GiB of memory",
+        "ml.g5.xlarge",
+        "$0.11 (7%)",
+        "Does not fit: ",
+    ):
+        assert said in short
+    assert short.count("GPU count") == 1 < long.count("GPU count:")
+    assert "T4 took 1.55 to 5.53 times as long as A10G" in long
+    assert all(name in long for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"))
 
 
 def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
     """They are no reason to say that no other type fits."""
     path = recorded(tmp_path, LITTLE | {"GPUUtilization": 0.0})
-    document = what_if("--recording", path, "--output", "json").document()
-    named = [row for row in document["candidates"] if row["would_hold"]]
+    _, types = asked(what_if, path)
+    named = [row for row in types.values() if row["would_hold"]]
     assert named
     assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
     shown = what_if("--recording", path).stdout
@@ -224,10 +163,10 @@ def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     document["describe"]["ResourceConfig"]["TrainingPlanArn"] = plan
     path.write_text(json.dumps(document))
-    printed = what_if("--recording", path, "--output", "json").document()
+    printed, types = asked(what_if, path)
     assert printed["today"]["usd"] == 0
     assert "prepaid" in printed["notes"][0]
-    assert candidate(printed, "ml.g5.xlarge")["saving_usd"] == -1.408
+    assert types["ml.g5.xlarge"]["saving_usd"] == -1.408
 
 
 def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
@@ -235,7 +174,7 @@ def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
     done = what_if("--recording", UNFINISHED)
     assert done.exit_code == 0
     assert "has not ended" in done.stdout
-    printed = what_if("--recording", UNFINISHED, "--output", "json").document()
+    printed, _ = asked(what_if, UNFINISHED)
     assert (printed["candidates"], printed["needs"]) == ([], None)
     assert "has not ended" in printed["impossible"]
 
@@ -295,14 +234,6 @@ def test_a_live_job_is_described_measured_and_replayed(
     assert all(call.startswith(("Describe", "List", "Get")) for call in calls)
 
 
-def test_help_says_what_it_does(what_if: Run) -> None:
-    """With an example of each form."""
-    done = what_if("--help")
-    assert done.exit_code == 0
-    for part in ("--recording", "--headroom", "--type", "Reads only"):
-        assert part in done.stdout
-
-
 def on_another_type(folder: Path, name: str) -> Path:
     """The hour on another type."""
     path = recorded(folder, {"CPUUtilization": 40.0, "MemoryUtilization": 40.0})
@@ -313,8 +244,8 @@ def on_another_type(folder: Path, name: str) -> Path:
 def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path) -> None:
     """With how the rate was made; what is known has no mark."""
     path = on_another_type(tmp_path, "ml.m7i.2xlarge")
-    document = what_if("--recording", path, "--output", "json").document()
-    guess, known = candidate(document, "ml.m8i.2xlarge"), candidate(document, "ml.m7i.4xlarge")
+    document, types = asked(what_if, path)
+    guess, known = types["ml.m8i.2xlarge"], types["ml.m7i.4xlarge"]
     assert (guess["estimated"], guess["price_kind"]) == (True, "estimate")
     assert guess["price_note"] == (
         "SageMaker's rate for ml.m8i.2xlarge is not known here; estimated from EC2's rate x 1.20."
@@ -332,7 +263,7 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
 def test_todays_estimate_is_marked_and_marks_every_difference(what_if: Run, tmp_path: Path) -> None:
     """The costs of other types are known, what they save is not quite."""
     path = on_another_type(tmp_path, "ml.m6i.4xlarge")
-    document = what_if("--recording", path, "--output", "json").document()
+    document, _ = asked(what_if, path)
     [how] = document["today"]["estimated"]
     assert document["today"]["missing"] == [how]
     shown = what_if("--recording", path).stdout
@@ -344,6 +275,5 @@ def test_todays_estimate_is_marked_and_marks_every_difference(what_if: Run, tmp_
 
 def test_a_type_that_the_price_list_lacks_is_not_offered(what_if: Run, tmp_path: Path) -> None:
     """r6i has EC2 rates and a factor, and no training product."""
-    path = on_another_type(tmp_path, "ml.m7i.2xlarge")
-    document = what_if("--recording", path, "--output", "json").document()
-    assert candidate(document, "ml.r6i.2xlarge")["constraint"] == "not offered"
+    _, types = asked(what_if, on_another_type(tmp_path, "ml.m7i.2xlarge"))
+    assert types["ml.r6i.2xlarge"]["constraint"] == "not offered"

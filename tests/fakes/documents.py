@@ -229,6 +229,20 @@ def document(**overrides: Any) -> AuditDocument:
     return cast("AuditDocument", whole | overrides)
 
 
+def set_aside_document() -> AuditDocument:
+    """Findings that are exempt, covered or repeated, and one with two ways to fix it."""
+    way = [fix("A.B", 2, 1)]
+    exempt = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
+    return document(
+        findings=[
+            finding(rule="exempt", exempt=exempt, saving_usd=Decimal(9)),
+            finding(rule="small", superseded_by="counted", saving_usd=Decimal(0)),
+            finding(rule="spot-not-used", said_of="train-bert-0411", summary="Spot is cheaper."),
+            finding(rule="counted", alternatives=[way, way]),
+        ]
+    )
+
+
 def perhaps_lost_document() -> AuditDocument:
     """A failed run of $4.5534 whose checkpoints may hold a part of its work."""
     return document(

@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from tests.fakes import documents
+from tests.fakes import documents, fixes
 from tests.labelled import confusion, expert_jobs
 
 HERE = Path(__file__).parent
@@ -36,6 +36,7 @@ _SHOWN = {
     "unauditable": documents.unauditable_document,
     "not-judged": documents.not_judged_document,
     "still-running": documents.running_document,
+    "set-aside": documents.set_aside_document,
 }
 _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
@@ -97,6 +98,7 @@ def goldens() -> dict[str, Callable[[], str]]:
             files[f"terminal/{name}-{width}.txt"] = (
                 lambda make=make, width=width: on_terminal(make(), width)  # type: ignore[misc]
             )
+    files["terminal/fixes.txt"] = fixes.text
     files["labelled/confusion.txt"] = confusion.table
     files["labelled/expert-jobs.txt"] = expert_jobs.table
     return files

@@ -100,6 +100,8 @@ class RuleTotal:
     lost_usd: Decimal
     waste_usd: Decimal
     possible_usd: Decimal
+    estimated: bool
+    """Whether any of the sums rests on an estimated rate."""
 
 
 class TrendPeriod(enum.StrEnum):
@@ -153,7 +155,18 @@ def rules(lists: Lists, of: SumsFilter = ALL) -> list[RuleTotal]:
     """Each rule with findings, the dearest first."""
     rows = _rows(lists, of, of.scope)
     together = sum((row.sums for row in rows), Sums())
-    return [_rule_total(name, sums) for name, sums in ranked_rules(together)]
+    return [
+        RuleTotal(
+            rule=name,
+            findings=rule.findings,
+            avoidable_usd=rule.avoidable_usd,
+            lost_usd=rule.lost_usd,
+            waste_usd=rule.waste_usd,
+            possible_usd=rule.possible_usd,
+            estimated=bool(together.estimated),
+        )
+        for name, rule in ranked_rules(together)
+    ]
 
 
 def trend(
@@ -227,17 +240,6 @@ def _rows(lists: Lists, of: SumsFilter, scope: Scope) -> Iterator[SumRow]:
     of = of.within(scope)
     name = of.owner if scope is Scope.OWNER else of.family
     return lists.sums(scope, account=of.account, region=of.region, name=name)
-
-
-def _rule_total(name: str, sums: RuleSums) -> RuleTotal:
-    return RuleTotal(
-        rule=name,
-        findings=sums.findings,
-        avoidable_usd=sums.avoidable_usd,
-        lost_usd=sums.lost_usd,
-        waste_usd=sums.waste_usd,
-        possible_usd=sums.possible_usd,
-    )
 
 
 def _of_rule(sums: Sums, rule: str) -> Sums:

@@ -93,12 +93,12 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "complete": True,
             "missing": [],
             "estimated": [],
+            "basis": "billable_seconds",
+            "lines": [],
             "price_kind": "list",
             "spot_saved_usd": None,
             "prepaid_value_usd": None,
             "notes": [],
-            "basis": "billable_seconds",
-            "lines": [],
         },
     }
     merged = {part: value | changes.pop(part, {}) for part, value in parts.items()}

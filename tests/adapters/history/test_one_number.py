@@ -30,7 +30,7 @@ from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.audit.sums import Scope, Sums, total
 from sageaudit.domain.job.listed import Period
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from tests.adapters.history.entries import finding
 from tests.adapters.history.tables import dynamodb, new_table
@@ -253,5 +253,5 @@ def test_a_reports_headline_is_that_number_to_the_cent(
     assert said[0] == said[1]
     [news] = said[0]
     for name in ("total_usd", "avoidable_usd", "lost_usd"):
-        assert cents(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
+        assert usd(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
     assert news.startswith(f"{sum(one.get('jobs', 0) for one in truth):,} jobs cost about ")

@@ -137,7 +137,7 @@ def test_the_fix_is_that_of_the_newest_of_the_dearest_runs() -> None:
     runs = [audited("a", 1, finding(), **some), audited("b", 2, finding(), **some)]
     found = fix_of(*runs, audited("c", 3, finding(), **less))
     assert found.job == "b"
-    assert found.fix == tuple(finding()["fix"])
+    assert found.finding["fix"] == finding()["fix"]
 
 
 def test_the_largest_counted_finding_that_stands_gives_the_fix() -> None:
@@ -145,8 +145,8 @@ def test_the_largest_counted_finding_that_stands_gives_the_fix() -> None:
     possible = finding(rule="spot-not-used", bucket="possible", saving_usd=Decimal(50))
     replaced = finding(rule="gpu-idle", saving_usd=Decimal(9), superseded_by="gpu-underused")
     counted = finding(rule="gpu-underused", saving_usd=Decimal(2))
-    assert fix_of(audited("a", 1, possible, replaced, counted)).rule == "gpu-underused"
-    assert fix_of(audited("a", 1, possible, replaced)).rule == "spot-not-used"
+    assert fix_of(audited("a", 1, possible, replaced, counted)).finding["rule"] == "gpu-underused"
+    assert fix_of(audited("a", 1, possible, replaced)).finding["rule"] == "spot-not-used"
     assert fix_of(audited("a", 1, replaced)) is None
     assert fix_of() is None
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
-from sageaudit.output.html.contents import AccountReport, JobReport, Limit
+from sageaudit.output.html.contents import AccountReport, ChartLimit, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markdown import account_markdown, job_markdown
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import usd as dollars
 from tests.fakes import documents, jobs, reports
 from tests.fakes.hostile import documents as hostile_documents
 from tests.fakes.hostile import whole_documents
@@ -78,7 +78,7 @@ def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
 def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     """To the cent, in the headline, the figures, and each table of sums."""
     body = account_body(account)
-    total, avoidable = cents(account.total.total_usd), cents(account.total.avoidable_usd)
+    total, avoidable = dollars(account.total.total_usd), dollars(account.total.avoidable_usd)
     assert f"150 jobs cost {total}: {avoidable} was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
         rows = amounts(body, title)
@@ -89,8 +89,10 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     assert Decimal(micros) / 1_000_000 == account.total.total_usd
 
 
-def test_the_page_says_where_to_begin(account: AccountReport) -> None:
-    """The families that wasted most, each with a link to a section of the page."""
+def test_the_page_says_where_to_begin_and_ends_with_what_was_needed(
+    account: AccountReport,
+) -> None:
+    """The families that wasted most, each with a link; spend, less each rule's share."""
     body = account_body(account)
     [begin] = re.findall(r'<div class="begin">.*?</div>', body)
     wasted = sorted((sums.waste_usd for sums in account.families.values()), reverse=True)
@@ -99,13 +101,9 @@ def test_the_page_says_where_to_begin(account: AccountReport) -> None:
     links = re.findall(r'href="#(j\d+)"', begin)
     assert len(links) == 3
     assert all(f'<details id="{link}"' in body for link in links)
-
-
-def test_the_waterfall_ends_with_what_was_needed(account: AccountReport) -> None:
-    """Spend, less each rule's share."""
-    rows = amounts(account_body(account), "From spend to what was needed")
+    rows = amounts(body, "From spend to what was needed")
     steps = [usd(row[2]) for row in rows]
-    needed = account.total.total_usd - account.total.avoidable_usd - account.total.lost_usd
+    needed = account.total.total_usd - account.total.waste_usd
     assert rows[0][0] == "Spend"
     assert abs(steps[-1] - needed) <= Decimal("0.005")
     assert abs(sum(steps[:-1]) - steps[-1]) <= Decimal("0.005") * len(rows)
@@ -118,27 +116,33 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
     assert len(re.findall(r'<details id="j\d+"', body)) == 150
     wasted = [(head.avoidable_usd or 0) + (head.lost_usd or 0) for head in account.heads]
     assert wasted == sorted(wasted, reverse=True)
-
-
-def test_an_unknown_amount_is_unknown_and_never_zero() -> None:
-    """Of a job whose price is not known, and of one that was not judged."""
-    document = documents.document(avoidable_usd=None, judged="no", lost_usd=None)
-    document["bill"]["total_usd"] = None
-    document["bill"]["complete"] = False
-    shown = words(job_body(JobReport(document, None)))
-    assert "Its cost is not known, and what was avoidable could not be judged." in shown
-    assert re.search(r"Cost\s+unknown", shown)
-    assert re.search(r"Avoidable\s+not judged", shown)
-    assert re.search(r"Lost\s+unknown", shown)
+    text = account_markdown(account)
+    assert text.count("| `model-") == 10
+    assert "+140 more jobs." in text
 
 
 def test_a_job_that_could_not_be_audited_says_why() -> None:
     """And shows no figures."""
-    document = documents.document(unauditable="it was deleted before it could be described")
+    document = documents.unauditable_document()
     shown = words(job_body(JobReport(document, None)))
-    assert "Could not be audited: it was deleted before it could be described" in shown
+    assert "Could not be audited: SageMaker knows no such training job" in shown
     assert "$" not in shown
-    assert "deleted" in job_markdown(document)
+    assert "SageMaker knows no such" in job_markdown(document)
+
+
+def test_findings_are_laid_out_with_what_is_set_aside() -> None:
+    """Ways beyond the first are folded away; repeated advice is only named."""
+    body = job_body(JobReport(documents.set_aside_document(), None))
+    shown = words(body)
+    assert "2 other ways" in shown
+    assert "Exempt by policy until 2026-12-31: benchmark" in shown
+    assert "Not counted: counted covers it" in shown
+    assert "As for train-bert-0411, an earlier run of the family: spot-not-used" in shown
+    assert "Spot is cheaper." not in shown
+    assert body.count('class="finding aside"') == 2
+    markdown = job_markdown(documents.set_aside_document())
+    assert "| counted" in markdown
+    assert "benchmark" not in markdown
 
 
 def test_a_fix_is_there_in_every_dialect() -> None:
@@ -169,7 +173,7 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
 
 def test_idle_parts_and_thresholds_are_marked_in_the_charts() -> None:
     """Where the run slept, how long, and at which percentage a rule speaks."""
-    limits = {Metric.GPU: [Limit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
+    limits = {Metric.GPU: [ChartLimit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
     body = job_body(JobReport(documents.document(), usage(1), limits))
     assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
     assert body.count('class="shade"') == 3
@@ -206,7 +210,16 @@ def test_whatever_a_document_holds_becomes_text(document: AuditDocument) -> None
 @whole_documents
 def test_markdown_stays_small_and_a_table(document: AuditDocument) -> None:
     """Under 60 KB; each row has the cells of its table, and no HTML but our line breaks."""
-    text = job_markdown(document)
+    assert_inert(job_markdown(document))
+
+
+def test_the_markdown_of_hostile_jobs_stays_small_and_a_table() -> None:
+    """Their names are code, the other texts are escaped."""
+    assert_inert(account_markdown(reports.hostile_account()))
+
+
+def assert_inert(text: str) -> None:
+    """Under 60 KB, with no markup but our own, and rows as long as their table's."""
     assert len(text.encode("utf-8", "replace")) < 60_000
     outside = re.sub(r"(?<!\\)`[^`\n]*`", "", text)
     assert "<" not in outside.replace("<br>", "")
@@ -216,21 +229,3 @@ def test_markdown_stays_small_and_a_table(document: AuditDocument) -> None:
         cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
         assert columns is None or cells is None or cells == columns
         columns = cells
-
-
-def test_the_markdown_of_an_account_has_its_sums_and_ten_jobs(account: AccountReport) -> None:
-    """The headline of the page, the rules, the dearest jobs, and how many are left out."""
-    text = account_markdown(account)
-    assert f"150 jobs cost {cents(account.total.total_usd)}" in text
-    assert "| gpu-underused |" in text
-    assert text.count("| `model-") == 10
-    assert "+140 more jobs." in text
-
-
-def test_the_markdown_of_hostile_jobs_is_inert() -> None:
-    """Their names are code, the other texts are escaped, and all is under 60 KB."""
-    text = account_markdown(reports.hostile_account())
-    assert len(text.encode()) < 60_000
-    outside = re.sub(r"(?<!\\)`[^`\n]*`", "", text)
-    assert "<" not in outside
-    assert "@" not in outside

@@ -10,8 +10,6 @@ from sageaudit.output.text import plain, slack
 from sageaudit.output.text.idle_capacity import idle_sentence
 from tests.fakes.documents import document, idle_document, type_finding
 
-BILL = document()["bill"]
-
 
 def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
     """Of eight idle hosts, with another figure or bill; their only finding has no dollars."""
@@ -47,7 +45,8 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
         ),
         ({}, {"look_at": ["profile"]}, "save it. A profile shows why."),
         ({}, {"look_at": ["data_loader", "batch_size"]}, "the GPU waited), then a larger batch"),
-        ({}, {"look_at": ["a cause of later"]}, "save it. A profile shows why."),
+        ({"estimated": ["a guess"]}, {}, "at an estimated rate"),
+        ({"notes": ["its value on demand: a guess"]}, {}, "at an estimated rate"),
         ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),
     ],
 )
@@ -79,14 +78,7 @@ def test_the_words_follow_the_figure(
 def test_little_or_healthy_idleness_is_not_shown(figure: dict[str, Any], *, worth: bool) -> None:
     """Under $10 beside what is counted, or a fifth of the GPUs, or half of the vCPUs."""
     assert (sentence(**figure) is not None) is worth
-
-
-def test_no_figure_and_an_audit_of_before_the_key_say_nothing() -> None:
-    """Why is with what could not be checked."""
-    whole = idle_document()
-    assert idle_sentence(cast("AuditDocument", {**whole, "idle_capacity": None})) is None
-    old = {key: value for key, value in whole.items() if key != "idle_capacity"}
-    assert idle_sentence(cast("AuditDocument", old)) is None
+    assert idle_sentence(document(idle_capacity=None)) is None
 
 
 def test_where_a_change_saves_dollars_it_is_not_called_uncertain() -> None:

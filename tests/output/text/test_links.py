@@ -33,20 +33,15 @@ def test_training_links() -> None:
 @pytest.mark.parametrize(
     ("kind", "page"), [("processing", "processing-jobs"), ("transform", "transform-jobs")]
 )
-def test_other_kinds(kind: str, page: str) -> None:
-    """Each kind has its own page and its own namespace."""
+def test_each_kind_has_its_own_page_and_namespace(kind: str, page: str) -> None:
+    """A transform host's name is not known in advance, so its metric is searched.
+
+    A tuning job runs nothing itself: its children have metrics and logs.
+    """
     found = urls(kind=kind, name="bert-1")
     assert f"#/{page}/bert-1" in found["Job"]
     assert f"{kind.capitalize()}Jobs" in found["Logs"]
-
-
-def test_transform_hosts_are_searched() -> None:
-    """A transform host's name is not known in advance, so its metric is searched."""
-    assert "expression~'SEARCH*28" in urls(kind="transform")["Metrics"]
-
-
-def test_tuning_has_its_page_only() -> None:
-    """A tuning job runs nothing itself: its children have metrics and logs."""
+    assert ("expression~'SEARCH*28" in found["Metrics"]) is (kind == "transform")
     assert list(urls(kind="tuning")) == ["Job"]
 
 

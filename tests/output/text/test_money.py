@@ -1,21 +1,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.output.text.money import (
-    at_least,
-    between,
-    rate,
-    rough_low,
-    roughly,
-    share,
-    up_to,
-    usd,
-)
+from sageaudit.output.text.money import DOWN, NEAREST, Figure, rate, share, signed, together, usd
+
+AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9, places=6)
 
 
 @pytest.mark.parametrize(
@@ -24,108 +18,112 @@ from sageaudit.output.text.money import (
         ("0", "$0.00"),
         ("1234.56", "$1,234.56"),
         ("1234567.005", "$1,234,567.01"),
-        ("412", "$412.00"),
         ("0.01", "$0.01"),
-        ("0.0035", "$0.0035"),
-        ("0.00351239", "$0.003512"),
-        ("0.009999999", "$0.01"),
-        ("0.0000004", "$0.000001"),
+        ("0.009999999", "<$0.01"),
+        ("0.0000004", "<$0.01"),
         ("-2", "-$2.00"),
-        ("-0.0035", "-$0.0035"),
     ],
 )
-def test_usd(amount: str, shown: str) -> None:
-    """Cents always; four digits that count under one cent, so that little is not nothing."""
-    assert usd(Decimal(amount)) == shown
+def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) -> None:
+    """A figure of which nothing more is known is written alike."""
+    assert usd(Decimal(amount)) == str(Figure(Decimal(amount))) == shown
 
 
-def test_unknown_is_said() -> None:
-    """What is not known is never shown as zero."""
-    assert usd(None) == "unknown"
-    assert rate(None) == "unknown"
+@pytest.mark.parametrize(
+    ("amount", "known", "shown"),
+    [
+        ("4.55", {"estimated": True}, "about $4.55"),
+        ("4.55", {"at_least": True}, "$4.55 or more"),
+        ("4.55", {"estimated": True, "at_least": True}, "about $4.55 or more"),
+        ("0", {"estimated": True, "at_least": True}, "$0.00 or more"),
+        ("0.001", {"estimated": True}, "<$0.01"),
+        ("0", {"most_usd": "4.55"}, "up to $4.55"),
+        ("0", {"most_usd": "4.55", "estimated": True}, "up to about $4.55"),
+        ("0", {"most_usd": "0.004"}, "<$0.01"),
+        ("0", {"most_usd": "0"}, "$0.00"),
+        ("1", {"most_usd": "4.55"}, "$1.00 to $4.55"),
+        ("1", {"most_usd": "4.55", "estimated": True}, "about $1.00 to $4.55"),
+        ("1", {"most_usd": "0.5"}, "$1.00"),
+        ("1234.56", {"rough": DOWN}, "about $1,200"),
+        ("9.87", {"rough": DOWN}, "about $9.80"),
+        ("0.0999", {"rough": DOWN}, "about $0.09"),
+        ("0.004", {"rough": DOWN}, "<$0.01"),
+        ("0", {"rough": DOWN}, "$0.00"),
+        ("700.4", {"most_usd": "829.9", "rough": DOWN}, "about $700 to $830"),
+        ("700", {"most_usd": "704", "rough": DOWN}, "about $700"),
+        ("0", {"most_usd": "9.87", "rough": DOWN}, "up to about $9.90"),
+        ("15.6", {"rough": NEAREST}, "about $16"),
+        (None, {"estimated": True, "rough": DOWN, "most_usd": "3"}, "unknown"),
+        (None, {"absent": "not judged"}, "not judged"),
+    ],
+)
+def test_a_figure_says_what_is_certain_of_it(
+    amount: str | None, known: dict[str, Any], shown: str
+) -> None:
+    """In one spelling; 0, unknown and less than a cent are not "about" anything."""
+    if "most_usd" in known:
+        known = {**known, "most_usd": Decimal(known["most_usd"])}
+    assert str(Figure(None if amount is None else Decimal(amount), **known)) == shown
+
+
+@given(AMOUNTS, AMOUNTS)
+def test_rounding_keeps_order_makes_no_zero_and_promises_no_more(
+    one: Decimal, two: Decimal
+) -> None:
+    """A rough figure is at most the amount; a smaller amount is never shown as more."""
+    low, high = (str(Figure(amount, rough=DOWN)) for amount in sorted((one, two)))
+    assert read(low) <= read(high)
+    if one >= Decimal("0.01"):
+        assert 0 < read(str(Figure(one, rough=DOWN))) <= one
+        assert read(usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
+
+
+def read(shown: str) -> Decimal:
+    """The amount that a reader takes from a text; less than a cent is half of one."""
+    plain = shown.removeprefix("about ").replace("$", "").replace(",", "")
+    return Decimal("0.005") if plain.startswith("<") else Decimal(plain)
+
+
+@pytest.mark.parametrize(
+    ("figures", "shown"),
+    [
+        ((Figure(Decimal(1)), Figure(Decimal(2))), "$3.00"),
+        ((Figure(Decimal(1), estimated=True), Figure(Decimal(2))), "about $3.00"),
+        ((Figure(Decimal(0), estimated=True), Figure(Decimal(2))), "$2.00"),
+        ((Figure(Decimal(1)), Figure(Decimal(0), Decimal(4))), "$1.00 to $5.00"),
+        ((Figure(Decimal(1)), Figure(None)), "$1.00 or more"),
+        ((Figure(None, absent="not judged"), Figure(Decimal(0), Decimal(4))), "not judged"),
+        ((Figure(Decimal(0)), Figure(Decimal(0))), "$0.00"),
+    ],
+)
+def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: str) -> None:
+    """What is not known of one part is not 0."""
+    assert str(together(figures)) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")],
+)
+def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
+    """About, where it rests on an estimate."""
+    assert signed(Decimal(amount)) == shown
+    assert signed(Decimal(3), estimated=True) == "about +$3.00"
 
 
 @pytest.mark.parametrize(
     ("amount", "shown"), [("1.515", "$1.515"), ("2", "$2.00"), ("0.1384", "$0.1384")]
 )
-def test_rate(amount: str, shown: str) -> None:
-    """A price keeps all its decimals, so that quantity times rate can be done by hand."""
+def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
+    """So that quantity times rate can be done by hand."""
     assert rate(Decimal(amount)) == shown
+    assert rate(None) == usd(None) == "unknown"
 
 
 @pytest.mark.parametrize(
     ("part", "shown"),
     [("0", "0%"), ("0.51", "77%"), ("0.66", "100%"), ("0.001", "<1%"), ("0.659", ">99%")],
 )
-def test_share(part: str, shown: str) -> None:
+def test_a_share_of_something_is_neither_none_nor_all(part: str, shown: str) -> None:
     """Something is never 0% and less than all never 100%."""
     assert share(Decimal(part), Decimal("0.66")) == shown
-
-
-@given(st.decimals(min_value=Decimal("0.01"), max_value=Decimal(10) ** 9, places=2))
-def test_cents_read_back(amount: Decimal) -> None:
-    """A sum in cents is shown exactly."""
-    assert Decimal(usd(amount).replace("$", "").replace(",", "")) == amount
-
-
-AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9, places=6)
-
-
-def figure(shown: str) -> Decimal:
-    """The amount that a reader takes from a text; less than a cent is half of one."""
-    if shown == "<$0.01":
-        return Decimal("0.005")
-    return Decimal(shown.replace("$", "").replace(",", ""))
-
-
-@pytest.mark.parametrize(
-    ("amount", "low", "high"),
-    [
-        ("1234.56", "$1,200", "$1,300"),
-        ("245.1", "$240", "$250"),
-        ("99.2", "$99", "$100"),
-        ("9.87", "$9.80", "$9.90"),
-        ("0.516", "$0.51", "$0.52"),
-        ("0.0999", "$0.09", "$0.10"),
-        ("0.004", "<$0.01", "<$0.01"),
-        ("0", "$0.00", "$0.00"),
-    ],
-)
-def test_an_estimate_has_two_digits(amount: str, low: str, high: str) -> None:
-    """A low end is rounded down and an upper end up, at least to the cent."""
-    assert (at_least(Decimal(amount)), up_to(Decimal(amount))) == (low, high)
-
-
-def test_an_upper_end_stays_within_the_bill() -> None:
-    """Rounding makes no bound that is above the whole."""
-    assert up_to(Decimal("244.9"), Decimal("245.1")) == "$245.10"
-    assert up_to(Decimal("245.1"), Decimal("245.1")) == "$245.10"
-    assert up_to(Decimal(230), Decimal("245.1")) == "$230"
-
-
-def test_ranges_and_sentences() -> None:
-    """Two ends that look alike are one figure; an unknown amount is none."""
-    assert between(Decimal("700.4"), Decimal("829.9")) == "$700 to $830"
-    assert between(Decimal(700), Decimal(700)) == "$700"
-    assert rough_low(Decimal("1234.56")) == "about $1,200"
-    assert (roughly(Decimal("8105.2")), roughly(Decimal("89.5"))) == ("about $8,100", "about $90")
-    assert (rough_low(Decimal("0.001")), rough_low(None), up_to(None)) == (
-        "<$0.01",
-        "unknown",
-        "unknown",
-    )
-
-
-@given(AMOUNTS, AMOUNTS, AMOUNTS)
-def test_rounding_keeps_order_and_makes_no_zero(one: Decimal, two: Decimal, whole: Decimal) -> None:
-    """Low <= exact <= high; a smaller amount is never shown as more; the bill is the most."""
-    low, high = min(one, two), max(one, two)
-    if one >= Decimal("0.01"):
-        assert 0 < figure(at_least(one)) <= one <= figure(up_to(one))
-    assert figure(at_least(low)) <= figure(at_least(high))
-    assert figure(up_to(low)) <= figure(up_to(high))
-    assert figure(at_least(low)) <= figure(up_to(high))
-    if Decimal("0.01") <= one <= whole:
-        assert figure(up_to(one, whole)) <= max(figure(usd(whole)), one)
-    for shown in (at_least(one), up_to(one), rough_low(one)):
-        assert any(digit in "123456789" for digit in shown)

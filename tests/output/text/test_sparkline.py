@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.output.text.sparkline import plain_facts, sparklines
+from sageaudit.output.text.sparkline import sparklines
 
 
 def row(
@@ -42,11 +42,6 @@ def test_what_has_no_points_is_not_drawn() -> None:
     """Nor is anything that is no series."""
     assert list(sparklines({"series": [row(None, None)]})) == []
     assert list(sparklines({"series": None})) == list(sparklines({})) == []
-
-
-def test_facts_are_the_rest() -> None:
-    """In their order."""
-    assert plain_facts({"a": 1, "series": [], "b": None}) == [("a", 1), ("b", None)]
 
 
 def test_a_line_that_does_not_fit_is_two() -> None:

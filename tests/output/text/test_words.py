@@ -8,8 +8,9 @@ from sageaudit.output.text.words import assignment, before, counted, label, numb
 
 
 def test_counted() -> None:
-    """One of a thing, or several."""
+    """One of a thing, or several; infinity is no number for a person."""
     assert [counted(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
+    assert number(Decimal("Infinity")) == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -52,11 +53,6 @@ def test_label(key: str, shown: str) -> None:
 def test_value(key: str, fact: object, shown: str) -> None:
     """A fact carries the unit its key names, and unknown is said."""
     assert value(key, fact) == shown
-
-
-def test_number_of_nothing_finite() -> None:
-    """Infinity is no number for a person."""
-    assert number(Decimal("Infinity")) == "unknown"
 
 
 def test_fix_lines() -> None:

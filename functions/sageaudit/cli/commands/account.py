@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.console import Console
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.account import view
 from sageaudit.cli.support.history import asking, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.finding_document import (
+    clear_names,
+    finding_document,
+    not_applicable_documents,
+    unknown_documents,
+)
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.findings import show_finding
+from sageaudit.output.terminal.layout import console_for, line
+from sageaudit.output.text.finding import parts_of
+from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import heads_of_period
 from sageaudit.queries.window import DAY_FORMS, DETAILS, window_of_days
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.judge import audit_account
+from sageaudit.workflows.audit.judge import AccountAudit, audit_account
 
 _EPILOG = """\b
 Examples:
@@ -75,23 +88,71 @@ def account(
     if recordings:
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    judged = Counter(run.judged for run in runs)
-    audited = view.AuditedAccount(
-        account,
-        days,
-        len(runs),
-        audit,
-        judged,
-        estimated=sum(run.estimated for run in runs),
-        incomplete=sum(bool(head.incomplete) and earlier_run(head) is not None for head in heads),
-    )
+    incomplete = sum(bool(head.incomplete and earlier_run(head)) for head in heads)
+    document = _document(account, days, runs, audit, incomplete)
     if output == "json":
-        echo_json(view.document(audited))
+        echo_json(document)
     else:
-        view.show(audited, console_for(no_color=no_color))
+        _show(document, console_for(no_color=no_color))
     return int(Exit.DONE)
+
+
+def _document(
+    account: str, days: int, runs: Sequence[EarlierRun], audit: AccountAudit, incomplete: int
+) -> dict[str, Any]:
+    judged = Counter(run.judged for run in runs)
+    return {
+        "schema": 1,
+        "account": account,
+        "days": days,
+        "runs": len(runs),
+        "runs_judged": {
+            **{how.value: judged[how] for how in (Judged.YES, Judged.PARTLY, Judged.NO)},
+            "unknown": judged[None],
+        },
+        "runs_at_estimated_rates": sum(run.estimated for run in runs),
+        "runs_with_incomplete_bills": incomplete,
+        "findings": [finding_document(finding) for finding in audit.findings],
+        "unknown": unknown_documents(audit.outcomes),
+        "not_applicable": not_applicable_documents(audit.outcomes),
+        "clear": clear_names(audit.outcomes),
+    }
 
 
 def _recorded(recordings: tuple[Path, ...]) -> list[Head]:
     _, heads = stored_runs.history_of_recordings(recordings)
     return sorted(heads, key=lambda head: head.ended_at, reverse=True)
+
+
+def _show(document: dict[str, Any], console: Console) -> None:
+    """Prints the findings with their fixes, then the other rules with their outcomes."""
+    runs, days = counted(document["runs"], "run"), counted(document["days"], "day")
+    line(console, f"Account {document['account']}: {runs} in {days}", "bold")
+    for doubt in _doubts(document):
+        line(console, doubt, "yellow")
+    for finding in document["findings"]:
+        console.print()
+        show_finding(parts_of(finding), console)
+    console.print()
+    for row in (*document["unknown"], *document["not_applicable"]):
+        line(console, f"{row['rule']}: {row['reason']}", "dim")
+    for name in document["clear"]:
+        line(console, f"{name}: clear", "dim")
+
+
+def _doubts(document: dict[str, Any]) -> Iterator[str]:
+    """What to know of sums over these runs."""
+    words = {
+        "no": "could not be judged",
+        "partly": "could be judged in part",
+        "unknown": "audited before audits said so",
+    }
+    judged = document["runs_judged"]
+    if parts := [f"{counted(judged[how], 'run')} {words[how]}" for how in words if judged[how]]:
+        yield f"{', '.join(parts)}."
+    if count := document["runs_at_estimated_rates"]:
+        runs = counted(count, "run")
+        yield f"{runs} billed at an estimated rate: sums that contain them are estimates."
+    if count := document["runs_with_incomplete_bills"]:
+        runs = counted(count, "run")
+        yield f"{runs} with an incomplete bill: sums that contain them are at least that much."

@@ -23,7 +23,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect
-from sageaudit.output.terminal import fixes
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
 from sageaudit.ports import History
@@ -172,6 +172,6 @@ def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument]
         shown += 1
         render(audited, console)
         if fix_as:
-            fixes.show(audited, console, fix_as)
+            show_code(audited, console, fix_as)
 
     return show

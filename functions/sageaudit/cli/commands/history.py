@@ -7,7 +7,7 @@ import click
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
-from sageaudit.cli.support.history.formats import Listing
+from sageaudit.cli.support.history.formats import ListLayout
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
@@ -80,7 +80,7 @@ def _all(reader: Lists, question: Question, shown: Shown) -> int:
     return int(Exit.DONE)
 
 
-def _listing(question: Question) -> Listing:
+def _listing(question: Question) -> ListLayout:
     if question.rule is not None:
         return lists.FINDINGS
     return lists.by_amount(lists.AUDITS, question.sort)

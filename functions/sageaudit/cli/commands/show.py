@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from types import SimpleNamespace
 
 import click
 
@@ -17,9 +16,10 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect
-from sageaudit.output.terminal import fixes
+from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
+from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lists import Lists
@@ -88,7 +88,7 @@ def show(
     console = console_for(no_color=no_color)
     render(audited, console)
     if fix_as:
-        fixes.show(audited, console, fix_as)
+        show_code(audited, console, fix_as)
     return int(Exit.DONE)
 
 
@@ -101,33 +101,18 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
     return audited
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
-    """One version of an audit, as the list of versions shows it."""
-
-    version: int
-    settled: bool
-    total_usd: Decimal | None
-    avoidable_usd: Decimal | None
-    lost_usd: Decimal | None
-    possible_usd: Decimal | None
-    judged: str | None
-    findings: int
-    ruleset: str
-    policy: str
-
-
 def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
     documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
-    listing, console = lists.VERSIONS, console_for(no_color=no_color)
+    layout, console = lists.VERSIONS, console_for(no_color=no_color)
     tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}
-    formats.write(rows, listing, listing.chosen(output, None), output, console, lambda: tail)
+    formats.write(rows, layout, layout.chosen(output, None), output, console, lambda: tail)
     return int(Exit.DONE)
 
 
-def _version(document: AuditDocument) -> _Version:
-    return _Version(
+def _version(document: AuditDocument) -> SimpleNamespace:
+    """A row of `lists.VERSIONS`."""
+    return SimpleNamespace(
         version=document["audit"]["version"],
         settled=document["audit"]["settled"],
         total_usd=document["bill"]["total_usd"],
@@ -138,4 +123,5 @@ def _version(document: AuditDocument) -> _Version:
         findings=len(document["findings"]),
         ruleset=document["audit"]["ruleset"],
         policy=document["audit"]["policy"],
+        amounts=of_document(document),
     )

@@ -13,8 +13,7 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.account_words import summed
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import totals
@@ -101,14 +100,13 @@ def _news(rows: Sequence[Total], period: TrendPeriod, shown: Shown) -> None:
     known = [value for value in values if value is not None]
     if any(known):
         drawn = marks(values, ascii_only=console.options.ascii_only)
-        console.print(Text(f"{_TITLE}  {drawn}  up to {cents(max(known))}"))
+        console.print(Text(f"{_TITLE}  {drawn}  0 to {usd(max(known))}"))
 
 
 def _newest(row: Total, period: TrendPeriod) -> str:
     """`2026-W47 so far: $556.32 avoidable or lost, 21% less than the same days before`."""
     so_far = "" if row.over else " so far"
-    wasted = summed(row.waste_usd, row.estimated)
-    said = f"{row.period}{so_far}: {wasted} avoidable or lost"
+    said = f"{row.period}{so_far}: {lists.amounts_of(row).waste} avoidable or lost"
     if row.change_percent is None:
         return said
     percent = f"{abs(row.change_percent):,.0f}%"

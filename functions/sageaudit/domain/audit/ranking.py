@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument, stands
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 from sageaudit.domain.bill.finding import Bucket
@@ -34,15 +34,11 @@ class RankedName:
 
 @dataclass(frozen=True, slots=True)
 class FamilyFix:
-    """The fix of one finding in one run of a family. `saving_usd` is that run's share."""
+    """The finding to look at first in one run of a family, with its fix."""
 
     job: str
     ended_at: datetime
-    rule: str
-    summary: str
-    bucket: str
-    saving_usd: Decimal | None
-    fix: tuple[FixDocument, ...]
+    finding: FindingDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +121,7 @@ def family_fix(
     if dearest is None or written is None:
         return None
     finding = _first(written["findings"])
-    if finding is None:
-        return None
-    return FamilyFix(
-        job=dearest.name,
-        ended_at=dearest.ended_at,
-        rule=finding["rule"],
-        summary=finding["summary"],
-        bucket=finding["bucket"],
-        saving_usd=finding["saving_usd"],
-        fix=tuple(finding["fix"] or next(iter(finding["alternatives"]), [])),
-    )
+    return None if finding is None else FamilyFix(dearest.name, dearest.ended_at, finding)
 
 
 def _worth(head: Head) -> tuple[Decimal, Decimal]:

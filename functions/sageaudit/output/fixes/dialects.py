@@ -5,27 +5,34 @@ Each snippet contains only what changes. A comment names a parameter without an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes import hcl_text, python_text
-from sageaudit.output.fixes.literals import json_value, one_line
-from sageaudit.output.fixes.names import ALWAYS_SENT, TEXT_MAPS, WRITTEN
-from sageaudit.output.fixes.training import NOTES
+from sageaudit.output.fixes.literals import hcl, json_value, one_line, python
+from sageaudit.output.fixes.names import ALWAYS_SENT, NOTES, TEXT_MAPS, WRITTEN
 from sageaudit.output.fixes.ways import (
+    LIST,
+    MAPPING,
     MappedParameter,
     ParameterRow,
+    WayStep,
+    grouped,
     json_path,
     mapped_parameter,
     request_way,
+    terraform_way,
     way,
 )
 
 Dialect = Literal["api", "sdk-v3", "sdk-v2", "boto3", "terraform"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+_WIDTH = 88
+_INDENT = "    "
+_BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
@@ -44,9 +51,11 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
     if dialect == "terraform":
-        snippets = [hcl_text.resource(rows)] if rows else []
+        snippets = [_resource(rows)] if rows else []
     else:
-        snippets = python_text.calls(rows)
+        snippets = [
+            _opened(WayStep(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)
+        ]
     return "\n".join([*snippets, *dict.fromkeys(comments)])
 
 
@@ -70,25 +79,21 @@ def _row(
         return None, f"Terraform supports training jobs only: {_as_comment(fix)}"
     if mapped is None:
         return None, f"no argument: {_as_comment(fix)}"
-    if dialect == "boto3":
-        return ParameterRow(request_way(kind, mapped), _in_request(mapped, new), new is None), None
-    text = _way_text(mapped, dialect)
+    if dialect in {"boto3", "terraform"}:
+        steps = request_way(kind, mapped) if dialect == "boto3" else terraform_way(mapped)
+        if steps is None:
+            return None, f"no argument: {_as_comment(fix)}"
+        return ParameterRow(steps, _in_request(mapped, new), new is None), None
+    text = mapped.names.v3 if dialect == "sdk-v3" else mapped.names.v2
     if text is None:
         return None, f"no argument: {_as_comment(fix)}"
     if new is None and text in ALWAYS_SENT:
         return None, f"no argument: {_as_comment(fix)} (the SDK always sends {text.split()[-1]})"
-    steps = way(text, mapped.user_names)
-    instead = WRITTEN.get(text, {})
+    sdk_way, note, instead = way(text, mapped.user_names), NOTES.get(text), WRITTEN.get(text, {})
     if (new is None or isinstance(new, str)) and new in instead:
-        return ParameterRow(steps, instead[new], removed=False), NOTES.get(text)
-    own = dialect != "terraform" and not mapped.pattern.startswith("Environment.")
-    value = new if own else _in_request(mapped, new)
-    return ParameterRow(steps, value, new is None), NOTES.get(text)
-
-
-def _way_text(mapped: MappedParameter, dialect: Dialect) -> str | None:
-    names = mapped.names
-    return {"sdk-v3": names.v3, "sdk-v2": names.v2, "terraform": names.terraform}[dialect]
+        return ParameterRow(sdk_way, instead[new], removed=False), note
+    value = _in_request(mapped, new) if mapped.pattern.startswith("Environment.") else new
+    return ParameterRow(sdk_way, value, new is None), note
 
 
 def _in_request(mapped: MappedParameter | None, value: Any) -> Any:
@@ -103,3 +108,62 @@ def _in_request(mapped: MappedParameter | None, value: Any) -> Any:
 def _as_comment(fix: FixDocument) -> str:
     path = one_line(fix["parameter"])
     return f"remove {path}" if fix["new"] is None else f"{path} = {json_value(fix['new'])}"
+
+
+def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
+    """The call, list or mapping of a step; `begins` is its column on the line."""
+    items = [_before(step, WayStep(step.label)) + python(step.name)] if step.label else []
+    for inner, rest in grouped(rows):
+        name = _before(step, inner)
+        if inner.opens:
+            items.append(name + _opened(inner, rest, depth + 1, len(name)))
+        elif rest[-1].removed:
+            items.append(f"# remove {name.rstrip('=: ')}")
+        else:
+            items.append(name + python(rest[-1].value))
+    opening, closing = _BRACKETS.get(step.opens, (f"{step.opens}(", ")"))
+    line = f"{opening}{', '.join(items)}{closing}"
+    plain = not any(item.startswith("#") or "\n" in item for item in items)
+    if plain and len(_INDENT) * depth + begins + len(line) < _WIDTH:
+        return line
+    body = [item if item.startswith("#") else f"{item}," for item in items]
+    return "\n".join([opening, textwrap.indent("\n".join(body), _INDENT), closing])
+
+
+def _before(parent: WayStep, step: WayStep) -> str:
+    """The text before a value: its key, its argument's name, or nothing in a list."""
+    if parent.opens == LIST:
+        return ""
+    return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="
+
+
+def _resource(rows: Iterable[ParameterRow]) -> str:
+    """The Terraform resource, with only the arguments that change."""
+    return _block('resource "aws_sagemaker_training_job" "this"', _body(rows))
+
+
+def _body(rows: Iterable[ParameterRow]) -> list[str]:
+    lines: list[str] = []
+    for step, inner in grouped(rows):
+        if step.opens == LIST:
+            lines += [_block(step.name, _element(one, rest)) for one, rest in grouped(inner)]
+        elif step.opens == MAPPING:
+            pairs = [_argument(hcl(one.name), rest[-1]) for one, rest in grouped(inner)]
+            lines.append(_block(f"{step.name} =", pairs))
+        elif step.opens:
+            lines.append(_block(step.name, _body(inner)))
+        else:
+            lines.append(_argument(step.name, inner[-1]))
+    return lines
+
+
+def _element(step: WayStep, rows: list[ParameterRow]) -> list[str]:
+    return [f"{step.label} = {hcl(step.name)}", *_body(rows)]
+
+
+def _argument(name: str, row: ParameterRow) -> str:
+    return f"# remove {name}" if row.removed else f"{name} = {hcl(row.value)}"
+
+
+def _block(head: str, body: list[str]) -> str:
+    return "\n".join([f"{head} {{", textwrap.indent("\n".join(body), "  "), "}"])

@@ -20,23 +20,22 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 def python(value: Any) -> str:
     """The value as a Python literal."""
-    return _literal(value, _python_text, ("None", "True", "False"))
+    return _literal(value, _escape, ("None", "True", "False"))
 
 
 def json_value(value: Any) -> str:
-    """The value as JSON."""
-    return _literal(value, _json_text, ("null", "true", "false"))
+    """The value as JSON, whose escapes of code points beyond 16 bits are surrogate pairs."""
+    return _literal(value, _json_escape, ("null", "true", "false"))
 
 
 def hcl(value: Any) -> str:
     """The value as a Terraform literal; no part of a text is read as a template."""
-    return _literal(value, _hcl_text, ("null", "true", "false"))
+    return _TEMPLATE.sub(_no_template, _literal(value, _escape, ("null", "true", "false")))
 
 
 def json_path(name: str) -> str:
     """A name in a JSONPath (RFC 9535), in single quotes, which are readable inside JSON."""
-    escaped = "".join(f"\\{char}" if char in "\\'" else _json_path_char(char) for char in name)
-    return f"'{escaped}'"
+    return _quoted(name, "'", _json_escape)
 
 
 def one_line(text: str) -> str:
@@ -44,7 +43,7 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
-def _literal(value: Any, text: Callable[[str], str], words: tuple[str, str, str]) -> str:
+def _literal(value: Any, escape: Callable[[str], str], words: tuple[str, str, str]) -> str:
     none, true, false = words
     if value is None:
         return none
@@ -54,15 +53,15 @@ def _literal(value: Any, text: Callable[[str], str], words: tuple[str, str, str]
         return f"{value:f}"
     if isinstance(value, int | float) and math.isfinite(value):
         return repr(value)
-    return text(str(value))
+    return _quoted(str(value), '"', escape)
 
 
-def _python_text(text: str) -> str:
-    return f'"{"".join(map(_char, text))}"'
-
-
-def _hcl_text(text: str) -> str:
-    return _TEMPLATE.sub(_no_template, _python_text(text))
+def _quoted(text: str, quote: str, escape: Callable[[str], str]) -> str:
+    written = (
+        f"\\{char}" if char in {quote, "\\"} else char if char.isprintable() else escape(char)
+        for char in text
+    )
+    return f"{quote}{''.join(written)}{quote}"
 
 
 def _no_template(signs: re.Match[str]) -> str:
@@ -71,23 +70,8 @@ def _no_template(signs: re.Match[str]) -> str:
     return run * 2 if len(run) == 1 else f"\\u{ord(run[0]):04x}" * len(run)
 
 
-def _json_text(text: str) -> str:
-    return f'"{"".join(_json_char(char) for char in text)}"'
-
-
-def _char(char: str) -> str:
-    if char in {'"', "\\"}:
-        return f"\\{char}"
-    return char if char.isprintable() else _escape(char)
-
-
-def _json_char(char: str) -> str:
-    return f"\\{char}" if char in {'"', "\\"} else _json_path_char(char)
-
-
-def _json_path_char(char: str) -> str:
-    """One character; JSON escapes code points beyond 16 bits as a surrogate pair."""
-    return char if char.isprintable() else json.dumps(_whole(char))[1:-1]
+def _json_escape(char: str) -> str:
+    return json.dumps(_whole(char))[1:-1]
 
 
 def _escape(char: str) -> str:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.fixes import literals
-from sageaudit.output.fixes.names import DEFINITION, ELEMENT_NAMES, NAMES
-from sageaudit.output.fixes.training import Names
+from sageaudit.output.fixes.names import (
+    DEFINITION,
+    ELEMENT_NAMES,
+    NAMES,
+    NOT_IN_TERRAFORM,
+    TEXT_MAPS,
+    Names,
+)
 
 MAPPING, LIST, BLOCK = "{}", "[]", "block"
 _PART = re.compile(r"([\w.]+)(?:\[(\w+)\]|\{(\*|\w+)\})?(?::(\w+|\{\}))?\Z")
+_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BARE = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 
@@ -84,17 +91,34 @@ def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
 
 def request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
     """The way in a boto3 call, which uses the request's own names."""
-    parts = mapped.pattern.split(".")
+    words = _request_words(mapped.pattern, f":{MAPPING}", str)
+    return way(f"client.create_{kind.row.sdk_noun} > {words}", mapped.user_names)
+
+
+def terraform_way(mapped: MappedParameter) -> tuple[WayStep, ...] | None:
+    """The way in Terraform, whose blocks are the request's names in snake case; None without."""
+    if mapped.pattern in NOT_IN_TERRAFORM:
+        return None
+    tags = mapped.pattern.startswith("Tags")
+    words = "tags{*}" if tags else _request_words(mapped.pattern, "", _snake)
+    return way(words, mapped.user_names)
+
+
+def _request_words(pattern: str, opens: str, spelled: Callable[[str], str]) -> str:
+    parts = pattern.split(".")
     words = []
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
         name = part.removesuffix("[*]")
-        if name != part:
-            words.append(f"{name}[{ELEMENT_NAMES[name]}]:{MAPPING}")
-        elif after == "*":
-            words.append(f"{name}{{*}}")
-        elif part != "*":
-            words.append(f"{name}:{MAPPING}" if after else name)
-    return way(" > ".join([f"client.create_{kind.row.sdk_noun}", *words]), mapped.user_names)
+        if name in TEXT_MAPS:
+            words.append(f"{spelled(name)}{{{after}}}")
+            break
+        label = f"[{spelled(ELEMENT_NAMES[name])}]" if name != part else ""
+        words.append(f"{spelled(name)}{label}{opens if after else ''}")
+    return " > ".join(words)
+
+
+def _snake(name: str) -> str:
+    return _CASE.sub("_", name).lower()
 
 
 def json_path(mapped: MappedParameter) -> str:

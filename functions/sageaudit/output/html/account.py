@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.bars import BarRow, Piece, bar_table, waterfall
 from sageaudit.output.html.contents import AccountReport, JobReport
+from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, waterfall
 from sageaudit.output.html.job import short_job
 from sageaudit.output.html.job_table import COLUMNS, family_name, job_table, owner_name, type_name
 from sageaudit.output.html.markup import Child, Markup, join, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.html.spend_chart import spend_over_time
-from sageaudit.output.text.account_words import (
-    account_headline,
-    avoidable_of,
-    judged_words,
-    lost_of,
-    period_words,
-    price_dates,
-    spend_of,
-    summed,
-)
-from sageaudit.output.text.idle_capacity import IDLE_LABEL
-from sageaudit.output.text.money import cents, rough_low, roughly, share
+from sageaudit.output.text.amounts import of_document, of_rule, of_sums
+from sageaudit.output.text.headline import account_headline, judged_words, period_words
+from sageaudit.output.text.money import NEAREST, Figure, share
+from sageaudit.output.text.notes import price_dates
 from sageaudit.output.text.words import counted
 
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
-_BEGIN, _CENT = 3, Decimal("0.01")
+_BEGIN = 3
+_ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
 _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
 )
+_ROLLUPS = "What a tuning job cost is in the rows of its training jobs: rows add up."
 _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that comes first."
 
 
 def account_body(report: AccountReport) -> Markup:
     """The main part of an account's page."""
     total = report.total
+    rollups = any(head.rollup for head in report.heads)
+    shown = enumerate(zip(report.heads, report.details, strict=False))
+    details = join(_detail(number, head, detail) for number, (head, detail) in shown if detail)
     return join(
         [
             _lead(report),
-            tiles(list(_figures(total))),
+            _tiles(total),
             _where_to_begin(report),
-            _doubts(report),
+            _doubts(total),
             section(
                 "Spend over time",
                 spend_over_time(report.days, report.since, report.until) if total.jobs else None,
@@ -63,12 +60,8 @@ def account_body(report: AccountReport) -> Markup:
                 _named("By instance type", "Instance type", _by(type_name, report.types)),
                 class_="columns",
             ),
-            section("Every job", job_table(report), id_="jobs", note=_rollups(report)),
-            section(
-                "The most wasteful jobs in detail",
-                _details(report),
-                note=_DETAILS,
-            ),
+            section("Every job", job_table(report), id_="jobs", note=_ROLLUPS if rollups else None),
+            section("The most wasteful jobs in detail", details, note=_DETAILS),
         ]
     )
 
@@ -91,19 +84,18 @@ def _lead(report: AccountReport) -> Markup:
     )
 
 
-def _figures(total: Sums) -> Iterator[tuple[str, str, str, str]]:
-    def part(amount: Decimal) -> str:
-        return f"{share(amount, total.total_usd)} of spend" if amount and total.total_usd else ""
+def _tiles(total: Sums) -> Markup:
+    found, idle = of_sums(total), _NO_SUM
+    if total.idle_counted_usd:
+        idle = f"{Figure(total.idle_counted_usd, rough=NEAREST)} of it is counted already"
 
-    yield "spent", "Spend", spend_of(total), counted(total.jobs, "job")
-    yield "avoidable", "Avoidable", avoidable_of(total), part(total.avoidable_usd)
-    more = total.lost_up_to_usd - total.lost_usd
-    upper = f"and up to {cents(more)} more" if more > 0 else part(total.lost_usd)
-    yield "lost", "Lost", lost_of(total), upper
-    yield "possible", "Possible", rough_low(total.possible_usd), f"worth a trial; {_NO_SUM}"
-    counted_idle = roughly(total.idle_counted_usd)
-    said = f"{counted_idle} of it is counted already" if total.idle_counted_usd else _NO_SUM
-    yield "idle", IDLE_LABEL, roughly(total.idle_usd), said
+    def part(figure: Figure) -> str:
+        known = figure.most and total.total_usd
+        return f"{share(figure.most or _ZERO, total.total_usd)} of spend" if known else ""
+
+    parts = part(found.avoidable), part(found.lost)
+    jobs, trial = counted(total.jobs, "job"), f"worth a trial; {_NO_SUM}"
+    return tiles("Spend", found, jobs, *parts, trial, idle)
 
 
 def _where_to_begin(report: AccountReport) -> Markup | None:
@@ -131,20 +123,17 @@ def _where_to_begin(report: AccountReport) -> Markup | None:
 
 def _wasted(sums: Sums) -> str:
     """`$387.82 avoidable and $107.89 lost`; what is 0 is left out."""
-    named = ((sums.avoidable_usd, "avoidable"), (sums.lost_usd, "lost"))
-    return " and ".join(f"{summed(usd, sums.estimated)} {word}" for usd, word in named if usd)
+    named = zip(of_sums(sums)[1:3], ("avoidable", "lost"), strict=True)
+    return " and ".join(f"{figure} {word}" for figure, word in named if figure.most)
 
 
-def _doubts(report: AccountReport) -> Markup | None:
+def _doubts(total: Sums) -> Markup | None:
     """Why the sums may be less than the whole, one sentence each."""
-    total = report.total
-    old = sum(head.sums is None for head in report.heads)
     said = [
         (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
         (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
-        (old, "was", "were", "audited before there were daily sums: not in the sums"),
     ]
     lines = [
         tag("li", f"{counted(count, 'job')} {one if count == 1 else many} {rest}.")
@@ -156,46 +145,30 @@ def _doubts(report: AccountReport) -> Markup | None:
 
 def _waterfall(total: Sums) -> Markup | None:
     """By rule, the largest first; what rules beyond the first take is one step."""
-    ranked = sorted(
-        ((name, rule.avoidable_usd, rule.lost_usd) for name, rule in total.rules.items()),
-        key=lambda row: (-(row[1] + row[2]), row[0]),
-    )
-    ranked = [row for row in ranked if row[1] + row[2]]
-    if not ranked:
-        return None
+    ranked = [(name, rule) for name, rule in ranked_rules(total) if rule.waste_usd]
     steps: list[tuple[Child, Decimal, str]] = [
-        (name, avoidable + lost, "avoidable" if avoidable >= lost else "lost")
-        for name, avoidable, lost in ranked[:_STEPS]
+        (name, rule.waste_usd, "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost")
+        for name, rule in ranked[:_STEPS]
     ]
-    others = total.waste_usd - sum((usd_ for _, usd_, _ in steps), Decimal(0))
-    if others:
+    if others := total.waste_usd - sum((usd for _, usd, _ in steps), _ZERO):
         steps.append(("other rules", others, "avoidable"))
-    return waterfall(
-        "From spend to what was needed",
-        ("Spend", total.total_usd),
-        steps,
-        "Needed, or not judged",
-    )
+    spend = ("Spend", of_sums(total).spend)
+    title = "From spend to what was needed"
+    return waterfall(title, spend, steps, "Needed, or not judged") if steps else None
 
 
 def _rules(total: Sums) -> Markup | None:
+    estimated = bool(total.estimated)
     rows = [
         BarRow(
             _pick("Findings", name),
             (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable")),
-            (
-                summed(rule.avoidable_usd, total.estimated),
-                summed(rule.lost_usd, total.estimated),
-                rough_low(rule.possible_usd),
-                f"{rule.findings:,}",
-            ),
+            (*map(str, of_rule(rule, estimated=estimated)), f"{rule.findings:,}"),
         )
         for name, rule in ranked_rules(total)
     ]
-    if not rows:
-        return None
     titles = ("Rule", "Avoidable", "Lost", "Possible", "Findings")
-    return bar_table("By rule", titles, rows)
+    return bar_table("By rule", titles, rows) if rows else None
 
 
 def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
@@ -210,15 +183,7 @@ def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
 
 
 def _sums_row(name: Child, sums: Sums) -> BarRow:
-    wasted = min(sums.waste_usd, sums.total_usd)
-    lost = min(sums.lost_usd, wasted)
-    pieces = (
-        Piece(lost, "lost"),
-        Piece(wasted - lost, "avoidable"),
-        Piece(sums.total_usd - wasted, "spent"),
-    )
-    words = (spend_of(sums), avoidable_of(sums), lost_of(sums), f"{sums.jobs:,}")
-    return BarRow(name, pieces, words)
+    return BarRow(name, pieces_of(sums), (*map(str, of_sums(sums)[:3]), f"{sums.jobs:,}"))
 
 
 def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
@@ -234,32 +199,12 @@ def _pick(column: str, name: str) -> Markup:
     return tag("span", name, class_="pick", data_c=COLUMNS.index(column))
 
 
-def _rollups(report: AccountReport) -> str | None:
-    """How many rows are of tuning jobs: the headline counts their training jobs alone."""
-    count = sum(head.rollup for head in report.heads)
-    if not count:
-        return None
-    rows = "One row is of a tuning job" if count == 1 else f"{count:,} rows are of tuning jobs"
-    return (
-        f"{rows}: what it cost is in the rows of its training jobs."
-        if count == 1
-        else (f"{rows}: what they cost is in the rows of their training jobs.")
-    )
-
-
-def _details(report: AccountReport) -> Markup | None:
-    shown = zip(report.heads, report.details, strict=False)
-    return join(
-        _detail(number, head, detail) for number, (head, detail) in enumerate(shown) if detail
-    )
-
-
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:
-    news = cents((head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0)))
-    cost = "" if head.total_usd is None else f" of {cents(head.total_usd)}"
+    found = of_document(detail.document)
+    cost = "" if found.spend.usd is None else f" of {found.spend}"
     summary = tag(
         "summary",
         tag("h3", tag("bdi", head.name)),
-        tag("span", f"{news}{cost}", class_="n"),
+        tag("span", f"{found.waste}{cost}", class_="n"),
     )
     return tag("details", summary, short_job(detail), id=f"j{number}", class_="job")

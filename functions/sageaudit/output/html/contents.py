@@ -17,7 +17,7 @@ DETAILED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ChartLimit:
     """A threshold of a rule, as a line in the chart of its metric (0 to 100 percent)."""
 
     rule: str
@@ -31,7 +31,7 @@ class JobReport:
 
     document: AuditDocument
     usage: Measurements | None
-    limits: Mapping[Metric, Sequence[Limit]] = field(default_factory=dict)
+    limits: Mapping[Metric, Sequence[ChartLimit]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

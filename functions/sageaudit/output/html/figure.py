@@ -1,4 +1,4 @@
-"""The frame of a chart: caption, drawing, legend, and the table of what it shows.
+"""Charts and tables: a caption, a drawing, the table of what it shows, tables with a bar a row.
 
 A drawing places things in percents of its width and in pixels of its height, so that it fits any
 screen while its texts keep their size.
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.text.money import Figure, share
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table; numbers are aligned right."""
-
-    title: str
-    number: bool = False
+_NOTHING = "$0.00"
+_CENT = Decimal("0.01")
 
 
 def figure(caption: Child, *parts: Child, note: Child = None) -> Markup:
@@ -40,23 +38,37 @@ def plot(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
     return tag("div", marks, svg, ends, class_="plot")
 
 
-def data(columns: Sequence[Column], rows: Iterable[Sequence[Child]], label: str) -> Markup:
-    """The numbers behind a chart, folded away."""
-    return tag(
-        "details", tag("summary", f"Data: {label}"), table(columns, rows, label), class_="data"
-    )
+def data(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
+    """The numbers behind a chart, folded away; all columns but the first are numbers."""
+    folded = table(titles, rows, label, numbers=titles[1:])
+    return tag("details", tag("summary", f"Data: {label}"), folded, class_="data")
 
 
 def table(
-    columns: Sequence[Column],
+    titles: Sequence[str],
     rows: Iterable[Sequence[Child]],
     label: str,
+    *,
+    numbers: Sequence[str],
     foot: Sequence[Child] = (),
 ) -> Markup:
-    """A table that scrolls inside its place where it is too wide."""
-    heads = (_head(column) for column in columns)
-    body = (tag("tr", _cells(columns, row)) for row in rows)
-    last = tag("tfoot", tag("tr", _cells(columns, foot))) if foot else None
+    """A table that scrolls inside its place where it is too wide; the first cell names the row.
+
+    The columns of `numbers` are aligned right.
+    """
+    kinds = ["n" if title in numbers else None for title in titles]
+
+    def cells(row: Sequence[Child]) -> Markup:
+        first, *others = zip(row, kinds, strict=True)
+        name = tag("th", first[0], scope="row", class_=first[1])
+        return join([name, *(tag("td", cell, class_=kind) for cell, kind in others)])
+
+    heads = (
+        tag("th", title, scope="col", class_=kind)
+        for title, kind in zip(titles, kinds, strict=True)
+    )
+    body = (tag("tr", cells(row)) for row in rows)
+    last = tag("tfoot", tag("tr", cells(foot))) if foot else None
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
     return scrolling(label, whole)
 
@@ -66,15 +78,95 @@ def scrolling(label: str, *children: Child) -> Markup:
     return tag("div", *children, class_="scroll", role="region", tabindex=0, aria_label=label)
 
 
-def _head(column: Column) -> Markup:
-    return tag("th", column.title, scope="col", class_="n" if column.number else None)
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a bar in USD, and the class that colours it."""
+
+    usd: Decimal
+    kind: str
 
 
-def _cells(columns: Sequence[Column], row: Sequence[Child]) -> Markup:
-    """The first cell names the row."""
-    cells: list[Markup] = []
-    for position, (column, cell) in enumerate(zip(columns, row, strict=True)):
-        number = "n" if column.number else None
-        name, scope = ("td", None) if position else ("th", "row")
-        cells.append(tag(name, cell, scope=scope, class_=number))
-    return join(cells)
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """A name, its bar from `start_usd` on, and its other cells."""
+
+    name: Child
+    pieces: Sequence[Piece]
+    cells: Sequence[Child]
+    start_usd: Decimal = Decimal(0)
+    strong: bool = False
+
+
+def pieces_of(sums: Sums) -> tuple[Piece, Piece, Piece]:
+    """Spend in its parts, each at least 0: lost, avoidable, and the rest."""
+    wasted = min(sums.waste_usd, sums.total_usd)
+    lost = min(sums.lost_usd, wasted)
+    rest = sums.total_usd - wasted
+    return Piece(lost, "lost"), Piece(wasted - lost, "avoidable"), Piece(rest, "spent")
+
+
+def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
+    """`titles`: of the name's column, then of the cells; the bar stands between them."""
+    most = max((_end(row) for row in rows), default=Decimal(0))
+    first, *others = titles
+    heads = [
+        tag("th", first, scope="col"),
+        tag("td", class_="bar"),
+        *(tag("th", title, scope="col", class_="n") for title in others),
+    ]
+    body = (_row(row, most) for row in rows)
+    whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
+    return scrolling(label, whole)
+
+
+def waterfall(
+    label: str, whole: tuple[str, Figure], steps: Iterable[tuple[Child, Decimal, str]], rest: str
+) -> Markup:
+    """From the whole down to what was needed: each step is (name, dollars, class).
+
+    A step of a fix that costs something adds to what is left.
+    """
+    name, spend = whole
+    total = left = spend.most or Decimal(0)
+    rows = [BarRow(name, (Piece(total, "spent"),), (str(spend), ""), strong=True)]
+    for step, amount, kind in steps:
+        left -= amount
+        size = Figure(abs(amount), estimated=spend.estimated)
+        shown = str(size).replace("$", "−$") if amount >= _CENT else str(size)
+        part = share(amount, total) if total and amount > 0 else ""
+        low = min(left, left + amount)
+        rows.append(BarRow(step, (Piece(abs(amount), kind),), (shown, part), start_usd=low))
+    needed = Figure(left, estimated=spend.estimated)
+    part = share(left, total) if total and left >= 0 else ""
+    rows.append(BarRow(rest, (Piece(left, "needed"),), (str(needed), part), strong=True))
+    return bar_table(label, ("Step", "USD", "of the cost"), rows)
+
+
+def _end(row: BarRow) -> Decimal:
+    return row.start_usd + sum((piece.usd for piece in row.pieces), Decimal(0))
+
+
+def _row(row: BarRow, most: Decimal) -> Markup:
+    cells = (tag("td", cell, class_="n z" if cell == _NOTHING else "n") for cell in row.cells)
+    return tag(
+        "tr",
+        tag("th", row.name, scope="row"),
+        tag("td", _bar(row, most), class_="bar"),
+        join(cells),
+        class_="strong" if row.strong else None,
+    )
+
+
+def _bar(row: BarRow, most: Decimal) -> Markup | None:
+    at, rects = row.start_usd, []
+    for piece in row.pieces:
+        if piece.usd > 0 and most > 0:
+            place = {"x": f"{percent(at, most)}%", "width": f"{percent(piece.usd, most)}%"}
+            rects.append(tag("rect", **place, height=14, class_=piece.kind))
+            at += piece.usd
+    return tag("svg", rects, width="100%", height=14, aria_hidden="true") if rects else None
+
+
+def percent(part: Decimal, whole: Decimal) -> str:
+    """A share of the width to a hundredth of a percent; the least part is still seen."""
+    return f"{max(round(float(part / whole) * 100, 2), 0):g}"

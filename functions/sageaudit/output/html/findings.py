@@ -1,120 +1,105 @@
-"""The findings of an audit, each with its reason, its fix in every dialect, and its facts."""
+"""The findings of an audit on a page, each with its reason, its fix in every dialect, its facts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
-from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.audit.finding_document import FixDocument
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.fixes.dialects import DIALECTS, fix_text
-from sageaudit.output.html.figure import Column, data
+from sageaudit.output.html.figure import data
 from sageaudit.output.html.markup import Markup, join, tag
-from sageaudit.output.html.severity import badge
-from sageaudit.output.text.facts import unsaid
-from sageaudit.output.text.finding_order import in_order, set_aside
-from sageaudit.output.text.saving import counted_dollars, effect
-from sageaudit.output.text.sparkline import plain_facts
+from sageaudit.output.text.finding import FindingParts, findings_of
 from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import assignment, before, label, value
+from sageaudit.output.text.words import assignment, before
 
 _FACT = 240
 _SHORT_FINDINGS = 6
 """Findings of one job in an account's report; the job's own report has all."""
+_SHAPES = {
+    Severity.HIGH: "M6 1 11.5 11H.5Z",
+    Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
+    Severity.LOW: "M2 2H10V10H2Z",
+    Severity.INFO: "M6 1A5 5 0 1 1 6 11A5 5 0 1 1 6 1Z",
+}
+"""How bad a finding is: a word, a shape and a colour, so that none of them is needed."""
+
+
+def shapes() -> Markup:
+    """The shapes of severities, drawn once for the whole page."""
+    symbols = (
+        tag("symbol", tag("path", d=path), id=f"s-{severity.value}", viewBox="0 0 12 12")
+        for severity, path in _SHAPES.items()
+    )
+    return tag("svg", symbols, width=0, height=0, aria_hidden="true", class_="off")
 
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
     """All findings, those that count first. `short`: the first, without their facts."""
-    told = [one for one in in_order(document["findings"]) if not one.get("said_of")]
-    said = [one for one in document["findings"] if one.get("said_of")]
-    if not told and not said:
-        return None
-    shown = told[:_SHORT_FINDINGS] if short else told
-    rest = f"+{len(told) - len(shown)} more: sageaudit report shows them for this job alone"
-    return join(
-        [
-            *(_finding(document, finding, short=short) for finding in shown),
-            tag("p", rest, class_="note") if len(told) > len(shown) else None,
-            _as_before(said),
-        ]
-    )
+    found, repeated = findings_of(document)
+    shown = found[:_SHORT_FINDINGS] if short else found
+    rest = f"+{len(found) - len(shown)} more: sageaudit report shows them for this job alone"
+    notes = (rest if len(found) > len(shown) else None, repeated)
+    parts = [
+        *(_finding(one, document["job"]["kind"], short=short) for one in shown),
+        *(tag("p", words, class_="note") for words in notes if words),
+    ]
+    return join(parts) if parts else None
 
 
-def _as_before(said: list[FindingDocument]) -> Markup | None:
-    """Advice that an earlier run of the family was given is only named."""
-    if not said:
-        return None
-    rules = ", ".join(finding["rule"] for finding in said)
-    run = f"As for {said[0]['said_of']}, an earlier run of the family: "
-    return tag("p", run, rules, class_="note")
-
-
-def _finding(document: AuditDocument, finding: FindingDocument, *, short: bool) -> Markup:
-    aside = set_aside(finding)
+def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
     title = tag(
         "h4" if short else "h3",
-        badge(finding["severity"]),
-        tag("span", finding["rule"], class_="rule"),
-        tag("span", _dollars(document, finding), class_="usd"),
+        _badge(finding.severity),
+        tag("span", finding.rule, class_="rule"),
+        tag("span", finding.dollars or "", class_="usd"),
     )
-    card = f"{finding['id']}, {finding['confidence']}"
-    parts = (
-        [tag("p", aside, class_="note")]
-        if aside
-        else [
-            *_fixes(document, finding),
-            _caution(finding),
-            None if short else _facts(finding),
-        ]
-    )
+    card = tag("span", f"({finding.id}, {finding.confidence})", class_="dim")
     return tag(
         "article",
         title,
-        tag("p", finding["summary"], " ", tag("span", f"({card})", class_="dim")),
-        parts,
-        class_="finding aside" if aside else "finding",
+        tag("p", finding.summary, " ", card),
+        tag("p", finding.set_aside, class_="note")
+        if finding.set_aside
+        else (_fixes(finding, kind), _caveat(finding), None if short else _facts(finding)),
+        class_="finding aside" if finding.set_aside else "finding",
     )
 
 
-def _dollars(document: AuditDocument, finding: FindingDocument) -> str:
-    said = None if set_aside(finding) else counted_dollars(finding, document["bill"]["total_usd"])
-    return said or ""
+def _badge(severity: str) -> Markup:
+    """`▲ high`."""
+    known = Severity(severity).value
+    shape = tag("svg", tag("use", href=f"#s-{known}"), width=12, height=12, aria_hidden="true")
+    return tag("span", shape, known, class_=f"sev {known}")
 
 
-def _caution(finding: FindingDocument) -> Markup | None:
-    if not finding["caution"]:
+def _caveat(finding: FindingParts) -> Markup | None:
+    if not finding.caveat:
         return None
-    return tag("p", tag("strong", "Caveat: "), finding["caution"], class_="caution")
+    return tag("p", tag("strong", "Caveat: "), finding.caveat, class_="caution")
 
 
-def _fixes(document: AuditDocument, finding: FindingDocument) -> Iterator[Markup]:
-    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    saves = effect(finding, document["bill"]["total_usd"])
-    lost = Bucket(finding["bucket"]) is Bucket.LOST
-    if not ways:
-        return
-    yield _fix(document["job"]["kind"], ways[0], f"Fix, {saves}" if saves and not lost else "Fix")
-    if others := [_fix(document["job"]["kind"], way, "Or") for way in ways[1:]]:
+def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
+    """The best way; the others are folded away."""
+    ways = [_fix(kind, title, way) for title, way in finding.ways]
+    yield from ways[:1]
+    if others := ways[1:]:
         word = "Another way" if len(others) == 1 else f"{len(others)} other ways"
         yield tag("details", tag("summary", word), others, class_="data ways")
 
 
-def _fix(kind: str, way: list[FixDocument], title: str) -> Markup:
+def _fix(kind: str, title: str, way: Sequence[FixDocument]) -> Markup:
     """The parameters in plain words, then the code; the script shows one dialect at a time."""
-    changes = [
+    changes = (
         tag("li", tag("code", assignment(fix)), " ", tag("span", before(fix), class_="dim"))
         for fix in way
-    ]
-    code = [
-        tag(
-            "pre",
-            tag("b", dialect),
-            tag("code", _lines(fix_text(kind, way, dialect))),
-            data_d=dialect,
-        )
-        for dialect in DIALECTS
-    ]
-    return tag("div", tag("p", tag("strong", f"{title}:")), tag("ul", changes), code, class_="fix")
+    )
+    codes = (
+        tag("pre", tag("b", one), tag("code", _lines(fix_text(kind, way, one))), data_d=one)
+        for one in DIALECTS
+    )
+    return tag("div", tag("p", tag("strong", f"{title}:")), tag("ul", changes), codes, class_="fix")
 
 
 def _lines(code: str) -> Markup:
@@ -122,9 +107,8 @@ def _lines(code: str) -> Markup:
     return Markup("\n".join(join([line]) for line in code.split("\n")))
 
 
-def _facts(finding: FindingDocument) -> Markup | None:
-    facts = unsaid(finding["summary"], plain_facts(finding["evidence"]))
-    if not facts:
+def _facts(finding: FindingParts) -> Markup | None:
+    if not finding.facts:
         return None
-    rows = ((label(key), middle(value(key, fact), _FACT)) for key, fact in facts)
-    return data((Column("Fact"), Column("Value", number=True)), rows, finding["rule"])
+    rows = ((name, middle(fact, _FACT)) for name, fact in finding.facts)
+    return data(("Fact", "Value"), rows, finding.rule)

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import (
-    AuditDocument,
-    JobDocument,
-    LineDocument,
-)
-from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.output.html.bars import waterfall
+from sageaudit.domain.job.duration import duration
 from sageaudit.output.html.contents import JobReport
-from sageaudit.output.html.figure import Column, table
+from sageaudit.output.html.figure import drawing, figure, table, waterfall
 from sageaudit.output.html.findings import findings
-from sageaudit.output.html.markup import Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, join, tag
 from sageaudit.output.html.page import section, tiles
-from sageaudit.output.html.phases import timeline
 from sageaudit.output.html.usage_charts import usage_charts
-from sageaudit.output.text.estimate import about, about_usd, is_estimate
-from sageaudit.output.text.headline import headline, whole_cost
-from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.output.text.job_words import family_words, when
+from sageaudit.output.text.amounts import of_document
+from sageaudit.output.text.headline import headline
+from sageaudit.output.text.idle_capacity import IDLE_LABEL, UNIT_WORDS, idle_sentence
 from sageaudit.output.text.links import links
-from sageaudit.output.text.message import pool_note, ran_on
-from sageaudit.output.text.money import rate, rough_low, roughly, share, usd
-from sageaudit.output.text.money_notes import money_notes
-from sageaudit.output.text.unchecked import not_applicable, unchecked
-from sageaudit.output.text.words import PRICES, capitalised, number
+from sageaudit.output.text.money import Figure, share
+from sageaudit.output.text.notes import (
+    belongs_to,
+    line_cells,
+    money_notes,
+    not_applicable,
+    phase_cost,
+    pool_note,
+    ran_in,
+    ran_on,
+    unchecked,
+    when,
+)
+from sageaudit.output.text.words import capitalised, number
 
 _REST = "rest"
+_LINE_HEIGHT = 30
+_PHASES = 24
+_COLOURS = 6
+"""Classes p0 to p5 of the style sheet."""
 
 
 def job_body(job: JobReport) -> Markup:
@@ -39,21 +45,23 @@ def job_body(job: JobReport) -> Markup:
     document = job.document
     if document["unauditable"] is not None:
         return join([_lead(document), tag("p", f"Could not be audited: {document['unauditable']}")])
+    no_series = "No metrics of its hosts are kept, so there is no chart of their use."
+    without = None if document["rollup"] else tag("p", no_series)
     return join(
         [
             _lead(document),
-            tiles(list(_figures(document))),
+            _tiles(document),
             _doubts(document),
             section("What to change", findings(document, short=False), id_="findings"),
             section(
                 "What the run did",
-                timeline(document, short=False),
-                usage_charts(job, short=False) or _no_series(document),
+                _timeline(document, short=False),
+                usage_charts(job, short=False) or without,
             ),
-            section("Where the money went", money(document)),
+            section("Where the money went", _money(document)),
             section("Jobs of this tuning job", _children(document)),
             section("The bill", _bill(document)),
-            section("What was not judged", _not_judged(document)),
+            section("What was not judged", _listed(unchecked(document))),
             section("The rules that did not fire", _quiet(document)),
         ]
     )
@@ -72,11 +80,11 @@ def short_job(job: JobReport) -> Markup:
     return join(
         [
             tag("p", capitalised(headline(document)), ".", class_="lead"),
-            tag("p", *_facts(document["job"]), class_="note"),
+            tag("p", _facts(document["job"]), class_="note"),
             _doubts(document),
             findings(document, short=True),
-            money(document),
-            timeline(document, short=True),
+            _money(document),
+            _timeline(document, short=True),
             usage_charts(job, short=True),
         ]
     )
@@ -85,84 +93,60 @@ def short_job(job: JobReport) -> Markup:
 def _lead(document: AuditDocument) -> Markup:
     job = document["job"]
     news = capitalised(headline(document)) if document["unauditable"] is None else "Not audited"
+    console = [
+        tag("a", link.word, href=link.url, rel="noreferrer noopener") for link in links(document)
+    ]
     return join(
         [
             tag("p", f"{job['kind']} job, {job['status']}", class_="eyebrow"),
             tag("h1", tag("bdi", job["name"])),
             tag("p", f"{news}.", class_="news"),
-            tag("p", *_facts(job), class_="note"),
-            _links(document),
+            tag("p", _facts(job), class_="note"),
+            tag("p", "In the AWS console: ", console, class_="links") if console else None,
         ]
     )
 
 
-def _facts(job: JobDocument) -> Iterator[str]:
-    where = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
-    owner = f"owner {job['owner'] or 'not known'}, family {family_words(job['family'])}"
-    yield " · ".join(part for part in (ran_on(job), when(job), owner, where) if part)
+def _facts(job: JobDocument) -> str:
+    facts = (ran_on(job), when(job), belongs_to(job), ran_in(job))
+    return " · ".join(fact for fact in facts if fact)
 
 
-def _links(document: AuditDocument) -> Markup | None:
-    shown = links(document)
-    if not shown:
-        return None
-    made = (tag("a", link.word, href=link.url, rel="noreferrer noopener") for link in shown)
-    return tag("p", "In the AWS console: ", made, class_="links")
+def _tiles(document: AuditDocument) -> Markup:
+    found, total, idle = of_document(document), document["bill"]["total_usd"], ""
+    if hours := document["idle_capacity"]:
+        worked = f"{number(hours['idle'], 1)} of {number(hours['paid'], 1)}"
+        idle = f"{worked} {UNIT_WORDS[hours['unit']]}"
 
+    def part(amount: Figure) -> str:
+        return f"{share(amount.most, total)} of the cost" if amount.most and total else ""
 
-def _figures(document: AuditDocument) -> Iterator[tuple[str, str, str, str]]:
-    bill, total = document["bill"], document["bill"]["total_usd"]
-    estimated = bool(bill["estimated"])
-
-    def shown(amount: Decimal | None) -> str:
-        return about_usd(amount, estimated=estimated)
-
-    def part(amount: Decimal | None) -> str:
-        return f"{share(amount, total)} of the cost" if amount and total else ""
-
-    avoidable, lost, most = (
-        document["avoidable_usd"],
-        document["lost_usd"],
-        document["lost_up_to_usd"],
-    )
-    unjudged = avoidable is None and document["judged"] == Judged.NO
-    yield "spent", "Cost", whole_cost(bill) or usd(None), ""
-    yield "avoidable", "Avoidable", "not judged" if unjudged else shown(avoidable), part(avoidable)
-    more = most if most and most > (lost or 0) else None
-    yield "lost", "Lost", f"up to {shown(more)}" if more else shown(lost), part(more or lost)
-    possible = document["possible_usd"]
-    yield "possible", "Possible", rough_low(possible), "worth a trial, in no total"
-    idle = document.get("idle_capacity")
-    hours = "GPU-hours" if idle and idle["unit"] == "gpu_hours" else "vCPU-hours"
-    said = f"{number(idle['idle'], 1)} of {number(idle['paid'], 1)} {hours}" if idle else ""
-    yield "idle", IDLE_LABEL, roughly(idle["list_usd"]) if idle else usd(None), said
+    parts = part(found.avoidable), part(found.lost)
+    return tiles("Cost", found, "", *parts, "worth a trial, in no total", idle)
 
 
 def _doubts(document: AuditDocument) -> Markup | None:
     """What to know before one acts: what was not judged, pools, capacity that was not used."""
     idle = idle_sentence(document)
     said = [*document["not_judged"], pool_note(document), f"{IDLE_LABEL}: {idle}" if idle else None]
-    lines = [tag("li", line) for line in said if line]
-    return tag("ul", lines, class_="doubts") if lines else None
+    return _listed([line for line in said if line], "doubts")
 
 
-def _no_series(document: AuditDocument) -> Markup | None:
-    if document["rollup"]:
-        return None
-    return tag("p", "No metrics of its hosts are kept, so there is no chart of their use.")
+def _listed(lines: Sequence[str], kind: str | None = None) -> Markup | None:
+    return tag("ul", (tag("li", line) for line in lines), class_=kind) if lines else None
 
 
-def money(document: AuditDocument) -> Markup | None:
+def _money(document: AuditDocument) -> Markup | None:
     """The waterfall from the cost to what was needed; None where the cost is not known."""
-    total, slices = document["bill"]["total_usd"], document["waterfall"]
     steps = [
         (_step(part["slice"]), part["usd"], part["slice"].partition(":")[0])
-        for part in slices
+        for part in document["waterfall"]
         if part["slice"] != _REST and part["usd"]
     ]
-    if total is None or not steps:
+    if document["bill"]["total_usd"] is None or not steps:
         return None
-    return waterfall("From the cost to what was needed", ("Cost", total), steps, "Needed")
+    cost = ("Cost", of_document(document).spend)
+    return waterfall("From the cost to what was needed", cost, steps, "Needed")
 
 
 def _step(name: str) -> str:
@@ -175,42 +159,12 @@ def _bill(document: AuditDocument) -> Markup | None:
     lines = document["bill"]["lines"]
     if not lines:
         return None
-    columns = (
-        Column("Item"),
-        Column("Quantity", number=True),
-        Column("Rate", number=True),
-        Column("USD", number=True),
-        Column("Price"),
-    )
-    total = whole_cost(document["bill"]) or usd(None)
-    notes = [capitalised(note) for note in money_notes(document)]
-    notes += [capitalised(note) for note in document["bill"]["notes"] if note == NOT_IN_IT]
-    rows = table(columns, map(_line, lines), "The bill", foot=("Total", "", "", total, ""))
-    return join([rows, tag("ul", (tag("li", note) for note in notes), class_="notes")])
-
-
-def _line(line: LineDocument) -> tuple[str, ...]:
-    quantity = "unknown"
-    if line["quantity"] is not None:
-        quantity = f"{number(line['quantity'], places=4)} {line['unit']}"
-    no_rate = line["rate_usd"] is None and line["usd"] is not None
-    price = None
-    if line["price_as_of"]:
-        source = f" ({line['price_source']})" if line["price_source"] else ""
-        price = f"{PRICES[line['price_kind'] or 'list']} of {line['price_as_of']}{source}"
-    estimated = is_estimate(line)
-    return (
-        line["item"].replace("_", " "),
-        quantity,
-        "-" if no_rate else about(rate(line["rate_usd"]), estimated=estimated),
-        about_usd(line["usd"], estimated=estimated),
-        ", ".join(part for part in (price, line["usage_type"], line["note"]) if part),
-    )
-
-
-def _not_judged(document: AuditDocument) -> Markup | None:
-    lines = [tag("li", line) for line in unchecked(document)]
-    return tag("ul", lines) if lines else None
+    numbers = ("Quantity", "Rate", "USD")
+    titles = ("Item", *numbers, "Price")
+    foot = ("Total", "", "", str(of_document(document).spend), "")
+    notes = [*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)]
+    rows = table(titles, map(line_cells, lines), "The bill", numbers=numbers, foot=foot)
+    return join([rows, _listed(list(map(capitalised, notes)), "notes")])
 
 
 def _quiet(document: AuditDocument) -> Markup | None:
@@ -218,12 +172,10 @@ def _quiet(document: AuditDocument) -> Markup | None:
     parts = []
     if document["clear"]:
         parts.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
-    if document["not_applicable"]:
-        rules = document["not_applicable"]
-        reasons = [tag("li", f"{one['rule']}: {one['reason']}") for one in rules]
-        said = not_applicable(rules, "reasons below")
-        folded = tag("details", tag("summary", said), tag("ul", reasons), class_="data")
-        parts.append(folded)
+    if rules := document["not_applicable"]:
+        reasons = _listed([f"{one['rule']}: {one['reason']}" for one in rules])
+        summary = tag("summary", not_applicable(rules, "reasons below"))
+        parts.append(tag("details", summary, reasons, class_="data"))
     return join(parts) if parts else None
 
 
@@ -231,19 +183,62 @@ def _children(document: AuditDocument) -> Markup | None:
     audits = document["children"]
     if not audits:
         return None
-    columns = (
-        Column("Job"),
-        Column("Status"),
-        *(Column(word, number=True) for word in ("Cost", "Avoidable", "Lost")),
-    )
+    numbers = ("Cost", "Avoidable", "Lost")
     rows = (
-        (
-            child["job"]["name"],
-            child["job"]["status"],
-            whole_cost(child["bill"]) or usd(None),
-            usd(child["avoidable_usd"]),
-            usd(child["lost_usd"]),
-        )
+        (child["job"]["name"], child["job"]["status"], *map(str, of_document(child)[:3]))
         for child in audits
     )
-    return table(columns, rows, "Jobs of this tuning job")
+    titles = ("Job", "Status", *numbers)
+    return table(titles, rows, "Jobs of this tuning job", numbers=numbers)
+
+
+def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
+    """The phases as one line of time; None where none is known. `short` leaves out the table."""
+    phases = document["phases"]
+    whole = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
+    if not whole:
+        return None
+    names = dict.fromkeys(phase["name"] for phase in phases)
+    colours = {name: f"p{at % _COLOURS}" for at, name in enumerate(names)}
+    said = ", ".join(f"{phase['name']} {duration(phase['seconds'])}" for phase in phases[:_PHASES])
+    rects = _rects(phases, whole, colours)
+    svg = drawing(f"Phases in order: {said}", _LINE_HEIGHT, rects, class_="chart line")
+    below = tag("p", said, class_="note") if short else _phases(document, colours)
+    return figure(f"Phases, {duration(whole)} in all", svg, below)
+
+
+def _rects(
+    phases: Sequence[PhaseDocument], whole: Decimal, colours: dict[str, str]
+) -> Iterator[Markup]:
+    at = Decimal(0)
+    for phase in phases:
+        if seconds := phase["seconds"]:
+            place = {"x": at, "width": seconds}
+            yield tag(
+                "rect",
+                tag("title", f"{phase['name']}: {duration(seconds)}"),
+                height=_LINE_HEIGHT,
+                class_=_kind(phase, colours),
+                **{key: f"{float(part / whole * 100):.2f}%" for key, part in place.items()},
+            )
+            at += seconds
+
+
+def _kind(phase: PhaseDocument, colours: dict[str, str]) -> str:
+    """The classes of a phase's colour; paler where it is not billed."""
+    return colours[phase["name"]] + ("" if phase["billed"] else " free")
+
+
+def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
+    phases = document["phases"]
+    rows: list[tuple[Child, ...]] = [
+        (
+            (tag("i", class_=_kind(phase, colours)), phase["name"]),
+            duration(phase["seconds"]),
+            phase_cost(phase, document["bill"]),
+        )
+        for phase in phases[:_PHASES]
+    ]
+    if len(phases) > _PHASES:
+        rows.append((f"+{len(phases) - _PHASES} more", "", ""))
+    return table(("Phase", "Time", "Cost"), rows, "Phases", numbers=("Time", "Cost"))

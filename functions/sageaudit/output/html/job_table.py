@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
@@ -11,9 +10,9 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.figure import scrolling
 from sageaudit.output.html.markup import Child, Markup, join, tag
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.job_words import family_words
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.amounts import of_head, of_sums
+from sageaudit.output.text.money import Figure
+from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
 from sageaudit.output.text.words import counted
 
@@ -21,7 +20,7 @@ _NAME = 90
 _MILLION = 1_000_000
 FIRST = 100
 """Rows that are laid out at once; the others are drawn when they are asked for."""
-_NOTHING = ("$0.00", "-")
+_NOTHING = "$0.00"
 COLUMNS = (
     *("Job", "Spend", "Avoidable", "Lost", "Findings", "Possible", "Idle"),
     *("Ended (UTC)", "Kind", "Status", "Instance type", "Count", "Owner", "Family", "Judged"),
@@ -92,11 +91,11 @@ def _select(title: str, values: list[str]) -> Markup:
 def _row(head: Head, section: int | None) -> Markup:
     name: Child = middle(head.name, _NAME)
     first = name if section is None else tag("a", name, href=f"#j{section}")
+    spend, *found = of_head(head)
+    avoidable, lost, possible, idle = map(_amount, found)
     cells = (
-        tag("td", spend_words(head), class_="n", data_u=_micros(head)),
-        *(_amount(words(head)) for words in (avoidable_words, lost_words)),
-        tag("td", ", ".join(_rules(head)) or "-"),
-        *map(_amount, _uncounted(head)),
+        tag("td", str(spend), class_="n", data_u=_micros(head)),
+        *(avoidable, lost, tag("td", ", ".join(_rules(head)) or "-"), possible, idle),
         *(tag("td", text) for text in _texts(head)),
     )
     return tag("tr", tag("th", first, scope="row"), cells)
@@ -108,9 +107,10 @@ def _micros(head: Head) -> int | None:
     return int(head.sums.total_usd * _MILLION) if known and head.sums else None
 
 
-def _amount(shown: str) -> Markup:
+def _amount(figure: Figure) -> Markup:
     """Nothing is shown paler than something."""
-    return tag("td", shown, class_="n z" if shown in _NOTHING else "n")
+    shown = str(figure)
+    return tag("td", shown, class_="n z" if shown == _NOTHING else "n")
 
 
 def _rules(head: Head) -> list[str]:
@@ -146,48 +146,9 @@ def type_name(name: str | None) -> str:
     return name or "several or unknown"
 
 
-def spend_words(head: Head) -> str:
-    """The cost; a roll-up has none of its own."""
-    if head.rollup:
-        return "in its jobs"
-    shown = about(cents(head.total_usd), estimated=bool(head.estimated and head.total_usd))
-    return f"{shown} or more" if head.incomplete and head.total_usd is not None else shown
-
-
-def avoidable_words(head: Head) -> str:
-    """A roll-up's own findings alone: its jobs have rows of their own, and rows add up."""
-    if head.rollup:
-        return cents(head.sums.avoidable_usd) if head.sums else "in its jobs"
-    if head.avoidable_usd is None and head.judged is Judged.NO:
-        return "not judged"
-    return about(cents(head.avoidable_usd), estimated=bool(head.estimated and head.avoidable_usd))
-
-
-def lost_words(head: Head) -> str:
-    """The lost dollars, of a roll-up as for `avoidable_words`."""
-    if head.rollup:
-        return cents(head.sums.lost_usd) if head.sums else "in its jobs"
-    return about(cents(head.lost_usd), estimated=bool(head.estimated and head.lost_usd))
-
-
-def _uncounted(head: Head) -> tuple[str, str]:
-    """Possible savings and idle capacity; nothing is shown where there is none."""
-    return _unless_none(head.sums.possible_usd), _unless_none(head.sums.idle_usd)
-
-
-def _unless_none(amount: Decimal) -> str:
-    return cents(amount) if amount else "-"
-
-
 def _foot(total: Sums) -> Markup:
-    amounts = (
-        total.total_usd,
-        total.avoidable_usd,
-        total.lost_usd,
-        None,
-        total.possible_usd,
-        total.idle_usd,
-    )
-    cells = (tag("td", "" if amount is None else cents(amount), class_="n") for amount in amounts)
-    empty = (tag("td") for _ in COLUMNS[len(amounts) + 1 :])
+    spend, avoidable, lost, possible, idle = map(str, of_sums(total))
+    shown = (spend, avoidable, lost, "", possible, idle)
+    cells = (tag("td", text, class_="n") for text in shown)
+    empty = (tag("td") for _ in COLUMNS[len(shown) + 1 :])
     return tag("tr", tag("th", "All jobs", scope="row"), cells, empty)

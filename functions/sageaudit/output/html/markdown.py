@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.contents import AccountReport
-from sageaudit.output.html.job_table import avoidable_words, lost_words, spend_words
-from sageaudit.output.text.account_words import (
-    account_headline,
-    avoidable_of,
-    judged_words,
-    lost_of,
-    period_words,
-    price_dates,
-    spend_of,
-    summed,
-)
-from sageaudit.output.text.finding_order import in_order, set_aside
-from sageaudit.output.text.headline import headline, whole_cost
+from sageaudit.output.text.amounts import TITLES, of_document, of_head, of_rule, of_sums
+from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.headline import account_headline, headline, judged_words, period_words
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.output.text.job_words import family_words, when
-from sageaudit.output.text.message import ran_on
-from sageaudit.output.text.money import rough_low, roughly, usd
-from sageaudit.output.text.money_notes import price_note
-from sageaudit.output.text.saving import counted_dollars
+from sageaudit.output.text.notes import (
+    family_words,
+    price_dates,
+    price_note,
+    ran_on,
+    when,
+)
 from sageaudit.output.text.untrusted import markdown, markdown_code
 from sageaudit.output.text.words import assignment, before, capitalised
 
@@ -45,20 +36,24 @@ def job_markdown(document: AuditDocument) -> str:
         why = markdown(document["unauditable"], _SENTENCE)
         return _text([*lines, f"**Could not be audited:** {why}"])
     facts = (ran_on(job), when(job), f"owner {job['owner'] or 'not known'}")
+    amounts = [markdown(str(figure)) for figure in of_document(document)[:4]]
     lines += [
         f"**{markdown(capitalised(headline(document)))}.**",
         "",
         markdown(", ".join(part for part in facts if part), _SENTENCE),
         "",
-        *_table(("Cost", "Avoidable", "Lost", "Possible"), [_amounts(document)], from_right=0),
+        *_table(("Cost", *TITLES[1:4]), [amounts], from_right=0),
         "",
     ]
-    found = [one for one in in_order(document["findings"]) if set_aside(one) is None]
-    rows = [_finding(document, one) for one in found[:_FINDINGS]]
+    findings, repeated = findings_of(document)
+    found = [finding for finding in findings if finding.set_aside is None]
+    rows = [_finding(one) for one in found[:_FINDINGS]]
     if rows:
         lines += _table(("Severity", "Finding", "Dollars", "Why", "Fix"), rows)
         lines += _more(len(found) - len(rows), "finding")
-    notes = [*document["not_judged"], _idle(document), price_note(document)]
+    idle = idle_sentence(document)
+    idle_note = f"{IDLE_LABEL}: {idle}" if idle else None
+    notes = [repeated, *document["not_judged"], idle_note, price_note(document)]
     lines += ["", *(f"- {markdown(capitalised(note), _SENTENCE)}" for note in notes if note)]
     return _text(lines)
 
@@ -68,14 +63,6 @@ def account_markdown(report: AccountReport) -> str:
     total = report.total
     dates = price_dates([one.document for one in report.details if one])
     facts = (report.scope, period_words(report.since, report.until), judged_words(total), dates)
-    amounts = (
-        spend_of(total),
-        avoidable_of(total),
-        lost_of(total),
-        rough_low(total.possible_usd),
-        roughly(total.idle_usd),
-    )
-    titles = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
     lines = [
         "### SageMaker jobs: what they cost and what was avoidable",
         "",
@@ -83,7 +70,7 @@ def account_markdown(report: AccountReport) -> str:
         "",
         markdown("; ".join(fact for fact in facts if fact), _SENTENCE),
         "",
-        *_table(titles, [amounts], from_right=0),
+        *_table(TITLES, [[markdown(str(figure)) for figure in of_sums(total)]], from_right=0),
         "",
         *_rules(total),
         "",
@@ -99,9 +86,7 @@ def _rules(total: Sums) -> list[str]:
         (
             markdown(name, _NAME),
             f"{rule.findings:,}",
-            summed(rule.avoidable_usd, total.estimated),
-            summed(rule.lost_usd, total.estimated),
-            rough_low(rule.possible_usd),
+            *(markdown(str(one)) for one in of_rule(rule, estimated=bool(total.estimated))),
         )
         for name, rule in ranked[:_RULES]
     ]
@@ -124,44 +109,26 @@ def _jobs(heads: Sequence[Head]) -> list[str]:
 def _job(head: Head) -> tuple[str, ...]:
     return (
         markdown_code(head.name, _NAME),
-        markdown(spend_words(head)),
-        markdown(avoidable_words(head)),
-        markdown(lost_words(head)),
+        *(markdown(str(figure)) for figure in of_head(head)[:3]),
         markdown(head.top_rule or "-", _NAME),
         markdown(family_words(head.family), _NAME),
         markdown(head.owner or "-", _NAME),
     )
 
 
-def _amounts(document: AuditDocument) -> tuple[str, ...]:
-    lost, most = document["lost_usd"], document["lost_up_to_usd"]
-    upper = f"up to {usd(most)}" if most and most > (lost or 0) else usd(lost)
-    unjudged = document["avoidable_usd"] is None
-    return (
-        markdown(whole_cost(document["bill"]) or usd(None)),
-        "not judged" if unjudged else usd(document["avoidable_usd"]),
-        upper,
-        rough_low(document["possible_usd"]),
-    )
-
-
-def _finding(document: AuditDocument, finding: FindingDocument) -> tuple[str, ...]:
+def _finding(finding: FindingParts) -> tuple[str, ...]:
     fixes = [
         f"{markdown_code(assignment(fix), _FIX)} {markdown(before(fix), _NAME)}"
-        for fix in finding["fix"][:_FIXES]
+        for _, way in finding.ways[:1]
+        for fix in way[:_FIXES]
     ]
     return (
-        finding["severity"],
-        markdown(f"{finding['rule']} ({finding['id']})", _NAME),
-        markdown(counted_dollars(finding, document["bill"]["total_usd"]) or "-"),
-        markdown(finding["summary"], _SENTENCE),
+        finding.severity,
+        markdown(f"{finding.rule} ({finding.id})", _NAME),
+        markdown(finding.dollars or "-"),
+        markdown(finding.summary, _SENTENCE),
         "<br>".join(fixes) or "-",
     )
-
-
-def _idle(document: AuditDocument) -> str | None:
-    idle = idle_sentence(document)
-    return f"{IDLE_LABEL}: {idle}" if idle else None
 
 
 def _table(

@@ -1,7 +1,7 @@
 """Builds HTML and SVG from elements: every text is escaped, and nothing else can be written.
 
-Only `tag` and `join` make Markup, so a name, a tag or a failure message cannot become an element.
-An attribute that could run or load something is refused.
+Only `tag` and `join` make Markup of a name, a tag or a failure message, so that none of them can
+become an element. An attribute that could run or load something is refused.
 """
 
 from __future__ import annotations
@@ -45,11 +45,6 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
 def join(children: Iterable[Child]) -> Markup:
     """The children one after the other."""
     return Markup("".join(map(_child, children)))
-
-
-def raw(text: str) -> Markup:
-    """A text of this package, such as its style sheet, that is no part of any audit."""
-    return Markup(text)
 
 
 def _child(child: Child) -> str:

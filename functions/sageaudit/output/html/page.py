@@ -1,16 +1,22 @@
 """The whole page: head, policy, toolbar, main part and footer. The same data gives the same bytes.
 
-The page loads and sends nothing. Without its script everything is there too: all rows, and every
-fix in every dialect.
+The page loads and sends nothing: its policy allows its one style sheet and its one script alone.
+Without the script everything is there too: all rows, and every fix in every dialect.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from datetime import datetime
+from functools import cache
+from importlib import resources
 
-from sageaudit.output.html import assets
-from sageaudit.output.html.markup import Child, Markup, join, raw, tag
-from sageaudit.output.html.severity import shapes
+from sageaudit.output.html.findings import shapes
+from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.text.amounts import TITLES, Amounts
+
+_KINDS = ("spent", "avoidable", "lost", "possible", "idle")
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> str:
@@ -23,13 +29,13 @@ def _head(title: str) -> Markup:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=assets.content_security_policy()),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy()),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
-        tag("style", raw(assets.style())),
+        tag("style", _asset("page.css")),
     )
 
 
@@ -44,7 +50,7 @@ def _body(main: Child, generated_at: datetime, version: str) -> Markup:
         "total. Idle capacity was paid for and not used; it is no saving and in no total."
     )
     footer = tag("footer", tag("p", what), tag("p", made))
-    script = tag("script", raw(assets.script()))
+    script = tag("script", _asset("page.js"))
     parts = (skip, shapes(), bar, tag("main", main, id="main", tabindex=-1), footer, script)
     return tag("body", join(parts))
 
@@ -58,19 +64,40 @@ def section(title: str, *parts: Child, id_: str | None = None, note: Child = Non
     return tag("section", tag("h2", title), below, shown, id=id_)
 
 
-def tiles(figures: list[tuple[str, str, str, str]]) -> Markup:
-    """The figures of the first screen: (class, label, amount, note)."""
+def tiles(first: str, found: Amounts, *notes: str) -> Markup:
+    """The five figures of the first screen, each with its note; the first has another name."""
     return tag(
         "dl",
         (
             tag(
                 "div",
-                tag("dt", word),
-                tag("dd", amount, class_="amount"),
+                tag("dt", title),
+                tag("dd", str(figure), class_="amount"),
                 tag("dd", note, class_="dim") if note else None,
                 class_=kind,
             )
-            for kind, word, amount, note in figures
+            for kind, title, figure, note in zip(
+                _KINDS, (first, *TITLES[1:]), found, notes, strict=True
+            )
         ),
         class_="tiles",
     )
+
+
+def _policy() -> str:
+    """Nothing is loaded or sent; the style and the script are known by their hashes."""
+    return (
+        f"default-src 'none'; style-src '{_hash('page.css')}'; script-src '{_hash('page.js')}';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(name: str) -> Markup:
+    """The style sheet or the script, without the line breaks' indents."""
+    lines = resources.files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
+    return Markup("\n".join(filter(None, map(str.strip, lines))))
+
+
+def _hash(name: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(_asset(name).encode()).digest()).decode()}"

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Literal
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.bars import percent
-from sageaudit.output.html.figure import Column, data, drawing, figure, plot
+from sageaudit.output.html.figure import data, drawing, figure, percent, pieces_of, plot
 from sageaudit.output.html.markup import Markup, tag
-from sageaudit.output.text.money import cents
+from sageaudit.output.text.amounts import TITLES, of_sums
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.words import counted
 
 Step = Literal["day", "week", "month"]
@@ -39,26 +39,15 @@ def spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Mark
     grid = [tag("line", x1=0, x2="100%", y1=y, y2=y, class_="grid") for y in (1, _HEIGHT // 2)]
     svg = drawing(label, _HEIGHT, grid, bars)
     names = [_named(begin, step) for begin in begins]
+    rows = (
+        (name, f"{one.jobs:,}", *map(str, of_sums(one)[:3]))
+        for name, one in zip(names, sums.values(), strict=True)
+    )
     return figure(
         (f"Spend by {step} ", _legend()),
         plot((_axis(top), _axis(top / 2), "$0"), _some(names), svg),
-        data(
-            (
-                Column(step.capitalize()),
-                Column("Jobs", number=True),
-                Column("Spend", number=True),
-                Column("Avoidable", number=True),
-                Column("Lost", number=True),
-            ),
-            (_row(name, one) for name, one in zip(names, sums.values(), strict=True)),
-            f"spend by {step}",
-        ),
+        data((step.capitalize(), "Jobs", *TITLES[:3]), rows, f"spend by {step}"),
     )
-
-
-def _row(name: str, sums: Sums) -> tuple[str, ...]:
-    amounts = (sums.total_usd, sums.avoidable_usd, sums.lost_usd)
-    return (name, f"{sums.jobs:,}", *map(cents, amounts))
 
 
 def _step(since: date, until: date) -> Step:
@@ -83,24 +72,17 @@ def _begins(since: date, until: date, step: Step) -> Iterator[date]:
 def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step) -> Markup:
     begin, sums = pair
     width = 100 / count
-    x, wide = f"{at * width + width * 0.1:.2f}%", f"{width * 0.8:.2f}%"
-    wasted = min(sums.waste_usd, sums.total_usd)
-    said = f"{_named(begin, step)}: {cents(sums.total_usd)} of {counted(sums.jobs, 'job')}"
-    pieces, bottom = [], Decimal(_HEIGHT)
-    lost = min(sums.lost_usd, wasted)
-    for amount, kind in (
-        (lost, "lost"),
-        (wasted - lost, "avoidable"),
-        (sums.total_usd - wasted, "spent"),
-    ):
-        if amount > 0 and top > 0:
-            height = Decimal(percent(amount, top)) * _HEIGHT / 100
+    place = {"x": f"{at * width + width * 0.1:.2f}%", "width": f"{width * 0.8:.2f}%"}
+    rects, bottom = [], Decimal(_HEIGHT)
+    for piece in pieces_of(sums):
+        if piece.usd > 0 and top > 0:
+            height = Decimal(percent(piece.usd, top)) * _HEIGHT / 100
             bottom -= height
-            pieces.append(
-                tag("rect", x=x, width=wide, y=float(bottom), height=float(height), class_=kind)
-            )
-    title = f"{said}, {cents(sums.avoidable_usd)} avoidable, {cents(sums.lost_usd)} lost"
-    return tag("g", tag("title", title), pieces)
+            drawn = {"y": float(bottom), "height": float(height)}
+            rects.append(tag("rect", **place, **drawn, class_=piece.kind))
+    spend, avoidable, lost, *_ = of_sums(sums)
+    said = f"{_named(begin, step)}: {spend} of {counted(sums.jobs, 'job')}"
+    return tag("g", tag("title", f"{said}, {avoidable} avoidable, {lost} lost"), rects)
 
 
 def _legend() -> Markup:
@@ -123,7 +105,7 @@ def _ceiling(amount: Decimal) -> Decimal:
 
 
 def _axis(amount: Decimal) -> str:
-    return cents(amount).removesuffix(".00")
+    return usd(amount).removesuffix(".00")
 
 
 def _named(begin: date, step: Step) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
@@ -12,8 +11,8 @@ from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCEN
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile
-from sageaudit.output.html.contents import JobReport, Limit
-from sageaudit.output.html.figure import Column, data, drawing, figure, plot
+from sageaudit.output.html.contents import ChartLimit, JobReport
+from sageaudit.output.html.figure import data, drawing, figure, plot
 from sageaudit.output.html.markup import Markup, join, tag
 from sageaudit.output.text.words import counted
 
@@ -34,12 +33,8 @@ _WHOLE = 100.0
 _P95 = 95
 
 
-@dataclass(frozen=True, slots=True)
-class _Idle:
-    """A part of the run, in periods, and what it is called."""
-
-    periods: range
-    words: str
+_Idle = tuple[range, str]
+"""A part of the run, in periods, and what it is called."""
 
 
 def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
@@ -47,25 +42,25 @@ def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
     usage = job.usage
     if usage is None or not usage.points or not any(usage.series.values()):
         return None
-    idle = list(_idle_parts(usage))
+    idle = _idle_parts(usage)
     shown = [metric for metric in _TITLES if usage.series.get(metric)]
     charts = [_chart(job, usage, metric, idle, short=short) for metric in shown]
     return join([_idle_note(usage, idle), tag("div", charts, class_="charts")])
 
 
-def _idle_parts(usage: Measurements) -> Iterator[_Idle]:
+def _idle_parts(usage: Measurements) -> list[_Idle]:
     parts = (
         (idle_head(usage), "idle start"),
         *((still, "standstill") for still in idle_middle(usage)),
         (idle_tail(usage), "idle end"),
     )
-    yield from (_Idle(periods, words) for periods, words in parts if periods)
+    return [(periods, words) for periods, words in parts if periods]
 
 
 def _idle_note(usage: Measurements, idle: Sequence[_Idle]) -> Markup | None:
     if not idle:
         return None
-    said = ", ".join(f"{part.words} {_time(usage, len(part.periods))}" for part in idle)
+    said = ", ".join(f"{words} {_time(usage, len(periods))}" for periods, words in idle)
     shade = tag("i", class_="shade")
     return tag("p", shade, f"Idle parts, shaded in each chart: {said}.", class_="note")
 
@@ -80,12 +75,11 @@ def _chart(
     hosts = usage.series[metric]
     height = _SHORT_HEIGHT if short else _HEIGHT
     limits = [] if short else list(_limits(usage, metric, job.limits.get(metric, ())))
-    lines = _lines(hosts, _SHORT_POINTS if short else _POINTS)
-    width = max(lines.points - 1, 1)
+    points, lines = _lines(hosts, _SHORT_POINTS if short else _POINTS)
     inner = tag(
         "svg",
-        lines.drawn,
-        viewBox=f"0 0 {width} 100",
+        lines,
+        viewBox=f"0 0 {max(points - 1, 1)} 100",
         preserveAspectRatio="none",
         width="100%",
         height=height,
@@ -110,26 +104,23 @@ def _chart(
         _legend(hosts),
         _limit_words(limits),
         _table(hosts, metric),
-        note=_width_note(usage, lines.points),
+        note=_width_note(usage, points),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    points: int
-    drawn: list[Markup]
+def _lines(hosts: Mapping[str, Series], most: int) -> tuple[int, list[Markup]]:
+    """The number of points, and a line for each host.
 
-
-def _lines(hosts: Mapping[str, Series], most: int) -> _Lines:
-    """Each host's line; of many hosts the area between the lowest and the highest, and the mean."""
+    Of many hosts it is the area between the lowest and the highest, and the mean.
+    """
     thin = [_thinned(line.values, most) for line in hosts.values()]
     points = max(map(len, thin), default=0)
     if len(thin) <= _HOSTS:
-        return _Lines(points, [_path(line, f"h{at}") for at, line in enumerate(thin)])
+        return points, [_path(line, f"h{at}") for at, line in enumerate(thin)]
     known = [[v for v in at if v is not None] for at in zip(*thin, strict=True)]
     spans = [(min(values), max(values)) if values else None for values in known]
     means = [mean(values) if values else None for values in known]
-    return _Lines(points, [_area(spans), _path(means, "h0")])
+    return points, [_area(spans), _path(means, "h0")]
 
 
 def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
@@ -180,31 +171,29 @@ def _y(value: float) -> str:
 
 
 def _shade(part: _Idle, points: int, height: int) -> Markup:
-    return tag(
-        "rect",
-        tag("title", part.words),
-        x=f"{part.periods.start / points * 100:.2f}%",
-        width=f"{len(part.periods) / points * 100:.2f}%",
-        height=height,
-        class_="shade",
-    )
+    periods, words = part
+    place = {"x": periods.start, "width": len(periods)}
+    at = {key: f"{value / points * 100:.2f}%" for key, value in place.items()}
+    return tag("rect", tag("title", words), **at, height=height, class_="shade")
 
 
-def _limits(usage: Measurements, metric: Metric, of_rules: Sequence[Limit]) -> Iterator[Limit]:
+def _limits(
+    usage: Measurements, metric: Metric, of_rules: Sequence[ChartLimit]
+) -> Iterator[ChartLimit]:
     """What counts as idle, then thresholds of rules that judged this metric."""
     if metric is Metric.GPU:
-        yield Limit("idle", "idle", IDLE_TO_GPU_PERCENT / (usage.gpus or 1))
+        yield ChartLimit("idle", "idle", IDLE_TO_GPU_PERCENT / (usage.gpus or 1))
     if metric is Metric.CPU and usage.vcpu:
-        yield Limit("idle", "idle", IDLE_BELOW_CORES * 100 / usage.vcpu)
+        yield ChartLimit("idle", "idle", IDLE_BELOW_CORES * 100 / usage.vcpu)
     yield from of_rules[:_LIMITS]
 
 
-def _limit(limit: Limit, height: int) -> Markup:
+def _limit(limit: ChartLimit, height: int) -> Markup:
     y = height * (1 - limit.percent / _WHOLE)
     return tag("line", x1=0, x2="100%", y1=y, y2=y, class_="limit")
 
 
-def _limit_words(limits: Sequence[Limit]) -> Markup | None:
+def _limit_words(limits: Sequence[ChartLimit]) -> Markup | None:
     said = [
         f"{limit.words} {'below' if limit.rule == 'idle' else 'at'} {_percent(limit.percent)}"
         for limit in limits
@@ -233,10 +222,6 @@ def _sample(kind: str) -> Markup:
 
 
 def _table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
-    columns = (
-        Column("Host"),
-        *(Column(title, number=True) for title in ("Mean", "P95", "Highest", "Points recorded")),
-    )
     rows = (
         (
             host,
@@ -248,7 +233,7 @@ def _table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
         for host, line in hosts.items()
         if line.present
     )
-    return data(columns, rows, metric.value)
+    return data(("Host", "Mean", "P95", "Highest", "Points recorded"), rows, metric.value)
 
 
 def _times(usage: Measurements) -> tuple[str, ...]:

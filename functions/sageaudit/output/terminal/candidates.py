@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -13,11 +14,11 @@ from rich.text import Text
 
 from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.duration import duration
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import rate, share, usd
+from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.text.amounts import spend_of
+from sageaudit.output.text.money import Figure, about, rate, share
 from sageaudit.output.text.untrusted import terminal
-from sageaudit.output.text.words import capitalised, counted, number
+from sageaudit.output.text.words import by_reason, capitalised, counted, number
 
 _CHEAPEST = 15
 _UNPRICED = 6
@@ -50,7 +51,7 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
     """Prints the comparison; `everything` lists every type, including those that do not fit."""
     _head(document, console)
     if document["impossible"]:
-        _line(console, capitalised(f"{document['impossible']}."), "bold yellow")
+        line(console, capitalised(f"{document['impossible']}."), "bold yellow")
         return
     rows = document["candidates"]
     fitting = [row for row in rows if row["fits"]]
@@ -62,27 +63,26 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
         reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
         console.print(_table(shown, document["today"], reasons, console))
         if len(fitting) > len(shown):
-            _line(
+            line(
                 console, f"+{len(fitting) - len(shown)} more expensive types that fit: --all", "dim"
             )
         console.print()
         for position, reason in enumerate(reasons, start=1):
-            _line(console, f"{position}  {reason}", "dim")
+            line(console, f"{position}  {reason}", "dim")
         if any(row["estimated"] for row in shown):
-            _line(console, _BY_ESTIMATE, "dim")
+            line(console, _BY_ESTIMATE, "dim")
         if any(row["price_note"] and not row["estimated"] for row in shown):
-            _line(console, _BY_RATIO, "dim")
+            line(console, _BY_RATIO, "dim")
         if any(row["break_even_times_as_long"] is not None for row in shown):
-            _line(console, _COLUMNS_SAY, "dim")
+            line(console, _COLUMNS_SAY, "dim")
     else:
-        _line(console, _nothing_fits(refused, unpriced), "bold")
+        line(console, _nothing_fits(refused, unpriced), "bold")
     if unpriced:
         more = "" if everything or len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
         names = ", ".join(unpriced if everything else unpriced[:_UNPRICED])
-        _line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
+        line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
     if refused:
-        console.print()
-        console.print(Text(f"Does not fit: {counted(len(refused), 'type')}", "bold"))
+        heading(console, f"Does not fit: {counted(len(refused), 'type')}")
         console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
 
 
@@ -101,18 +101,22 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     )
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
-    cost = about(usd(today["usd"]), estimated=bool(today["estimated"]))
-    _line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
-    for missing in today["missing"]:
-        said = missing if missing in today["estimated"] else f"Bill incomplete: {missing}"
-        _line(console, said, "yellow")
+    gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
+    estimated = bool(today["estimated"])
+    cost = spend_of(today["usd"], today["basis"], len(gaps), estimated=estimated)
+    line(console, f"Today: {instances}, {duration(hours)} billed, {cost}")
+    for words in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
+        line(console, words, "yellow")
     needs = document["needs"]
     if needs:
-        _line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
-        for reason, names in _by_reason(needs["unknown"]).items():
-            _line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
+        line(console, f"Needs: {_needed(needs, document['headroom_percent'])}")
+        unknown = (
+            (_NEEDS[key].removeprefix("GiB of "), why) for key, why in needs["unknown"].items()
+        )
+        for reason, names in by_reason(unknown).items():
+            line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
     for note in document["notes"]:
-        _line(console, note, "yellow")
+        line(console, note, "yellow")
 
 
 def _needed(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
@@ -133,13 +137,6 @@ def _need(needs: Mapping[str, Any], key: str) -> str:
     return f"{number(needs[key], places=1)} {_NEEDS[key]}"
 
 
-def _by_reason(unknown: Mapping[str, str]) -> dict[str, list[str]]:
-    grouped: dict[str, list[str]] = {}
-    for key, reason in unknown.items():
-        grouped.setdefault(reason, []).append(_NEEDS[key].removeprefix("GiB of "))
-    return grouped
-
-
 def _table(
     rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
@@ -157,7 +154,7 @@ def _table(
             terminal(row["type"]),
             *size,
             _takes(row),
-            about(usd(row["usd"]), estimated=row["estimated"]),
+            str(Figure(row["usd"], estimated=row["estimated"])),
             _saves(row, today),
             _at_best(row, today),
             _even(row),
@@ -177,29 +174,24 @@ def _takes(row: CandidateRow) -> str:
 
 def _saves(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     """The counted end; green only where the saving is certain."""
-    saving, estimated = row["saving_usd"], _estimated(row, today)
-    if saving is None:
-        return Text("unknown", "dim")
-    if saving <= 0:
-        return Text(
-            about(f"{usd(-saving)} more" if saving else usd(saving), estimated=estimated), "dim"
-        )
+    saving = row["saving_usd"]
+    shown = _difference(saving, row, today)
+    if saving is None or saving <= 0:
+        return Text(shown, "dim")
     part = f" ({share(saving, today['usd'])})" if today["usd"] else ""
-    style = "" if row["estimated"] else "green"
-    return Text(f"{about(usd(saving), estimated=estimated)}{part}", style)
+    return Text(f"{shown}{part}", "" if row["estimated"] else "green")
 
 
 def _at_best(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     ends = row["saving_range_usd"]
-    if not ends:
-        return Text("-", "dim")
-    said = usd(ends[1]) if ends[1] > 0 else f"{usd(-ends[1])} more"
-    return Text(about(said, estimated=_estimated(row, today)), "dim")
+    return Text(_difference(ends[1], row, today) if ends else "-", "dim")
 
 
-def _estimated(row: CandidateRow, today: Mapping[str, Any]) -> bool:
-    """Whether a difference rests on an estimate, of today's rate or of the other type's."""
-    return bool(row["estimated"] or today["estimated"])
+def _difference(saving: Decimal | None, row: CandidateRow, today: Mapping[str, Any]) -> str:
+    """`$0.11`, or `$0.28 more` than today; an estimate where either rate is one."""
+    estimated = bool(row["estimated"] or today["estimated"])
+    size = Figure(None if saving is None else abs(saving), estimated=estimated)
+    return f"{size} more" if saving is not None and saving < 0 else str(size)
 
 
 def _even(row: CandidateRow) -> Text:
@@ -209,16 +201,14 @@ def _even(row: CandidateRow) -> Text:
 
 def _grouped(refused: list[CandidateRow]) -> Table:
     """One line for each constraint: how many types it excludes, and the cheapest of them."""
-    groups: dict[str, list[CandidateRow]] = {}
-    for row in refused:
-        groups.setdefault(str(row["constraint"]), []).append(row)
+    counts = Counter(str(row["constraint"]) for row in refused)
+    first = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
-    for constraint, rows in sorted(groups.items(), key=lambda group: -len(group[1])):
-        first = rows[0]
-        reason = str(first["reason"]).removeprefix(f"{constraint}: ")
-        example = f"{first['type']}: {reason}"
-        table.add_row(str(len(rows)), constraint, Text(terminal(example), "dim"))
+    for constraint, count in counts.most_common():
+        reason = str(first[constraint]["reason"]).removeprefix(f"{constraint}: ")
+        example = f"{first[constraint]['type']}: {reason}"
+        table.add_row(str(count), constraint, Text(terminal(example), "dim"))
     return table
 
 
@@ -231,7 +221,3 @@ def _each(refused: list[CandidateRow]) -> Table:
         reason = Text(terminal(str(row["reason"])), "dim")
         table.add_row(terminal(row["type"]), hourly, row["constraint"], reason)
     return table
-
-
-def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(terminal(text), style))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.audit.finding_document import FixDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.output.text.facts import unsaid
-from sageaudit.output.text.finding_order import in_order, set_aside
-from sageaudit.output.text.saving import counted_dollars, effect
-from sageaudit.output.text.sparkline import plain_facts, sparklines
+from sageaudit.output.fixes.dialects import Dialect, fix_text
+from sageaudit.output.text.finding import FindingParts, findings_of
+from sageaudit.output.text.sparkline import sparklines
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import assignment, before, label, value
+from sageaudit.output.text.words import assignment, before
 
 _FACT = 240
 _STYLES = ("dim", "cyan", "bold yellow", "bold red")
@@ -24,73 +21,44 @@ _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 
 
 def show(document: AuditDocument, console: Console) -> None:
-    """Prints the findings: those counted in the totals first, by saving.
-
-    Advice that an earlier run of the family was told is only named, in one line.
-    """
-    findings = in_order(document["findings"])
-    told = [finding for finding in findings if not finding.get("said_of")]
-    for position, finding in enumerate(told):
+    """Prints the findings: those counted in the totals first, by saving."""
+    findings, repeated = findings_of(document)
+    for position, finding in enumerate(findings):
         if position:
             console.print()
-        _show(finding, console, document["bill"]["total_usd"])
-    if said := [finding for finding in findings if finding.get("said_of")]:
-        rules = ", ".join(finding["rule"] for finding in said)
-        line = f"As for {said[0]['said_of']}, an earlier run of the family: {rules}"
-        if told:
+        show_finding(finding, console)
+    if repeated:
+        if findings:
             console.print()
-        console.print(_block(Text(terminal(line), "dim"), 2))
+        console.print(_block(Text(terminal(repeated), "dim"), 2))
 
 
-def _show(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:
-    aside = set_aside(finding)
-    style = "dim" if aside else _STYLES[Severity(finding["severity"]).rank]
-    console.print(
-        _block(Text.assemble((finding["severity"].upper(), style), _title(finding, whole_usd)), 2)
-    )
-    console.print(_block(Text(terminal(finding["summary"])), 4))
-    if aside:
-        console.print(_block(Text(terminal(aside), "dim"), 4))
+def show_finding(finding: FindingParts, console: Console) -> None:
+    """Prints one; of a finding that is set aside no more than the summary and the reason."""
+    style = "dim" if finding.set_aside else _STYLES[Severity(finding.severity).rank]
+    dollars = f"  {finding.dollars}" if finding.dollars else ""
+    card = terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    console.print(_block(Text.assemble((finding.severity.upper(), style), card), 2))
+    console.print(_block(Text(terminal(finding.summary)), 4))
+    if finding.set_aside:
+        console.print(_block(Text(terminal(finding.set_aside), "dim"), 4))
         return
-    if finding["evidence"]:
-        facts = [
-            f"{label(key)} {middle(value(key, fact), _FACT)}"
-            for key, fact in unsaid(finding["summary"], plain_facts(finding["evidence"]))
-        ]
-        console.print(_block(Text(terminal("; ".join(facts)), "dim"), 4))
+    if finding.evidence:
+        facts = "; ".join(f"{name} {middle(fact, _FACT)}" for name, fact in finding.facts)
         ascii_only = console.options.ascii_only
-        for line in sparklines(finding["evidence"], console.width - 4, ascii_only=ascii_only):
+        lines = sparklines(finding.evidence, console.width - 4, ascii_only=ascii_only)
+        for line in (facts, *lines):
             console.print(_block(Text(terminal(line), "dim"), 4))
-    if finding["caution"]:
-        console.print(
-            _block(Text.assemble(("Caveat: ", "yellow"), terminal(finding["caution"])), 4)
-        )
-    _fixes(finding, console, whole_usd)
-
-
-def _title(finding: FindingDocument, whole_usd: Decimal | None) -> str:
-    said = None if set_aside(finding) else counted_dollars(finding, whole_usd)
-    dollars = f"  {said}" if said else ""
-    card = f"{finding['id']}, {finding['confidence']}"
-    return terminal(f"x{dollars}  {finding['rule']} ({card})")[1:]
-
-
-def _fixes(finding: FindingDocument, console: Console, whole_usd: Decimal | None) -> None:
-    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    for position, way in enumerate(ways):
-        title = "Or" if position else "Fix"
-        if not position and (saves := effect(finding, whole_usd)) and not _lost(finding):
-            title = f"Fix, {saves}"
+    if finding.caveat:
+        caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
+        console.print(_block(caveat, 4))
+    for title, way in finding.ways:
         console.print(_block(Text(f"{title}:", "bold"), 4))
         for fix in way:
-            _fix(fix, console)
+            _show_fix(fix, console)
 
 
-def _lost(finding: FindingDocument) -> bool:
-    return Bucket(finding["bucket"]) is Bucket.LOST
-
-
-def _fix(fix: FixDocument, console: Console) -> None:
+def _show_fix(fix: FixDocument, console: Console) -> None:
     """Prints a line to paste without line breaks: only the terminal may wrap it."""
     line = Text.assemble(
         "      ",
@@ -102,3 +70,19 @@ def _fix(fix: FixDocument, console: Console) -> None:
 
 def _block(text: Text, indent: int) -> Padding:
     return Padding(text, (0, 0, 0, indent), expand=False)
+
+
+def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
+    """Prints the fix of each finding in force, at the left margin and without line breaks."""
+    fixed = [finding for finding in document["findings"] if stands(finding) and finding["fix"]]
+    console.print()
+    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
+    for finding in fixed:
+        console.print()
+        counted = Bucket(finding["bucket"]).counted
+        trial = "" if counted else ", a possible saving: not in the totals"
+        console.print(Text(terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
+        for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
+            words = line.lstrip(" ")
+            margin = " " * (len(line) - len(words))
+            console.print(Text(margin + terminal(words)), soft_wrap=True)

@@ -1,13 +1,25 @@
-"""The console, the plain table and the form of a difference that every view prints with."""
+"""What every view of the terminal prints with: the console, tables, and lines of a document.
+
+All texts of a document pass through `terminal`, which removes control characters; none is read as
+rich markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
+
+from sageaudit.output.text.untrusted import DOTS, middle, terminal
+
+_GAP = 2
 
 
 class _Console(Console):
@@ -21,6 +33,18 @@ class _Console(Console):
 def console_for(*, no_color: bool = False) -> Console:
     """A console on stdout; without `no_color`, the terminal and NO_COLOR decide on colours."""
     return _Console(no_color=no_color or None)
+
+
+def line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
+    """Prints a text of a document."""
+    words = Text(terminal(text), style)
+    console.print(Padding(words, (0, 0, 0, indent), expand=False) if indent else words)
+
+
+def heading(console: Console, text: str) -> None:
+    """Prints a title below an empty line."""
+    console.print()
+    console.print(Text(text, "bold"))
 
 
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
@@ -38,3 +62,77 @@ def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[s
 def signed_percent(percent: Decimal | None) -> str:
     """A difference as `+1.5%`; "-" where it is not known."""
     return "-" if percent is None else f"{percent:+.1f}%"
+
+
+@dataclass(frozen=True, slots=True)
+class FittedColumn:
+    """A column; `least`: the fewest characters to which its cells may be cut, 0 for never.
+
+    A name is cut in its middle, a sentence (`sentence`) at its end.
+    """
+
+    name: str
+    title: str
+    right: bool
+    least: int
+    sentence: bool = False
+
+
+def fitted(
+    columns: Sequence[FittedColumn],
+    cells: Sequence[Sequence[str]],
+    dropped: Sequence[str],
+    width: int,
+) -> Table:
+    """The table in at most `width` characters, if the least widths of the last column allow it.
+
+    Where not all fits, the widest of the columns that may be cut loses one character at a time,
+    down to its least; then columns are dropped in the order of `dropped`, and the rest tried again.
+    """
+    shown = list(range(len(columns)))
+    widest = [
+        max([cell_len(column.title), *(cell_len(row[at]) for row in cells)])
+        for at, column in enumerate(columns)
+    ]
+    order = [at for name in dropped for at, column in enumerate(columns) if column.name == name]
+    widths = _cut(columns, widest, shown, width)
+    while _needed(widths, shown) > width and order:
+        shown.remove(order.pop(0))
+        widths = _cut(columns, widest, shown, width)
+    titles = [columns[at].title for at in shown]
+    right = {columns[at].title for at in shown if columns[at].right}
+    table = plain_table(*titles, right=right, unbroken=set(titles))
+    for row in cells:
+        table.add_row(*(Text(_short(row[at], widths[at], columns[at])) for at in shown))
+    return table
+
+
+def _cut(
+    columns: Sequence[FittedColumn], widest: Sequence[int], shown: Sequence[int], width: int
+) -> list[int]:
+    """The widths after the widest columns were cut, as far as they may be."""
+    widths = list(widest)
+    while _needed(widths, shown) > width:
+        open_ = [
+            at
+            for at in shown
+            if columns[at].least
+            and widths[at] > max(columns[at].least, cell_len(columns[at].title))
+        ]
+        if not open_:
+            break
+        widths[max(open_, key=lambda at: widths[at])] -= 1
+    return widths
+
+
+def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
+    return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
+
+
+def _short(text: str, width: int, column: FittedColumn) -> str:
+    """The text in at most `width` columns of a terminal, where some characters take two."""
+    room, shown = width, text
+    while cell_len(shown) > width:
+        shown = f"{text[: room - 1]}{DOTS}" if column.sentence else middle(text, room)
+        room -= 1
+    return shown

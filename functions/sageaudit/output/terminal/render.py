@@ -1,109 +1,234 @@
-"""An audit on the terminal: the job, its costs, the findings, and what could not be checked.
-
-All texts of the document pass through `terminal`, which removes control characters; none is read as
-rich markup.
-"""
+"""An audit on the terminal: the job, its costs, the findings, and what could not be checked."""
 
 from __future__ import annotations
 
-from rich.console import Console, RenderableType
+from collections.abc import Sequence
+from decimal import Decimal
+
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.output.terminal import findings, tables
+from sageaudit.domain.job.duration import duration
+from sageaudit.output.terminal import findings
+from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import IDLE_LABEL, idle_sentence
-from sageaudit.output.text.job_words import family_words, when
-from sageaudit.output.text.message import pool_note, ran_on
-from sageaudit.output.text.money_notes import money_notes
-from sageaudit.output.text.unchecked import not_applicable, unchecked
-from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.money import Figure
+from sageaudit.output.text.notes import (
+    belongs_to,
+    line_cells,
+    money_notes,
+    not_applicable,
+    phase_cost,
+    pool_note,
+    ran_in,
+    ran_on,
+    unchecked,
+    when,
+)
+from sageaudit.output.text.notice import counted_findings
+from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised
 
 _REASONS = "--output json shows why"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
+_PHASES, _CHILDREN = 24, 20
+_BAR = {"narrow": 12, "wide": 32}
+_WIDE, _ROOMY = 100, 80
+_NAME = 40
+_CHILD_COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
+_MONEY = {"Bill", "Avoidable", "Lost"}
+_SPARE = {"Status": "Completed", "Lost": "$0.00"}
+"""Columns left out on a narrow terminal, or when every row has this value."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
     """Prints the whole audit."""
     _head(document, console)
     if document["unauditable"] is not None:
-        _line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
+        line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
         return
-    _part(console, "Phases", tables.phases(document, console))
-    _part(console, "Bill", tables.bill(document))
+    _news(document, console)
+    _part(console, "Phases", _phases(document, console))
+    _part(console, "Bill", _bill(document))
     for note in (*money_notes(document), *(n for n in document["bill"]["notes"] if n == NOT_IN_IT)):
-        _line(console, capitalised(note), "dim", indent=2)
-    _part(console, "Where the money went", tables.waterfall(document, console))
-    _part(console, "Jobs of this tuning job", tables.children(document, console))
+        line(console, capitalised(note), "dim", indent=2)
+    _part(console, "Where the money went", _waterfall(document, console))
+    _part(console, "Jobs of this tuning job", _children(document, console))
     if document["findings"]:
-        _title(console, "Findings")
+        heading(console, "Findings")
         findings.show(document, console)
-    _not_judged(document, console)
+    _unjudged(document, console)
 
 
 def _head(document: AuditDocument, console: Console) -> None:
     job = document["job"]
-    status = _STATUS_STYLES.get(job["status"], "bold")
-    console.print(
-        Text.assemble(
-            (terminal(job["name"]), "bold"),
-            f"  {job['kind']} job, ",
-            (terminal(job["status"]), status),
-        )
-    )
-    where = f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
-    for line in (
-        ", ".join(part for part in (ran_on(job), where) if part),
-        f"owner {job['owner'] or 'not known'}, family {family_words(job['family'])}",
-        when(job),
-    ):
-        if line:
-            _line(console, line)
-    if document["unauditable"] is None:
-        console.print()
-        _line(console, capitalised(headline(document)), _news_style(document))
-        for sentence in document["not_judged"]:
-            _line(console, sentence, "yellow", indent=2)
-        if note := pool_note(document):
-            _line(console, note, indent=2)
-        if idle := idle_sentence(document):
-            console.print()
-            _line(console, f"{IDLE_LABEL}: {idle}", "yellow")
+    status = (terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
+    name = (terminal(job["name"]), "bold")
+    console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
+    place = ", ".join(part for part in (ran_on(job), ran_in(job)) if part)
+    for words in filter(None, (place, belongs_to(job), when(job))):
+        line(console, words)
 
 
-def _news_style(document: AuditDocument) -> str:
+def _news(document: AuditDocument, console: Console) -> None:
     wasted = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
-    whole = "bold green" if document["judged"] == Judged.YES else "bold yellow"
-    return "bold red" if wasted else whole
+    style = "bold green" if document["judged"] == Judged.YES else "bold yellow"
+    console.print()
+    line(console, capitalised(headline(document)), "bold red" if wasted else style)
+    for sentence in document["not_judged"]:
+        line(console, sentence, "yellow", indent=2)
+    if note := pool_note(document):
+        line(console, note, indent=2)
+    if idle := idle_sentence(document):
+        console.print()
+        line(console, f"{IDLE_LABEL}: {idle}", "yellow")
 
 
-def _not_judged(document: AuditDocument, console: Console) -> None:
+def _unjudged(document: AuditDocument, console: Console) -> None:
     if sentences := unchecked(document):
-        _title(console, "Could not be checked")
+        heading(console, "Could not be checked")
     for sentence in sentences:
-        _line(console, sentence, indent=2)
+        line(console, sentence, indent=2)
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        _line(console, not_applicable(document["not_applicable"], _REASONS), "dim")
+        line(console, not_applicable(document["not_applicable"], _REASONS), "dim")
     if document["clear"]:
-        _line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+        line(console, f"Clear: {', '.join(document['clear'])}", "dim")
 
 
 def _part(console: Console, title: str, part: RenderableType | None) -> None:
     if part is not None:
-        _title(console, title)
+        heading(console, title)
         console.print(Padding(part, (0, 0, 0, 2), expand=False))
 
 
-def _title(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, "bold"))
+def _phases(document: AuditDocument, console: Console) -> Table | None:
+    """One bar per phase, in order of time; phases that are not billed have a lighter bar."""
+    rows = document["phases"]
+    if not rows:
+        return None
+    longest = max(row["seconds"] or Decimal(0) for row in rows)
+    table = _grid("left", "right", "left", "right")
+    for row in rows[:_PHASES]:
+        cost = phase_cost(row, document["bill"])
+        table.add_row(
+            Text(terminal(row["name"])),
+            duration(row["seconds"]),
+            _phase_bar(row, longest, console),
+            Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
+        )
+    _count_rest(table, len(rows) - _PHASES)
+    return table
 
 
-def _line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
-    console.print(Padding(Text(terminal(text), style), (0, 0, 0, indent), expand=False))
+def _bill(document: AuditDocument) -> Group | None:
+    """The bill's lines; below them each line's usage type, price and note."""
+    if not document["bill"]["lines"]:
+        return None
+    cells = [tuple(map(terminal, line_cells(one))) for one in document["bill"]["lines"]]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
+    footers = {"Item": "total", "USD": str(of_document(document).spend)}
+    for word in ("Item", "Quantity", "Rate", "USD"):
+        table.add_column(
+            word,
+            footers.get(word, ""),
+            justify="left" if word == "Item" else "right",
+            overflow="fold" if word == "Item" else "ellipsis",
+            header_style="dim",
+            footer_style="bold",
+        )
+    for *amounts, _ in cells:
+        table.add_row(*map(Text, amounts))
+    details = (Text(f"{item}: {said}", "dim") for item, *_, said in cells if said)
+    return Group(table, *details)
+
+
+def _waterfall(document: AuditDocument, console: Console) -> Table | None:
+    """The slices of the bill with their bars, then the three totals."""
+    slices, found = document["waterfall"], of_document(document)
+    if not slices or (len(slices) == 1 and not found.possible.usd):
+        return None
+    largest = max(abs(part["usd"]) for part in slices)
+    estimated = bool(document["bill"]["estimated"])
+    table = _grid("left", "left", "right")
+    for part in slices:
+        bar = _full(console) * _cells(abs(part["usd"]), largest, console)
+        style = "green" if part["slice"] == "rest" else "red"
+        cost = str(Figure(part["usd"], estimated=estimated))
+        table.add_row(Text(terminal(part["slice"])), Text(bar, style), cost)
+    for word, figure in zip(("avoidable", "lost", "possible"), found[1:4], strict=True):
+        note = Text("worth a trial" if word == "possible" else "", "dim")
+        if figure.usd is None or figure.most:
+            table.add_row(Text(f"= {word}", "bold"), note, Text(str(figure), "bold"))
+    return table
+
+
+def _children(document: AuditDocument, console: Console) -> Table | None:
+    """A tuning job's training jobs, the most avoidable and lost dollars first."""
+    audits: Sequence[AuditDocument] = document["children"] or ()
+    if not audits:
+        return None
+    ranked = sorted(audits, key=lambda audit: of_document(audit).waste.usd or 0, reverse=True)
+    rows = [_child(audit) for audit in ranked[:_CHILDREN]]
+    roomy = console.width >= _ROOMY
+    shown = [
+        column
+        for column in _CHILD_COLUMNS
+        if column not in _SPARE or (roomy and any(row[column] != _SPARE[column] for row in rows))
+    ]
+    table = plain_table(*shown, right=_MONEY, unbroken=_MONEY)
+    for row in rows:
+        table.add_row(*(Text(row[column]) for column in shown))
+    _count_rest(table, len(ranked) - _CHILDREN)
+    return table
+
+
+def _child(audit: AuditDocument) -> dict[str, str]:
+    top, found = counted_findings(audit), of_document(audit)
+    return {
+        "Job": middle(terminal(audit["job"]["name"]), _NAME),
+        "Status": terminal(audit["job"]["status"]),
+        "Bill": str(found.spend),
+        "Avoidable": str(found.avoidable),
+        "Lost": str(found.lost),
+        "Top finding": terminal(top[0]["rule"]) if top else "-",
+    }
+
+
+def _count_rest(table: Table, hidden: int) -> None:
+    if hidden > 0:
+        table.add_row(Text(f"+{hidden} more", "dim"))
+
+
+def _grid(*sides: str) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for side in sides:
+        table.add_column(justify="right" if side == "right" else "left", overflow="fold")
+    return table
+
+
+def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:
+    width = _cells(row["seconds"] or Decimal(0), longest, console)
+    if row["billed"]:
+        return Text(_full(console) * width, "cyan")
+    return Text(("." if console.options.ascii_only else "░") * width, "dim")
+
+
+def _full(console: Console) -> str:
+    return "#" if console.options.ascii_only else "█"
+
+
+def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
+    """At least one cell for any positive amount."""
+    room = _BAR["wide" if console.width >= _WIDE else "narrow"]
+    if whole <= 0 or part <= 0:
+        return 0
+    return max(1, int((part / whole * room).to_integral_value()))

@@ -1,17 +1,21 @@
-"""The first line of every message: what a job cost, and what of it was avoidable or not judged."""
+"""The news in one sentence: what a job, or an account, cost and what of it was avoidable."""
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.estimate import BY_ESTIMATE, about
-from sageaudit.output.text.money import cents, share, usd
-from sageaudit.output.text.saving import upper_end
+from sageaudit.output.text.amounts import of_document, of_sums
+from sageaudit.output.text.finding import saving
+from sageaudit.output.text.money import Figure, share, usd
+from sageaudit.output.text.words import counted
 
+_ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 
 
@@ -21,109 +25,94 @@ def headline(document: AuditDocument) -> str:
     A sum of 0 is "none was found" only where all was judged. What may be lost or avoidable beyond
     what is certain is "up to".
     """
-    avoidable, lost = document["avoidable_usd"], document["lost_usd"]
-    whole = whole_cost(document["bill"])
     if still_runs(document):
-        return _so_far(document["bill"], whole)
-    money = (avoidable or Decimal(0)) + (lost or Decimal(0))
-    perhaps = (document["lost_up_to_usd"] or Decimal(0)) - (lost or Decimal(0))
-    if not money and perhaps > 0:
-        return f"up to {_whole_or_part(document['bill'], perhaps, whole)} was lost"
-    if not money:
-        return _no_money(document, whole)
-    word = "was avoidable or lost" if avoidable and lost else "was avoidable"
-    if lost and not avoidable:
-        word = "was lost"
-    rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
-    upper = about(_sum(perhaps), estimated=bool(document["bill"]["estimated"]))
+        return _so_far(document)
+    avoidable, lost = document["avoidable_usd"], document["lost_usd"]
+    certain = (avoidable or _ZERO) + (lost or _ZERO)
+    perhaps = (document["lost_up_to_usd"] or _ZERO) - (lost or _ZERO)
+    if not certain and perhaps > 0:
+        part = _part(document, perhaps)
+        whole = part.removeprefix("all of ")
+        return f"up to {part if part == whole else f'{whole}, its whole cost,'} was lost"
+    if not certain:
+        return _no_money(document)
+    word = "avoidable or lost" if avoidable and lost else "lost" if lost else "avoidable"
+    upper = Figure(perhaps, estimated=bool(document["bill"]["estimated"]))
     more = f", and up to {upper} more was lost" if perhaps > 0 else ""
-    return f"{_part(document['bill'], money, whole)} {word}{more}{rest}"
+    rest = "; the rest was not judged" if document["judged"] == Judged.NO else ""
+    return f"{_part(document, certain)} was {word}{more}{rest}"
 
 
-def _whole_or_part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
-    part = _part(bill, money, whole)
-    return f"{whole}, its whole cost," if part == f"all of {whole}" else part
+def _part(document: AuditDocument, amount: Decimal) -> str:
+    """`$0.51 of $0.66 (77%)`, `all of $0.66`, or the amount alone where the cost is not known."""
+    bill, spend = document["bill"], of_document(document).spend
+    some = Figure(amount, estimated=bool(bill["estimated"]))
+    if not bill["total_usd"]:
+        return str(some)
+    if amount == bill["total_usd"] and not gaps(bill):
+        return f"all of {spend}"
+    percent = f" ({share(amount, bill['total_usd'])})" if bill["complete"] else ""
+    return f"{some} of {spend}{percent}"
 
 
-def _part(bill: BillDocument, money: Decimal, whole: str | None) -> str:
-    total, estimated = bill["total_usd"], bool(bill["estimated"])
-    some = about(_sum(money), estimated=estimated)
-    if whole is None or not total:
-        return f"{some} {BY_ESTIMATE}" if estimated else some
-    if estimated and money == total and not gaps(bill):
-        return f"all of {whole}"
-    if not bill["complete"]:
-        return f"{some} of {whole}"
-    if total < _CENT:
-        return f"{whole} ({share(money, total)} of the cost)"
-    return f"all of {whole}" if money == total else f"{some} of {whole} ({share(money, total)})"
-
-
-def _sum(amount: Decimal) -> str:
-    """The dollars; in words below a cent, on which nobody acts."""
-    return f"less than {usd(_CENT)}" if 0 < amount < _CENT else usd(amount)
-
-
-def _no_money(document: AuditDocument, whole: str | None) -> str:
-    bill = document["bill"]
-    if bill["total_usd"] == 0 and bill["basis"] != "prepaid":
+def _no_money(document: AuditDocument) -> str:
+    bill, spend = document["bill"], of_document(document).spend
+    prepaid, known = bill["basis"] == "prepaid", bill["total_usd"] is not None
+    if bill["total_usd"] == 0 and not prepaid:
         return "it cost nothing"
-    cost = f"it cost {whole}" if whole else "its cost is not known"
-    if bill["basis"] == "prepaid":
-        cost = "its capacity is prepaid"
+    cost = f"it cost {spend}" if known else "its cost is not known"
+    cost = "its capacity is prepaid" if prepaid else cost
     if document["judged"] == Judged.NO:
         return f"{cost}, and what was avoidable could not be judged"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
     if unknown := [word for word, amount in sums.items() if amount is None]:
-        either = "" if whole or bill["basis"] == "prepaid" else " either"
+        either = "" if known or prepaid else " either"
         return f"{cost}, and what was {' or '.join(unknown)} is not known{either}"
-    if bill["basis"] == "prepaid":
+    if prepaid:
         return f"{cost}, so no dollars were avoidable"
-    found = f"none of {whole or 'the cost'} was found avoidable"
+    whole = spend if known else "the cost"
+    found = f"none of {whole} was found avoidable"
     if perhaps := _perhaps_avoidable(document):
-        found = (
-            f"none of {whole or 'the cost'} was certainly avoidable, but {perhaps} may have been"
-        )
+        found = f"none of {whole} was certainly avoidable, but {perhaps} may have been"
     if accepted := _exempt(document):
-        found = f"{accepted} of {whole or 'the cost'} was avoidable, and is exempt"
-    if document["judged"] == Judged.PARTLY:
-        return f"{found}, but not all of it could be judged"
-    return found
+        found = f"{accepted} of {whole} was avoidable, and is exempt"
+    partly = document["judged"] == Judged.PARTLY
+    return f"{found}, but not all of it could be judged" if partly else found
 
 
-def _perhaps_avoidable(document: AuditDocument) -> str | None:
-    """`up to $160`: the largest upper end of which nothing is counted."""
+def _perhaps_avoidable(document: AuditDocument) -> Figure | None:
+    """`up to $160.00`: the largest upper end of which nothing is counted."""
     ends = [
-        (finding["saving_range_usd"][-1], finding)
+        saving(finding)
         for finding in document["findings"]
         if Bucket(finding["bucket"]) is Bucket.AVOIDABLE
         and stands(finding)
-        and not finding["saving_usd"]
-        and finding["saving_range_usd"]
+        and finding["saving_usd"] == 0
     ]
-    most, finding = max(ends, key=lambda end: end[0], default=(Decimal(0), None))
-    if finding is None or most < _CENT:
-        return None
-    return upper_end(finding, document["bill"]["total_usd"])
+    largest = max(ends, key=lambda end: end.most or _ZERO, default=Figure(_ZERO))
+    return largest if (largest.most or _ZERO) >= _CENT else None
 
 
 def _exempt(document: AuditDocument) -> str | None:
     """The largest exempt saving: these findings are accepted, and still true."""
     savings = [
-        finding["saving_alone_usd"] or Decimal(0)
+        finding["saving_alone_usd"] or _ZERO
         for finding in document["findings"]
         if finding["exempt"] and Bucket(finding["bucket"]).counted
     ]
-    largest = max(savings, default=Decimal(0))
-    return cents(largest) if largest else None
+    largest = max(savings, default=_ZERO)
+    return usd(largest) if largest else None
 
 
-def _so_far(bill: BillDocument, whole: str | None) -> str:
+def _so_far(document: AuditDocument) -> str:
+    bill = document["bill"]
     if bill["basis"] == "prepaid":
         return "it still runs, on prepaid capacity"
     if bill["total_usd"] == 0:
         return "it still waits for its instances, and cost nothing so far"
-    return f"it still runs, and cost {whole} so far" if whole else "it still runs"
+    if bill["total_usd"] is None:
+        return "it still runs"
+    return f"it still runs, and cost {of_document(document).spend} so far"
 
 
 def still_runs(document: AuditDocument) -> bool:
@@ -131,29 +120,26 @@ def still_runs(document: AuditDocument) -> bool:
     return any(unknown["code"] == NOT_FINISHED for unknown in document["unknown"])
 
 
-def whole_cost(bill: BillDocument) -> str | None:
-    """The bill's total with its certainty: "about $2.00", "up to $2.00", "at least $2.00".
+def account_headline(total: Sums) -> str:
+    """`26 jobs cost $33.12 or more: $11.40 was avoidable and $0.16 was lost`."""
+    if not total.jobs:
+        return "No job was audited in this period"
+    found = of_sums(total)
+    named = ((found.avoidable, "avoidable"), (found.lost, "lost"))
+    said = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
+    if not said and found.avoidable.usd is None:
+        said = "how much of it was avoidable is not known"
+    cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
+    return f"{cost}: {said or 'none of it was found avoidable or lost'}"
 
-    "about $2.00 (estimated rate)" where a rate is an estimate. None where it is not known.
-    """
-    total, estimated = bill["total_usd"], bool(bill["estimated"])
-    if total is None:
-        return None
-    whole = _whole(bill, total, estimated=estimated)
-    return f"{whole} {BY_ESTIMATE}" if estimated else whole
+
+def judged_words(total: Sums) -> str:
+    """`judged 20 of 26 jobs, 3 more in part`."""
+    whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
+    part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
+    return f"judged {whole:,} of {counted(total.jobs, 'job')}{part}"
 
 
-def _whole(bill: BillDocument, total: Decimal, *, estimated: bool) -> str:
-    missing = gaps(bill)
-    complete = bill["complete"] or (estimated and not missing)
-    if 0 < total < _CENT and (complete or bill["basis"] == "upper_bound"):
-        return _sum(total)
-    if bill["basis"] == "upper_bound":
-        # Its own bound is one thing missing; any other keeps the figure from being a bound.
-        if len(missing) > 1:
-            return f"about {cents(total)}"
-        return f"up to {about(cents(total), estimated=estimated)}"
-    if not complete:
-        return f"at least {about(cents(total), estimated=estimated)}"
-    from_times = bill["basis"] == "estimated_from_times"
-    return about(cents(total), estimated=estimated or from_times)
+def period_words(since: date, until: date) -> str:
+    """`2026-05-01 to 2026-05-31`; one day alone."""
+    return f"{since}" if since == until else f"{since} to {until}"

@@ -9,10 +9,10 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.usage.work_share import LookAt, Unit
-from sageaudit.output.text.estimate import value_is_estimate
-from sageaudit.output.text.money import roughly, share
+from sageaudit.output.text.money import NEAREST, Figure, share
 from sageaudit.output.text.words import number
 
 IDLE_LABEL = "Idle capacity"
@@ -39,8 +39,7 @@ _TEN = Decimal(10)
 
 def idle_sentence(document: AuditDocument) -> str | None:
     """One or two plain sentences; None where there is no figure or too little to speak of."""
-    # A document that was stored before this key existed lacks it.
-    figure = document.get("idle_capacity")
+    figure = document["idle_capacity"]
     if figure is None or not idle_worth_a_line(document):
         return None
     spent = f"{_hours_of(document, figure)} were paid for but not used"
@@ -49,14 +48,14 @@ def idle_sentence(document: AuditDocument) -> str | None:
 
 def idle_headline(document: AuditDocument) -> str:
     """`40 of 48 GPU-hours (83%) not used, price not known`; what is worth dollars is no saving."""
-    figure = document.get("idle_capacity")
+    figure = document["idle_capacity"]
     if figure is None:
         return "its idle hours are not known"
     hours = f"{_hours_of(document, figure)} not used"
     if figure["list_usd"] is None:
         return f"{hours}, price not known"
     prepaid = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
-    return f"{hours}, worth {roughly(figure['list_usd'])}{prepaid}"
+    return f"{hours}, worth {Figure(figure['list_usd'], rough=NEAREST)}{prepaid}"
 
 
 def _hours_of(document: AuditDocument, figure: IdleCapacityDocument) -> str:
@@ -70,7 +69,7 @@ def _hours_of(document: AuditDocument, figure: IdleCapacityDocument) -> str:
 
 def idle_worth_a_line(document: AuditDocument) -> bool:
     """Whether a message speaks of the idle hours at all."""
-    figure = document.get("idle_capacity")
+    figure = document["idle_capacity"]
     if figure is None:
         return False
     if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:
@@ -84,17 +83,24 @@ def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     """What the hours are worth, and how much of it the avoidable and lost dollars have already."""
     if figure["list_usd"] is None:
         return "; what they cost is not known."
-    worth = f", worth {roughly(figure['list_usd'])} at {_price(document)}"
+    worth = f", worth {Figure(figure['list_usd'], rough=NEAREST)} at {_price(document)}"
     if document["bill"]["basis"] == "prepaid":
         return f"{worth}. The capacity is prepaid: using it better saves no dollars now."
     # a fix may add a cost of its own, such as a volume: the totals have what is left
     wasted = (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
-    counted = min(figure["counted_usd"] or Decimal(0), wasted)
-    if not counted and _fixed(document):
+    counted = Figure(min(figure["counted_usd"] or Decimal(0), wasted), rough=NEAREST)
+    if counted.usd:
+        return f"{worth}. Of this, {counted} is counted above; the rest is no certain saving."
+    if _fixed(document):
         return f"{worth}. None of it is counted above: it is no certain saving."
-    if not counted:
-        return f"{worth}. This is no saving: no change is certain to save it."
-    return f"{worth}. Of this, {roughly(counted)} is counted above; the rest is no certain saving."
+    return f"{worth}. This is no saving: no change is certain to save it."
+
+
+def value_is_estimate(document: AuditDocument) -> bool:
+    """Whether what a job's hours are worth rests on an estimate, of prepaid ones too."""
+    bill = document["bill"]
+    prepaid = any(note.startswith(VALUE_ESTIMATED) for note in bill["notes"])
+    return prepaid or bool(bill["estimated"])
 
 
 def _price(document: AuditDocument) -> str:

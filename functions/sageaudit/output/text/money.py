@@ -1,83 +1,121 @@
-"""Formats dollars for people; JSON has every figure exact, to 6 decimals.
+"""Writes dollars for people, each figure alike in every view; JSON and CSV have it exact.
 
-| figure | shown | because |
+| a figure | is written | because |
 |---|---|---|
-| the bill, and what is counted of it | to the cent: `$1,234.56` | it adds up to the bill |
-| a possible saving | two digits, down: `about $1,200` | its source has two: "saved 60 to 70%" |
-| the low end of a range that is not counted | two digits, down | no promise is rounded up |
-| the list value of idle hours | two digits: `about $31` | it rests on means of use |
-| an upper end ("up to", "at best") | two digits, up, at most the bill | it stays a bound |
-
-So a range keeps its order, no figure above 0 becomes 0, and an unknown amount is "unknown". In a
-bill, four significant digits are shown below one cent ("$0.003512"): a job of a few seconds is not
-"$0.00". A sum in a message is "<$0.01" then.
+| of the bill, or counted of it | to the cent: `$1,234.56` | it adds up to the bill |
+| on an estimated rate | `about $1,234.56` | SageMaker's rate is not known |
+| with a part that is not known | `$1,234.56 or more` | the rest would add to it |
+| between two ends | `$2.00 to $4.50`, from 0 on `up to $4.50` | the lower end counts |
+| of a possible saving | two digits, down: `about $1,200` | "saved 60 to 70%" says no more |
+| of idle hours | two digits: `about $31` | it rests on means of use |
+| of nothing that is known | `unknown`, `not judged` | that is not $0.00 |
+| under one cent | `<$0.01` | it is not nothing, and nobody acts on it |
 """
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
+UNKNOWN = "unknown"
+DOWN, NEAREST = ROUND_FLOOR, ROUND_HALF_UP
+"""Of a rough figure: a promise is not rounded up."""
 _CENT = Decimal("0.01")
+_LITTLE = f"<${_CENT}"
 _MICRO = Decimal("0.000001")
 _ALMOST_NONE = Decimal("0.01")
 _ALMOST_ALL = Decimal("0.99")
-_DIGITS = 4
-_ROUGH_DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Dollars with what is certain of them; `str` writes both.
+
+    `usd` is what counts; None is not known, and `absent` says so. `most_usd` is the upper end of
+    what lies in a range. `estimated`: it rests on an estimated rate. `at_least`: a part of it is
+    not known. `rough`: its source has two digits, to which it is rounded DOWN or to the NEAREST.
+    """
+
+    usd: Decimal | None
+    most_usd: Decimal | None = None
+    estimated: bool = False
+    at_least: bool = False
+    rough: str | None = None
+    absent: str = UNKNOWN
+
+    def __str__(self) -> str:
+        if self.usd is None:
+            return self.absent
+        low = self._digits(self.usd, self.rough)
+        if self.at_least:
+            return f"{self._about(low)} or more"
+        high = self._digits(self.most or self.usd, NEAREST) if self._is_range else low
+        if high in {low, _LITTLE}:
+            return self._about(high)
+        return f"{self._about(low)} to {high}" if self.usd else f"up to {self._about(high)}"
+
+    @property
+    def most(self) -> Decimal | None:
+        """The upper end, or the amount itself where it is no range."""
+        return self.most_usd if self._is_range else self.usd
+
+    @property
+    def _is_range(self) -> bool:
+        return self.usd is not None and self.most_usd is not None and self.most_usd > self.usd
+
+    def _digits(self, amount: Decimal, rounding: str | None) -> str:
+        if not self.rough or amount < _CENT:
+            return usd(amount)
+        step = max(Decimal(1).scaleb(amount.adjusted() - 1), _CENT)
+        return f"${amount.quantize(step, rounding):,.{0 if step >= 1 else 2}f}"
+
+    def _about(self, shown: str) -> str:
+        return about(shown, estimated=bool((self.estimated or self.rough) and self.most))
+
+
+def together(figures: Iterable[Figure]) -> Figure:
+    """The sum of figures. What is not known of one makes it "or more", or unknown if it is 0."""
+    parts = tuple(figures)
+    known = [part for part in parts if part.usd is not None]
+    total = sum((part.usd or Decimal(0) for part in known), Decimal(0))
+    missing = [part.absent for part in parts if part.usd is None]
+    return Figure(
+        None if missing and not total else total,
+        most_usd=sum((part.most or Decimal(0) for part in known), Decimal(0)),
+        estimated=any(part.estimated and part.most for part in known),
+        at_least=bool(missing) or any(part.at_least for part in known),
+        absent=missing[0] if missing else UNKNOWN,
+    )
 
 
 def usd(amount: Decimal | None) -> str:
-    """`$1,234.56`, `$0.0035`, `-$2.00` or `unknown`."""
+    """`$1,234.56`, `-$2.00`, `<$0.01` or `unknown`: an amount of which nothing more is known."""
     if amount is None:
-        return "unknown"
-    sign = "-" if amount < 0 else ""
+        return UNKNOWN
     size = abs(amount)
     if 0 < size < _CENT:
-        return f"{sign}${_small(size)}"
-    return f"{sign}${size.quantize(_CENT, ROUND_HALF_UP):,}"
+        return _LITTLE
+    return f"{'-' if amount < 0 else ''}${size.quantize(_CENT, ROUND_HALF_UP):,}"
 
 
-def cents(amount: Decimal | None) -> str:
-    """The same for a sum in a message, where nobody acts on less than a cent: `<$0.01`."""
-    if amount is not None and 0 < abs(amount) < _CENT:
-        return "<$0.01"
-    return usd(amount)
+def signed(amount: Decimal, *, estimated: bool = False) -> str:
+    """A difference: `+$2.00`, `-$2.00`, `$0.00`."""
+    shown = f"+{usd(amount)}" if amount >= _CENT else usd(amount)
+    return about(shown, estimated=estimated and bool(amount))
 
 
-def at_least(amount: Decimal | None) -> str:
-    """A figure that is no more than an estimate, rounded down: `$1,200`, `$0.35`, `<$0.01`."""
-    return _rough(amount, ROUND_FLOOR)
-
-
-def rough_low(amount: Decimal | None) -> str:
-    """The same in a sentence: `about $1,200`; nothing is added to "<$0.01", "$0.00", "unknown"."""
-    rough = amount is not None and abs(amount) >= _CENT
-    return f"about {at_least(amount)}" if rough else at_least(amount)
-
-
-def roughly(amount: Decimal | None) -> str:
-    """An estimate that is no bound, to two digits: `about $1,200`."""
-    shown = _rough(amount, ROUND_HALF_UP)
-    return f"about {shown}" if amount is not None and abs(amount) >= _CENT else shown
-
-
-def up_to(amount: Decimal | None, whole: Decimal | None = None) -> str:
-    """An upper end, rounded up: `$1,300`; no more than the whole bill, where it is known."""
-    if amount is not None and whole is not None and _ceiling(amount) > whole >= amount:
-        return cents(whole)
-    return _rough(amount, ROUND_CEILING)
-
-
-def between(low: Decimal, high: Decimal, whole: Decimal | None = None) -> str:
-    """`$700 to $830`; one figure where both ends look alike."""
-    first, last = at_least(low), up_to(high, whole)
-    return first if first == last else f"{first} to {last}"
+def about(shown: str, *, estimated: bool) -> str:
+    """`about $0.66`; the text itself at known rates, and for a bound such as "<$0.01"."""
+    return f"about {shown}" if estimated and not shown.startswith("<") else shown
 
 
 def rate(amount: Decimal | None) -> str:
     """A price with two to six decimals: `$1.408`."""
     if amount is None:
-        return "unknown"
-    return f"${_decimals(amount.quantize(_MICRO, ROUND_HALF_UP))}"
+        return UNKNOWN
+    whole, _, decimals = f"{amount.quantize(_MICRO, ROUND_HALF_UP):,f}".partition(".")
+    return f"${whole}.{decimals.rstrip('0'):0<2}"
 
 
 def share(part: Decimal, whole: Decimal) -> str:
@@ -88,30 +126,3 @@ def share(part: Decimal, whole: Decimal) -> str:
     if _ALMOST_ALL < ratio < 1:
         return ">99%"
     return f"{(ratio * 100).quantize(Decimal(1), ROUND_HALF_UP)}%"
-
-
-def _rough(amount: Decimal | None, rounding: str) -> str:
-    if amount is None or not amount or abs(amount) < _CENT:
-        return cents(amount)
-    rounded = amount.quantize(_step(amount), rounding)
-    return f"{'-' if rounded < 0 else ''}${abs(rounded):,{'.0f' if _step(amount) >= 1 else '.2f'}}"
-
-
-def _ceiling(amount: Decimal) -> Decimal:
-    return amount.quantize(_step(amount), ROUND_CEILING) if amount else amount
-
-
-def _step(amount: Decimal) -> Decimal:
-    """The unit of the last digit that is shown, a cent at least."""
-    return max(Decimal(1).scaleb(amount.adjusted() - _ROUGH_DIGITS + 1), _CENT)
-
-
-def _small(size: Decimal) -> str:
-    places = min(-size.adjusted() + _DIGITS - 1, -int(_MICRO.as_tuple().exponent))
-    rounded = size.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return _decimals(rounded) if rounded else "0.000001"
-
-
-def _decimals(amount: Decimal) -> str:
-    whole, _, decimals = f"{amount:,f}".partition(".")
-    return f"{whole}.{decimals.rstrip('0'):0<2}"

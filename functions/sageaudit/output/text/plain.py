@@ -39,11 +39,9 @@ class PlainMessage(TypedDict):
     attributes: dict[str, Attribute]
 
 
-def message(
-    document: AuditDocument, *, run_note: str | None = None, notify: Notify = FIRST
-) -> PlainMessage:
+def message(document: AuditDocument, *, notify: Notify = FIRST) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    parts = message_of(document, run_note, notify)
+    parts = message_of(document, notify)
     return {
         "subject": subject(parts),
         "message": _body(parts),
@@ -124,17 +122,15 @@ def _body(parts: Message) -> str:
         *_paragraph(*parts.before or ("", "")),
         *_paragraph("Why", parts.why or ""),
         *_fix(parts),
-        *_idle_capacity(parts),
-        *_evidence(parts),
+        *_paragraph(IDLE_LABEL, parts.idle_capacity or ""),
+        *(f"{_line(label)}: {plain(value, _FACT)}" for label, value in parts.facts),
+        *([""] if parts.facts else []),
         f"Owner: {_line(parts.owner) if parts.owner else 'unknown (no owner tag)'}",
         *(f"{link.word}: {link.url}" for link in parts.links),
+        *([f"Full audit: {_line(parts.again)}"] if parts.again else []),
+        "",
+        *(_line(note) for note in parts.context),
     ]
-    if parts.again:
-        lines.append(f"Full audit: {_line(parts.again)}")
-    lines.append("")
-    if parts.others:
-        lines.append(f"Also found: {_line(', '.join(parts.others))}")
-    lines += [_line(note) for note in parts.context]
     return "\n".join(lines) + "\n"
 
 
@@ -150,19 +146,9 @@ def _fix(parts: Message) -> list[str]:
         lines += [f"  {_line(line)}", f"    {_line(old)}"]
     if len(parts.fix) > _FIXES:
         lines.append(f"  +{len(parts.fix) - _FIXES} more")
-    lines += [f"{label}: {_line(sentence)}" for label, sentence in parts.remarks]
+    if parts.caveat:
+        lines.append(f"Caveat: {_line(parts.caveat)}")
     return [*lines, ""]
-
-
-def _idle_capacity(parts: Message) -> list[str]:
-    return _paragraph(IDLE_LABEL, parts.idle_capacity or "")
-
-
-def _evidence(parts: Message) -> list[str]:
-    if not parts.facts:
-        return []
-    facts = ((_line(label), plain(value, _FACT)) for label, value in parts.facts)
-    return [*(f"{label}: {value}" for label, value in facts), ""]
 
 
 def _line(text: str) -> str:

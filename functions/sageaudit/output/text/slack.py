@@ -1,5 +1,9 @@
 """The message for a Slack incoming webhook: Block Kit, eight lines on a phone.
 
+It is fitted into every limit of Block Kit, including the undocumented total: evidence is dropped
+first; then long texts are cut in the middle; then the last items are dropped and "+n more" says how
+many.
+
 Data is shown as `plain_text` or in code spans where possible; in mrkdwn it is escaped, and
 `verbatim` stops Slack from making links and mentions of it. The only mention is that of the owner,
 and only when the policy lists a Slack id for that owner.
@@ -7,6 +11,7 @@ and only when the policy lists a Slack id for that owner.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,9 +22,17 @@ from sageaudit.errors import Malformed
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
 from sageaudit.output.text.message import Message, message_of
-from sageaudit.output.text.slack_fit import HEADER, fit
-from sageaudit.output.text.untrusted import slack, slack_code, units
+from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
+BLOCKS, FIELDS, ELEMENTS = 50, 10, 10
+"""Of a message, of a section, of a context block (docs.slack.dev/reference/block-kit/blocks)."""
+HEADER, SECTION, FIELD = 150, 3000, 2000
+"""Characters of a header, of a section's text, and of a field."""
+TEXT = 3999
+"""Characters of the fallback text: 4,000 are truncated by Slack."""
+TOTAL = 13_000
+"""All blocks as JSON: near 13,200 Slack answers `msg_blocks_too_long`."""
+_ROOMS = (600, 200, 80)
 _USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
 _WHY, _REMARK, _CODE, _FACT, _NOTE = 1500, 500, 300, 300, 600
@@ -34,7 +47,6 @@ Block = dict[str, Any]
 def message(
     document: AuditDocument,
     *,
-    run_note: str | None = None,
     owner_ids: Mapping[str, str] | None = None,
     notify: Notify = FIRST,
 ) -> Payload:
@@ -43,19 +55,21 @@ def message(
     `owner_ids` maps an owner's name in the audit to a Slack user or group id. `notify` is why it
     is sent now.
     """
-    parts = message_of(document, run_note, notify)
+    parts = message_of(document, notify)
     first_line = _first_line(parts)
     why = slack(parts.why or "", _WHY)
+    links, ids = _links(parts), owner_ids or {}
+    idle = f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}" if parts.idle_capacity else ""
     blocks = [
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
-        *_before(parts),
+        *([_section("before", _before(*parts.before))] if parts.before else []),
         *([{"type": "section", "block_id": "why", "text": _plain(why)}] if why else []),
         *([_section("fix", _fix(parts))] if parts.saving else []),
-        *_idle_capacity(parts),
+        *([_section("idle", idle)] if idle else []),
         *_evidence(parts),
-        _section("owner", f"Owner: {_owner(parts.owner, owner_ids or {})}"),
-        *_links(parts),
-        *_context(parts),
+        _section("owner", f"Owner: {_owner(parts.owner, ids)}"),
+        *([_section("links", links)] if links else []),
+        _context(parts),
     ]
     fallback = f"{first_line}: {why}" if why else first_line
     return fit({"text": fallback, "blocks": blocks, "unfurl_links": False, "unfurl_media": False})
@@ -69,11 +83,8 @@ def _first_line(parts: Message) -> str:
     return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
 
 
-def _before(parts: Message) -> list[Block]:
-    if parts.before is None:
-        return []
-    label, sentence = parts.before
-    return [_section("before", f"*{label}*: {slack(sentence, _WHY)}")]
+def _before(label: str, sentence: str) -> str:
+    return f"*{label}*: {slack(sentence, _WHY)}"
 
 
 def check(payload: Payload) -> None:
@@ -120,14 +131,9 @@ def _fix(parts: Message) -> str:
         lines.append(f"{slack_code(line, _CODE)}  {slack(old, _CODE)}")
     if len(parts.fix) > _FIXES:
         lines.append(f"+{len(parts.fix) - _FIXES} more")
-    lines += [f"{label}: {slack(sentence, _REMARK)}" for label, sentence in parts.remarks]
+    if parts.caveat:
+        lines.append(f"Caveat: {slack(parts.caveat, _REMARK)}")
     return "\n".join(lines)
-
-
-def _idle_capacity(parts: Message) -> list[Block]:
-    if parts.idle_capacity is None:
-        return []
-    return [_section("idle", f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}")]
 
 
 def _evidence(parts: Message) -> list[Block]:
@@ -149,17 +155,63 @@ def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     return slack(owner, _FACT)
 
 
-def _links(parts: Message) -> list[Block]:
+def _links(parts: Message) -> str:
     """The links. `links` has quoted the URLs, so no character can end a link early."""
     shown = "  ".join(f"<{link.url.replace('&', '&amp;')}|{link.word}>" for link in parts.links)
     again = f"Full audit: {slack_code(parts.again, _CODE)}" if parts.again else ""
-    lines = "\n".join(line for line in (shown, again) if line)
-    return [_section("links", lines)] if lines else []
+    return "\n".join(filter(None, (shown, again)))
 
 
-def _context(parts: Message) -> list[Block]:
-    notes = list(parts.context)
-    if parts.others:
-        notes.insert(0, f"Also found: {', '.join(parts.others)}")
-    elements = [_plain(slack(note, _NOTE)) for note in notes]
-    return [{"type": "context", "block_id": "context", "elements": elements}]
+def _context(parts: Message) -> Block:
+    elements = [_plain(slack(note, _NOTE)) for note in parts.context]
+    return {"type": "context", "block_id": "context", "elements": elements}
+
+
+def fit(payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload within all limits; unchanged when it was within them already."""
+    blocks = [_within(block, SECTION) for block in payload["blocks"]]
+    if size(blocks) > TOTAL:
+        blocks = [block for block in blocks if block.get("block_id") != "evidence"]
+    for room in _ROOMS:
+        if size(blocks) > TOTAL:
+            blocks = [_within(block, room) for block in blocks]
+    keep = BLOCKS
+    while size(_first(blocks, keep)) > TOTAL:
+        keep -= 1
+    return {**payload, "text": cut(payload["text"], TEXT), "blocks": _first(blocks, keep)}
+
+
+def size(blocks: list[Block]) -> int:
+    """Characters of the blocks as JSON, a safe upper bound of what Slack counts."""
+    return units(json.dumps(blocks, ensure_ascii=False))
+
+
+def _first(blocks: list[Block], limit: int) -> list[Block]:
+    """At most `limit` blocks; the last one says how many are not shown."""
+    if len(blocks) <= limit:
+        return blocks
+    note = {"type": "plain_text", "text": f"+{len(blocks) - limit + 1} more", "emoji": False}
+    return [*blocks[: limit - 1], {"type": "context", "block_id": "more", "elements": [note]}]
+
+
+def _within(block: Block, room: int) -> Block:
+    fitted = dict(block)
+    if "text" in block:
+        limit = HEADER if block["type"] == "header" else SECTION
+        fitted["text"] = _cut(block["text"], min(limit, max(room, HEADER)))
+    if "fields" in block:
+        fitted["fields"] = _listed(block["fields"], FIELDS, min(FIELD, room))
+    if "elements" in block:
+        fitted["elements"] = _listed(block["elements"], ELEMENTS, min(FIELD, room))
+    return fitted
+
+
+def _listed(texts: list[Block], limit: int, room: int) -> list[Block]:
+    shown = [_cut(text, room) for text in texts[:limit]]
+    if len(texts) > limit:
+        shown[-1] = {**shown[-1], "text": f"+{len(texts) - limit + 1} more"}
+    return shown
+
+
+def _cut(text: Block, limit: int) -> Block:
+    return {**text, "text": cut(text["text"], limit)}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
+from sageaudit.output.text.finding import SERIES
 from sageaudit.output.text.words import number
 
-SERIES = "series"
-"""The evidence key of small series; all other keys are numbers used in the sentence."""
 _BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
 _PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
 """For outputs that take ASCII only."""
@@ -47,11 +46,6 @@ def marks(values: Sequence[Decimal | None], *, ascii_only: bool = False) -> str:
     """One mark for each amount, from 0 to the largest."""
     top = max((value for value in values if value is not None), default=Decimal(0))
     return "".join(_mark(value, Decimal(0), top, ascii_only=ascii_only) for value in values)
-
-
-def plain_facts(evidence: Mapping[str, object]) -> list[tuple[str, object]]:
-    """The evidence without its series."""
-    return [(key, fact) for key, fact in evidence.items() if key != SERIES]
 
 
 def _mark(value: Decimal | None, low: Decimal, top: Decimal, *, ascii_only: bool) -> str:

@@ -206,6 +206,14 @@ def before(fix: FixDocument) -> str:
     return "was not set" if fix["old"] is None else f"was {setting(fix['old'])}"
 
 
+def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The names of (name, reason), grouped by their reason."""
+    grouped: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        grouped.setdefault(reason, []).append(name)
+    return grouped
+
+
 def more(shown: list[str], total: int) -> list[str]:
     """The shown items, followed by "+n more" when `total` is larger."""
     return [*shown, f"+{total - len(shown)} more"] if total > len(shown) else shown

@@ -19,7 +19,7 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import formats, histories
-from sageaudit.cli.support.history.formats import Field, Listing, Tail
+from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
@@ -86,11 +86,11 @@ class Shown:
     fields: str | None
     no_color: bool
 
-    def of(self, listing: Listing) -> tuple[Field, ...]:
+    def of(self, listing: ListLayout) -> tuple[Field, ...]:
         """The fields to print. Raises BadUsage for one that does not exist."""
         return listing.chosen(self.output, self.fields)
 
-    def write(self, rows: Iterable[Any], listing: Listing, tail: Tail) -> int:
+    def write(self, rows: Iterable[Any], listing: ListLayout, tail: Tail) -> int:
         """Prints the rows, and returns how many there were."""
         console = console_for(no_color=self.no_color)
         return formats.write(rows, listing, self.of(listing), self.output, console, tail)
@@ -298,7 +298,7 @@ def say_next(cursor: str | None) -> None:
 
 
 def show_totals(
-    rows: Sequence[Any], limit: int | None, listing: Listing, shown: Shown, read: ReadCounts
+    rows: Sequence[Any], limit: int | None, listing: ListLayout, shown: Shown, read: ReadCounts
 ) -> int:
     """Prints the first rows of sums, and says how many there are besides."""
     count = shown.write(rows[:limit], listing, tail(read))

@@ -13,13 +13,12 @@ Text from a history is inert in each of them: no terminal escape, formula, marku
 from __future__ import annotations
 
 import csv
-import enum
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -27,67 +26,61 @@ from rich.console import Console
 from sageaudit.adapters.files.parquet_rows import Column
 from sageaudit.cli.messages import json_line
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal import fitting
-from sageaudit.output.text.money import cents
+from sageaudit.output.terminal.layout import FittedColumn, fitted
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
 
 SCHEMA = 1
 """Of the JSON of lists: keys are only ever added."""
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+FieldKind = Literal["text", "usd", "count", "percent", "time", "day", "flag"]
+_RIGHT = frozenset({"usd", "count", "percent"})
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 
 
-class Kind(enum.Enum):
-    """What a field holds."""
-
-    TEXT = "text"
-    USD = "usd"
-    COUNT = "count"
-    PERCENT = "percent"
-    TIME = "time"
-    DAY = "day"
-    FLAG = "flag"
-
-    @property
-    def right(self) -> bool:
-        """Whether its column is aligned to the right."""
-        return self in {Kind.USD, Kind.COUNT, Kind.PERCENT}
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a row: an attribute with its name. `cell` writes it for people."""
+    """A field of a row: an attribute with its name. `cell` writes it for people.
+
+    A text is cut to `least` columns of the terminal, where that is not 0: a sentence at its end, a
+    name in its middle.
+    """
 
     name: str
-    kind: Kind = Kind.TEXT
+    kind: FieldKind = "text"
     heading: str = ""
-    cell: Callable[[Any], str] | None = None
+    cell: Callable[[Any], object] | None = None
     least: int = 0
-    """The fewest columns of the terminal to which a long text is cut; 0: never."""
     sentence: bool = False
-    """A sentence is cut at its end, a name in its middle."""
 
     @property
     def column(self) -> Column:
         """The type of its column in Parquet."""
-        return "usd" if self.kind is Kind.PERCENT else self.kind.value
+        return "usd" if self.kind == "percent" else self.kind
 
     @property
     def title(self) -> str:
         """The heading of its column."""
         return self.heading or self.name.removesuffix("_usd").replace("_", " ").capitalize()
 
+    @property
+    def right(self) -> bool:
+        """Whether its column is aligned to the right."""
+        return self.kind in _RIGHT
+
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The fields of a list; those of its table, and those that a narrow terminal lacks first."""
+class ListLayout:
+    """The fields of a list; those of its table, and those that a narrow terminal lacks first.
+
+    `exported` are those of the formats for programs; by default all.
+    """
 
     fields: tuple[Field, ...]
     table: tuple[str, ...]
     dropped: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
-    """Those of the formats for programs; by default all."""
 
     def chosen(self, output: str, wanted: str | None) -> tuple[Field, ...]:
         """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
@@ -110,22 +103,28 @@ Tail = Callable[[], Mapping[str, object]]
 
 def write(
     rows: Iterable[Any],
-    listing: Listing,
+    layout: ListLayout,
     fields: Sequence[Field],
     output: str,
     console: Console,
     tail: Tail,
 ) -> int:
     """Prints the rows to stdout and returns how many there were; all but a table as they come."""
-    counted = _Counted(rows)
+    count = 0
+
+    def taken() -> Iterator[Any]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
     if output == "table":
-        _table(counted, listing, fields, console)
-    elif output == "json":
-        _json(counted, fields, tail)
-    else:
-        for line in _LINES[output](counted, fields):
-            click.echo(line, nl=False)
-    return counted.count
+        _table(taken(), layout, fields, console)
+        return count
+    lines = _json(taken(), fields, tail) if output == "json" else _LINES[output](taken(), fields)
+    for line in lines:
+        click.echo(line, nl=False)
+    return count
 
 
 def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
@@ -148,7 +147,7 @@ def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
 def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     """A table of GitHub's Markdown."""
     yield _markdown_row(field.title for field in fields)
-    yield _markdown_row("--:" if field.kind.right else "---" for field in fields)
+    yield _markdown_row("--:" if field.right else "---" for field in fields)
     for row in rows:
         yield _markdown_row(markdown(cell(row, field)) for field in fields)
 
@@ -163,9 +162,8 @@ def exact(row: Any, fields: Sequence[Field]) -> dict[str, object]:
 
 def cell(row: Any, field: Field) -> str:
     """A value for people, in one line without control characters."""
-    if field.cell is not None:
-        return terminal(field.cell(row))
-    return terminal(_words(getattr(row, field.name), field.kind))
+    value = getattr(row, field.name) if field.cell is None else field.cell(row)
+    return terminal(_words(value, field.kind))
 
 
 def moment(value: datetime) -> str:
@@ -174,35 +172,32 @@ def moment(value: datetime) -> str:
 
 
 def _table(
-    rows: Iterable[Any], listing: Listing, fields: Sequence[Field], console: Console
+    rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console
 ) -> None:
     cells = [[cell(row, field) for field in fields] for row in rows]
-    columns = [
-        fitting.Column(of.name, of.title, of.kind.right, of.least, of.sentence) for of in fields
-    ]
+    columns = [FittedColumn(of.name, of.title, of.right, of.least, of.sentence) for of in fields]
     if cells:
-        console.print(fitting.fitted(columns, cells, listing.dropped, console.width))
+        console.print(fitted(columns, cells, layout.dropped, console.width))
 
 
-def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> None:
-    click.echo(f'{{"schema":{SCHEMA},"rows":[', nl=False)
+def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> Iterator[str]:
+    yield f'{{"schema":{SCHEMA},"rows":['
     comma = ""
     for row in rows:
-        click.echo(comma + json_line(exact(row, fields)), nl=False)
+        yield comma + json_line(exact(row, fields))
         comma = ","
     end = "".join(f",{json_line(name)}:{json_line(value)}" for name, value in tail().items())
-    click.echo(f"]{end}}}")
+    yield f"]{end}}}\n"
 
 
-def _words(value: object, kind: Kind) -> str:
+def _words(value: object, kind: FieldKind) -> str:
     if value is None:
-        return "-" if kind is Kind.TEXT else "unknown"
+        return "-" if kind == "text" else "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if kind is Kind.USD and isinstance(value, Decimal):
-        return cents(value)
-    if kind is Kind.PERCENT and isinstance(value, Decimal):
-        return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%"
+    if isinstance(value, Decimal):
+        percent = kind == "percent"
+        return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%" if percent else usd(value)
     if isinstance(value, datetime):
         return moment(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
@@ -241,16 +236,3 @@ def _taken(buffer: io.StringIO) -> str:
 
 def _markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
-
-
-class _Counted:
-    """Rows, and how many of them were taken."""
-
-    def __init__(self, rows: Iterable[Any]) -> None:
-        self._rows = rows
-        self.count = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        for row in self._rows:
-            self.count += 1
-            yield row

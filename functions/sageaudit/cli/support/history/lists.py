@@ -1,21 +1,21 @@
 """The lists that the command line prints: their fields, tables, and what a narrow terminal lacks.
 
-docs/queries.md describes the fields. Amounts have the words of the audit's own view: "about" at an
-estimated rate, "or more" where a part of the bill is missing, "not judged".
+docs/queries.md describes the fields. Every amount is a figure as in the audit's own view.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from sageaudit.cli.support.history.formats import Field, Kind, Listing
+from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.output.text.account_words import judged_sum, summed, summed_spend
-from sageaudit.output.text.money import cents, rough_low, roughly
+from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
+from sageaudit.output.text.money import DOWN, Figure, signed
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
-from sageaudit.queries.totals import Total
+from sageaudit.queries.totals import RuleTotal, Total
 
 NO_OWNER = "(no owner)"
 _NAME, _FULL_NAME, _WORD = 20, 44, 12
@@ -23,100 +23,96 @@ _NAME, _FULL_NAME, _WORD = 20, 44, 12
 given to `sageaudit show`, so columns are dropped before it is cut."""
 
 
-def _bill(row: AuditRow) -> str:
-    """The cost; a roll-up has none of its own."""
-    if row.rollup and not row.total_usd:
-        return "roll-up"
-    shown = summed(row.total_usd, row.estimated)
-    return f"{shown} or more" if row.incomplete and row.total_usd is not None else shown
+def amounts_of(row: AuditRow | Total) -> Amounts:
+    """The figures of a row."""
+    if isinstance(row, AuditRow):
+        incomplete, unjudged = bool(row.incomplete), row.judged is Judged.NO
+    else:
+        incomplete = bool(row.incomplete + row.unpriced)
+        unjudged = none_judged(row.jobs, row.unauditable, row.not_judged)
+    found = amounts(
+        total_usd=row.total_usd,
+        avoidable_usd=row.avoidable_usd,
+        lost_usd=row.lost_usd,
+        lost_up_to_usd=row.lost_up_to_usd,
+        possible_usd=row.possible_usd,
+        idle_usd=row.idle_usd,
+        estimated=bool(row.estimated),
+        incomplete=incomplete,
+        unjudged=unjudged,
+    )
+    rollup = isinstance(row, AuditRow) and row.rollup
+    return found._replace(spend=IN_ITS_JOBS) if rollup else found
 
 
-def _spend(total: Total) -> str:
-    return summed_spend(total.total_usd, total.estimated, total.incomplete + total.unpriced)
+def _figure(name: str) -> Callable[[Any], Figure]:
+    return lambda row: getattr(amounts_of(row), name)
 
 
-def _judged(name: str) -> Callable[[AuditRow], str]:
-    """An amount of what could be judged: "not judged" where nothing could."""
+def _saving(name: str) -> Callable[[AuditRow], Figure]:
+    """A finding's dollars; "-" where they are not known, or its head was not read."""
 
-    def shown(row: AuditRow) -> str:
-        amount = getattr(row, name)
-        if amount is None and row.judged is Judged.NO:
-            return "not judged"
-        return summed(amount, row.estimated)
+    def figure(row: AuditRow) -> Figure:
+        possible = row.bucket is not None and not row.bucket.counted
+        rough = DOWN if possible else None
+        return Figure(getattr(row, name), estimated=row.estimated, rough=rough, absent="-")
 
-    return shown
-
-
-def _summed(name: str) -> Callable[[Total], str]:
-    def shown(total: Total) -> str:
-        return judged_sum(getattr(total, name), total)
-
-    return shown
+    return figure
 
 
-def _lost(row: AuditRow | Total) -> str:
-    """`up to $41.00` where how much of it is lost is not known."""
-    most, estimated = row.lost_up_to_usd, bool(row.estimated)
-    if most is not None and most > (row.lost_usd or 0):
-        return f"up to {summed(most, estimated)}"
-    return summed(row.lost_usd, estimated)
-
-
-def _saving(row: AuditRow) -> str:
-    if row.saving_usd is None:
-        return "-"
-    if row.bucket is not None and not row.bucket.counted and row.saving_usd:
-        return rough_low(row.saving_usd)
-    return summed(row.saving_usd, row.estimated)
+def _of_rule(name: str) -> Callable[[RuleTotal], Figure]:
+    rough = DOWN if name == "possible_usd" else None
+    return lambda row: Figure(getattr(row, name), estimated=row.estimated, rough=rough)
 
 
 def _change(total: Total) -> str:
     """`+12.5%`; dollars where the period before had none."""
     if total.change_percent is not None:
         return f"{total.change_percent:+,.1f}%"
-    if not total.change_usd:
-        return "-"
-    shown = cents(total.change_usd)
-    return shown if shown.startswith("<") else f"+{shown}"
+    return signed(total.change_usd) if total.change_usd else "-"
 
 
-_JOB = Field("job", least=_FULL_NAME)
+def _amounts(spend: str) -> tuple[Field, ...]:
+    """The fields of amounts; `spend` is the heading of the first."""
+    return (
+        Field("total_usd", "usd", spend, _figure("spend")),
+        Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
+        Field("lost_usd", "usd", "Lost", _figure("lost")),
+        Field("lost_up_to_usd", "usd"),
+        Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
+        Field("possible_usd", "usd", "Possible", _figure("possible")),
+        Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
+        Field("top_rule", heading="Top finding"),
+    )
+
+
 _FAMILY = Field("family", least=28)
-_SAID = Field("summary", heading="Finding", least=20, sentence=True)
-_ENDED = Field("ended_at", Kind.TIME, "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}")
 _OF_A_RUN = (
-    _ENDED,
-    _JOB,
+    Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
+    Field("job", least=_FULL_NAME),
     Field("kind"),
     Field("account"),
     Field("region"),
     _FAMILY,
     Field("owner", least=_WORD),
     Field("severity"),
-    Field("rollup", Kind.FLAG, "Roll-up"),
-    Field("estimated", Kind.FLAG),
+    Field("rollup", "flag", "Roll-up"),
+    Field("estimated", "flag"),
     Field("arn", heading="ARN", least=_NAME),
-    Field("created_at", Kind.TIME, "Created (UTC)"),
+    Field("created_at", "time", "Created (UTC)"),
 )
 _OF_AN_AUDIT = (
     Field("status"),
-    Field("total_usd", Kind.USD, "Bill", _bill),
-    Field("avoidable_usd", Kind.USD, "Avoidable", _judged("avoidable_usd")),
-    Field("lost_usd", Kind.USD, "Lost", _lost),
-    Field("lost_up_to_usd", Kind.USD),
-    Field("waste_usd", Kind.USD, "Avoidable+lost", _judged("waste_usd")),
-    Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
-    Field("idle_usd", Kind.USD, "Idle capacity", lambda row: roughly(row.idle_usd)),
-    Field("top_rule", heading="Top finding"),
-    Field("findings", Kind.COUNT),
+    *_amounts("Bill"),
+    Field("findings", "count"),
     Field("judged"),
-    Field("settled", Kind.FLAG),
-    Field("incomplete", Kind.FLAG),
+    Field("settled", "flag"),
+    Field("incomplete", "flag"),
     Field("unauditable", least=_NAME),
     Field("instance_type"),
-    Field("instance_count", Kind.COUNT),
+    Field("instance_count", "count"),
     Field("purchase"),
-    Field("version", Kind.COUNT),
+    Field("version", "count"),
     Field("ruleset"),
     Field("policy"),
 )
@@ -125,93 +121,86 @@ _OF_A_FINDING = (
     Field("rule_id", heading="Id"),
     Field("confidence"),
     Field("bucket"),
-    Field("saving_usd", Kind.USD, "Saving", _saving),
-    Field("saving_alone_usd", Kind.USD, "Alone"),
-    _SAID,
+    Field("saving_usd", "usd", "Saving", _saving("saving_usd")),
+    Field("saving_alone_usd", "usd", "Alone", _saving("saving_alone_usd")),
+    Field("summary", heading="Finding", least=20, sentence=True),
 )
-AUDITS = Listing(
+AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
     ("top_rule", "ended_at", "lost_usd", "avoidable_usd"),
 )
 """Audits: every field is known of every row."""
-FINDINGS = Listing(
+FINDINGS = ListLayout(
     (*_OF_A_RUN, *_OF_A_FINDING, *_OF_AN_AUDIT),
     ("ended_at", "job", "severity", "saving_usd", "summary"),
     ("summary", "severity", "ended_at"),
     tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),
 )
 """Findings of one rule; a field of the audit costs one more read for each row."""
-TOP = Listing(
+TOP = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
     ("owner", "top_rule", "ended_at", "total_usd"),
 )
-_AMOUNTS = (
-    Field("jobs", Kind.COUNT),
-    Field("total_usd", Kind.USD, "Spend", _spend),
-    Field("avoidable_usd", Kind.USD, "Avoidable", _summed("avoidable_usd")),
-    Field("lost_usd", Kind.USD, "Lost", _lost),
-    Field("lost_up_to_usd", Kind.USD),
-    Field("waste_usd", Kind.USD, "Avoidable+lost", _summed("waste_usd")),
-    Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
-    Field("idle_usd", Kind.USD, "Idle capacity", lambda total: roughly(total.idle_usd)),
-    Field("top_rule", heading="Top finding"),
-    Field("unauditable", Kind.COUNT),
-    Field("not_judged", Kind.COUNT),
-    Field("partly_judged", Kind.COUNT),
-    Field("unpriced", Kind.COUNT),
-    Field("incomplete", Kind.COUNT),
-    Field("estimated", Kind.COUNT),
+_OF_SUMS = (
+    Field("jobs", "count"),
+    *_amounts("Spend"),
+    Field("unauditable", "count"),
+    Field("not_judged", "count"),
+    Field("partly_judged", "count"),
+    Field("unpriced", "count"),
+    Field("incomplete", "count"),
+    Field("estimated", "count"),
 )
-FAMILIES = Listing(
-    (_FAMILY, Field("account"), Field("region"), *_AMOUNTS),
+FAMILIES = ListLayout(
+    (_FAMILY, Field("account"), Field("region"), *_OF_SUMS),
     ("family", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
     ("top_rule", "jobs", "lost_usd", "total_usd"),
 )
-OWNERS = Listing(
-    (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_AMOUNTS),
+OWNERS = ListLayout(
+    (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_OF_SUMS),
     ("owner", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
     ("top_rule", "jobs", "lost_usd"),
 )
-TREND = Listing(
+TREND = ListLayout(
     (
         Field(
             "period", cell=lambda total: total.period if total.over else f"{total.period} so far"
         ),
-        Field("first_day", Kind.DAY),
-        Field("last_day", Kind.DAY),
-        Field("over", Kind.FLAG),
-        *_AMOUNTS,
-        Field("waste_before_usd", Kind.USD, "Before"),
-        Field("change_usd", Kind.USD, "Change in USD"),
-        Field("change_percent", Kind.PERCENT, "Change", _change),
+        Field("first_day", "day"),
+        Field("last_day", "day"),
+        Field("over", "flag"),
+        *_OF_SUMS,
+        Field("waste_before_usd", "usd", "Before"),
+        Field("change_usd", "usd", "Change in USD"),
+        Field("change_percent", "percent", "Change", _change),
     ),
     ("period", "jobs", "total_usd", "avoidable_usd", "lost_usd", "waste_usd", "change_percent"),
     ("avoidable_usd", "lost_usd", "jobs"),
 )
-RULES = Listing(
+RULES = ListLayout(
     (
         Field("rule", least=_NAME),
-        Field("findings", Kind.COUNT),
-        Field("avoidable_usd", Kind.USD, "Avoidable"),
-        Field("lost_usd", Kind.USD, "Lost"),
-        Field("waste_usd", Kind.USD, "Avoidable+lost"),
-        Field("possible_usd", Kind.USD, "Possible", lambda total: rough_low(total.possible_usd)),
+        Field("findings", "count"),
+        Field("avoidable_usd", "usd", "Avoidable", _of_rule("avoidable_usd")),
+        Field("lost_usd", "usd", "Lost", _of_rule("lost_usd")),
+        Field("waste_usd", "usd", "Avoidable+lost", _of_rule("waste_usd")),
+        Field("possible_usd", "usd", "Possible", _of_rule("possible_usd")),
     ),
     ("rule", "findings", "avoidable_usd", "lost_usd", "possible_usd"),
     ("possible_usd", "lost_usd"),
 )
-VERSIONS = Listing(
+VERSIONS = ListLayout(
     (
-        Field("version", Kind.COUNT),
-        Field("settled", Kind.FLAG, "Final"),
-        Field("total_usd", Kind.USD, "Bill"),
-        Field("avoidable_usd", Kind.USD),
-        Field("lost_usd", Kind.USD),
-        Field("possible_usd", Kind.USD, "Possible", lambda row: rough_low(row.possible_usd)),
+        Field("version", "count"),
+        Field("settled", "flag", "Final"),
+        Field("total_usd", "usd", "Bill", lambda row: row.amounts.spend),
+        Field("avoidable_usd", "usd", "Avoidable", lambda row: row.amounts.avoidable),
+        Field("lost_usd", "usd", "Lost", lambda row: row.amounts.lost),
+        Field("possible_usd", "usd", "Possible", lambda row: row.amounts.possible),
         Field("judged"),
-        Field("findings", Kind.COUNT),
+        Field("findings", "count"),
         Field("ruleset", least=_WORD),
         Field("policy", least=_WORD),
     ),
@@ -220,7 +209,7 @@ VERSIONS = Listing(
 )
 
 
-def of_families(rows: Sequence[Total]) -> Listing:
+def of_families(rows: Sequence[Total]) -> ListLayout:
     """Families, with their account and region where these tell the rows apart."""
     places = telling_apart([(row.family, row.account) for row in rows])
     table = ("family", *places, *FAMILIES.table[1:])
@@ -233,11 +222,11 @@ def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[st
     return (*account, *(("region",) if len({*families}) < len(families) else ()))
 
 
-def by_amount(listing: Listing, sort: Sort) -> Listing:
+def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
     """The list with the amount that orders it in its table, in place of the top finding."""
     name = f"{sort.value}_usd"
-    if sort in {Sort.NEWEST, Sort.WASTE} or name in listing.table:
-        return listing
-    table = (*(shown for shown in listing.table if shown != "top_rule"), name)
-    dropped = tuple(shown for shown in listing.dropped if shown != "top_rule")
-    return replace(listing, table=table, dropped=dropped)
+    if sort in {Sort.NEWEST, Sort.WASTE} or name in layout.table:
+        return layout
+    table = (*(shown for shown in layout.table if shown != "top_rule"), name)
+    dropped = tuple(shown for shown in layout.dropped if shown != "top_rule")
+    return replace(layout, table=table, dropped=dropped)

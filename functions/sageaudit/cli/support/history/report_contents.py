@@ -19,7 +19,7 @@ from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import Malformed
-from sageaudit.output.html.contents import DETAILED, AccountReport, JobReport, Limit, by_rank
+from sageaudit.output.html.contents import DETAILED, AccountReport, ChartLimit, JobReport, by_rank
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
 from sageaudit.rules import catalogue
@@ -110,10 +110,10 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     return JobReport(document, run_of(recorded).usage, _limits(document))
 
 
-def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[Limit]]:
+def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[ChartLimit]]:
     """The default thresholds of the rules with a finding, by the metric that they are about."""
     found = {one["rule"] for one in document["findings"]}
-    limits: dict[Metric, list[Limit]] = {}
+    limits: dict[Metric, list[ChartLimit]] = {}
     for rule in catalogue.ruleset().rules:
         if rule.name.name in found:
             for threshold in rule.thresholds:
@@ -123,6 +123,6 @@ def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[Limit]]:
     return limits
 
 
-def _limit(rule: str, threshold: Threshold) -> Limit:
+def _limit(rule: str, threshold: Threshold) -> ChartLimit:
     words = threshold.key.replace("_", " ")
-    return Limit(rule, f"{rule} ({words})", threshold.value)
+    return ChartLimit(rule, f"{rule} ({words})", threshold.value)

@@ -18,8 +18,7 @@ from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
 from sageaudit.domain.reconcile.usage_type import JOBS
 from sageaudit.output.terminal.layout import plain_table, signed_percent
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised, counted, number
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.estimate import about
+from sageaudit.output.text.money import about
 from sageaudit.output.text.money import rate as shown_rate
 from sageaudit.output.text.untrusted import terminal
 

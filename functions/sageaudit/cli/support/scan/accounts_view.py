@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sageaudit.cli.support.scan.scan_tally import AccountStatus
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.account_words import avoidable_of, lost_of, spend_of
-from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
+from sageaudit.output.text.amounts import TITLES, of_sums
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Result
 
@@ -26,10 +24,14 @@ WORDS = {
     "throttled": "throttled",
     "unavailable": "no answer",
 }
-_NAME, _REASONS = 12, 20
-_NARROW = (0, 1, 0, 0)
-_ENDLESS = 1_000
-"""Columns in which every table fits."""
+_REASONS = 20
+_COLUMNS = (
+    FittedColumn("account", "Account", False, 0),
+    FittedColumn("name", "Name", False, 8),
+    *(FittedColumn(title.lower(), title, True, 0) for title in ("Audited", *TITLES[:3])),
+    FittedColumn("status", "Status", False, 0),
+)
+_DROPPED = ("name", "lost", "avoidable")
 
 
 def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
@@ -54,32 +56,20 @@ def document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
 
 
 def show(statuses: Sequence[AccountStatus], console: Console) -> None:
-    """Prints a row for each account, those with the most dollars first, then the reasons.
-
-    Names are left out where the terminal is too narrow for them, then the columns move closer.
-    """
+    """Prints a row for each account, those with the most dollars first, then the reasons."""
     if not statuses:
         return
-    console.print()
-    console.print(Text(counted(len(statuses), "account"), "bold"))
-    table = _table(statuses, named=any(status.name for status in statuses))
-    endless = console.options.update(width=_ENDLESS)
-    if console.measure(table, options=endless).maximum > console.width:
-        table = _table(statuses, named=False)
-    if console.measure(table, options=endless).maximum > console.width:
-        table.padding = _NARROW
-    console.print(table)
-    _show_reasons(statuses, console)
-
-
-def _table(statuses: Sequence[AccountStatus], *, named: bool) -> Table:
-    money = ("Spend", "Avoidable", "Lost")
-    columns = ["Account", *(["Name"] if named else []), "Audited", *money, "Status"]
-    table = plain_table(*columns, right={"Audited", *money}, unbroken={*columns})
-    for status in sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account)):
-        name = [middle(terminal(status.name or "-"), _NAME)] if named else []
-        table.add_row(status.account, *map(Text, name), *_figures(status), WORDS[status.word])
-    return table
+    heading(console, counted(len(statuses), "account"))
+    ranked = sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account))
+    rows = [
+        (one.account, terminal(one.name or "-"), *_figures(one), WORDS[one.word]) for one in ranked
+    ]
+    console.print(fitted(_COLUMNS, rows, _DROPPED, console.width))
+    reasons = [(status.account, reason) for status in statuses for reason in status.reasons]
+    for account, reason in reasons[:_REASONS]:
+        line(console, f"{account}: {reason}", "dim")
+    if len(reasons) > _REASONS:
+        line(console, f"and {len(reasons) - _REASONS} reasons more: see --output json", "dim")
 
 
 def _figures(status: AccountStatus) -> tuple[str, ...]:
@@ -87,12 +77,4 @@ def _figures(status: AccountStatus) -> tuple[str, ...]:
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"
-    return f"{sums.jobs:,}", spend_of(sums), avoidable_of(sums), lost_of(sums)
-
-
-def _show_reasons(statuses: Sequence[AccountStatus], console: Console) -> None:
-    lines = [(status.account, reason) for status in statuses for reason in status.reasons]
-    for account, reason in lines[:_REASONS]:
-        console.print(Text(f"{account}: {terminal(reason)}", "dim"))
-    if len(lines) > _REASONS:
-        console.print(Text(f"and {len(lines) - _REASONS} reasons more: see --output json", "dim"))
+    return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.support.scan.billed import BilledAccounts, Covered
 from sageaudit.domain.reconcile.coverage import Coverage
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.money import usd
+from sageaudit.output.terminal.layout import line, plain_table
+from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 
@@ -57,20 +56,33 @@ def show(found: Covered, console: Console) -> None:
     covered = found.coverage
     if covered is None:
         return
-    console.print(Text(headline(covered), "bold"))
+    line(console, headline(covered), "bold")
     if covered.percent is not None and covered.percent > _WHOLE:
-        console.print(
-            Text(
-                "More than the bill: its last day is not complete, or the dollars of jobs that"
-                " began before these days are in the bill of earlier days."
-            )
+        line(
+            console,
+            "More than the bill: its last day is not complete, or the dollars of jobs that began"
+            " before these days are in the bill of earlier days.",
         )
     if covered.jobs or covered.outside:
-        _show_usage(covered, console)
+        _show_table("Usage", list(_rows(covered)), console)
     if len(covered.accounts) > 1:
-        _show_accounts(covered, console)
-    console.print(Text(_NOTE, "dim"))
+        console.print()
+        ranked = sorted(covered.accounts, key=lambda one: (-(one.bill_usd or 0), one.account))
+        rows = [
+            (row.account, str(Figure(row.bill_usd, absent="not known")), usd(row.audited_usd))
+            for row in ranked
+        ]
+        _show_table("Account", rows, console)
+    line(console, _NOTE, "dim")
     console.print()
+
+
+def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Console) -> None:
+    money = ("Bill", "Audited")
+    table = plain_table(title, *money, right=money, unbroken=money)
+    for name, *amounts in rows:
+        table.add_row(middle(terminal(name), _NAME), *amounts)
+    console.print(table)
 
 
 def headline(covered: Coverage) -> str:
@@ -90,14 +102,6 @@ def _share(percent: Decimal) -> str:
     return f"{percent:.0f}%"
 
 
-def _show_usage(covered: Coverage, console: Console) -> None:
-    money = ("Bill", "Audited")
-    table = plain_table("Usage", *money, right={*money}, unbroken={*money})
-    for name, *amounts in _rows(covered):
-        table.add_row(Text(middle(terminal(name), _NAME)), *amounts)
-    console.print(table)
-
-
 def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
     for row in covered.jobs[:_SHOWN]:
         yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
@@ -112,13 +116,3 @@ def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
     if left:
         amount = sum((row.usd for row in left), Decimal(0))
         yield f"{counted(len(left), 'usage type')} more", usd(amount), "not audited"
-
-
-def _show_accounts(covered: Coverage, console: Console) -> None:
-    money = ("Bill", "Audited")
-    table = plain_table("Account", *money, right={*money}, unbroken={"Account", *money})
-    for row in sorted(covered.accounts, key=lambda one: (-(one.bill_usd or 0), one.account)):
-        bill = "not known" if row.bill_usd is None else usd(row.bill_usd)
-        table.add_row(row.account, bill, usd(row.audited_usd))
-    console.print()
-    console.print(table)

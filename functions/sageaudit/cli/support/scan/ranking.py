@@ -21,29 +21,19 @@ from sageaudit.domain.audit.ranking import (
     Ranking,
 )
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.terminal import fitting
-from sageaudit.output.terminal.fitting import Column
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.account_words import (
-    account_headline,
-    avoidable_of,
-    judged_words,
-    lost_of,
-    spend_of,
-    summed,
-)
-from sageaudit.output.text.money import cents, rough_low, roughly, share
+from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
+from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
+from sageaudit.output.text.finding import parts_of
+from sageaudit.output.text.headline import account_headline, judged_words
+from sageaudit.output.text.money import NEAREST, Figure, share
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import assignment, counted
 
 _SHORTEST, _INDENT = 20, 3
 _LEAST_USD = Decimal("0.01")
 """What a fix must be worth to be shown, where its worth is known."""
-_FAMILY = Column("family", "Family", False, 28)
-_SUMS = tuple(
-    Column(name, name.capitalize(), True, 0) for name in ("jobs", "spend", "avoidable", "lost")
-)
+_FAMILY = FittedColumn("family", "Family", False, 28)
+_SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *TITLES[:3]))
 _DROPPED = ("jobs", "lost", "spend", "region")
 _RULES, _FIX_LINES = 10, 3
 _NO_NAME = {"owner": NO_OWNER, "type": "(several types, or not known)"}
@@ -78,7 +68,13 @@ def _sums(sums: Sums) -> dict[str, Any]:
 
 
 def _fix(fix: FamilyFix) -> dict[str, Any]:
-    return {**asdict(fix), "ended_at": iso(fix.ended_at)}
+    finding = fix.finding
+    return {
+        "job": fix.job,
+        "ended_at": iso(fix.ended_at),
+        **{key: finding[key] for key in ("rule", "summary", "bucket", "saving_usd")},
+        "fix": finding["fix"] or next(iter(finding["alternatives"]), []),
+    }
 
 
 def show(ranking: Ranking, console: Console) -> None:
@@ -95,33 +91,29 @@ def show(ranking: Ranking, console: Console) -> None:
 
 
 def _show_total(ranking: Ranking, console: Console) -> None:
-    sums = ranking.total
-    console.print(Text(account_headline(sums), "bold"))
+    sums, found = ranking.total, of_sums(ranking.total)
+    line(console, account_headline(sums), "bold")
     days = f"ended {ranking.since} to {ranking.until} (UTC)"
-    console.print(Text(f"{days}; {judged_words(sums)}", "dim"))
+    line(console, f"{days}; {judged_words(sums)}", "dim")
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False
-    for word, amount, note in (
-        ("spend", spend_of(sums), _of_spend(sums)),
-        ("avoidable", avoidable_of(sums), _part(sums.known_avoidable_usd, sums)),
-        ("lost", lost_of(sums), _lost(sums)),
-        ("possible", rough_low(sums.possible_usd), "worth a trial; not in the totals"),
-        ("idle capacity", roughly(sums.idle_usd), _idle(sums)),
-    ):
-        table.add_row(Text(word), Text(amount, "bold"), Text(note, "dim"))
+    idle = Figure(sums.idle_counted_usd, rough=NEAREST)
+    notes = (
+        _of_spend(sums),
+        _part(found.avoidable, sums),
+        "by failed and stopped runs",
+        "worth a trial; not in the totals",
+        f"at list prices{f', {idle} counted above' if idle.usd else ''}",
+    )
+    for title, figure, note in zip(TITLES, found, notes, strict=True):
+        table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
     console.print(table)
 
 
-def _part(amount: Decimal | None, sums: Sums) -> str:
-    if amount is None or sums.total_usd <= 0:
+def _part(figure: Figure, sums: Sums) -> str:
+    if figure.usd is None or sums.total_usd <= 0:
         return ""
-    return f"{share(amount, sums.total_usd)} of the spend"
-
-
-def _lost(sums: Sums) -> str:
-    """What failed runs cost; the upper end where how much of it is lost is not known."""
-    up_to = f", up to {cents(sums.lost_up_to_usd)}" if sums.lost_up_to_usd > sums.lost_usd else ""
-    return f"by failed and stopped runs{up_to}"
+    return f"{share(figure.usd, sums.total_usd)} of the spend"
 
 
 def _of_spend(sums: Sums) -> str:
@@ -134,16 +126,11 @@ def _of_spend(sums: Sums) -> str:
     return "; ".join(f"{counted(count, 'job')} {words}" for count, words in parts if count)
 
 
-def _idle(sums: Sums) -> str:
-    counted_usd = f", {cents(sums.idle_counted_usd)} of it counted above"
-    return f"at list prices{counted_usd if sums.idle_counted_usd else ''}"
-
-
 def _show_families(ranking: Ranking, console: Console) -> None:
-    _heading("By family", console)
+    heading(console, "By family")
     named = [one.family for one in ranking.families]
     places = telling_apart([(one.name, one.account) for one in named])
-    columns = [_FAMILY, *(Column(place, place.capitalize(), False, 0) for place in places)]
+    columns = [_FAMILY, *(FittedColumn(place, place.capitalize(), False, 0) for place in places)]
     cells = [
         [_name_of(one, "family"), *(getattr(one, place) or "-" for place in places)]
         for one in named
@@ -156,46 +143,48 @@ def _show_families(ranking: Ranking, console: Console) -> None:
 def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
     """The fix of one run of each family, where it is worth a cent."""
     shown = [
-        (number, one, one.fix)
+        (number, one.family, one.fix)
         for number, one in enumerate(families, 1)
-        if one.fix and (one.fix.saving_usd is None or one.fix.saving_usd >= _LEAST_USD)
+        if one.fix and not _little(one.fix.finding["saving_usd"])
     ]
     if shown:
-        _heading(
-            "What to change in the most wasteful run of each family (numbers as above)", console
+        heading(
+            console, "What to change in the most wasteful run of each family (numbers as above)"
         )
-    for number, one, fix in shown:
-        for line in _fix_lines(number, one.family, fix, console):
-            console.print(line)
+    for number, family, fix in shown:
+        for words in _fix_lines(number, family, fix, console):
+            console.print(words)
+
+
+def _little(saving_usd: Decimal | None) -> bool:
+    return saving_usd is not None and saving_usd < _LEAST_USD
 
 
 def _fix_lines(
     number: int, family: RankedName, fix: FamilyFix, console: Console
 ) -> Iterator[Text | Padding]:
+    finding = parts_of(fix.finding)
     name = middle(terminal(family.name or ""), console.width - 4)
-    form = cents if Bucket(fix.bucket).counted else rough_low
-    worth = "no dollars counted"
-    if fix.saving_usd is not None:
-        worth = f"{fix.bucket} {form(fix.saving_usd)}"
-    of_run = f"{fix.rule}, {worth} in "
+    of_run = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
     room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
     yield Text(f"{number}. {name}", "bold")
     yield _indented(Text(f"{of_run}{middle(terminal(fix.job), room)}", "dim"))
-    lines = [terminal(assignment(part)) for part in fix.fix] or [terminal(fix.summary)]
-    for line in lines[:_FIX_LINES]:
-        yield _indented(Text(line))
-    if len(lines) > _FIX_LINES:
-        yield _indented(Text(f"+{len(lines) - _FIX_LINES} more", "dim"))
+    changes = [terminal(assignment(part)) for _, way in finding.ways[:1] for part in way]
+    changes = changes or [terminal(finding.summary)]
+    for change in changes[:_FIX_LINES]:
+        yield _indented(Text(change))
+    if len(changes) > _FIX_LINES:
+        yield _indented(Text(f"+{len(changes) - _FIX_LINES} more", "dim"))
 
 
-def _indented(line: Text) -> Padding:
-    return Padding(line, (0, 0, 0, _INDENT), expand=False)
+def _indented(words: Text) -> Padding:
+    return Padding(words, (0, 0, 0, _INDENT), expand=False)
 
 
 def _show_rules(ranking: Ranking, console: Console) -> None:
     if not ranking.rules:
         return
-    _heading("By rule", console)
+    heading(console, "By rule")
     money = ("Avoidable", "Lost", "Possible")
     table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
     for name, sums in ranking.rules[:_RULES]:
@@ -206,40 +195,35 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
 
 
 def _rule_money(sums: RuleSums, estimated: int) -> Iterator[str]:
-    for amount in (sums.avoidable_usd, sums.lost_usd):
-        yield summed(amount, estimated) if amount else "-"
-    yield rough_low(sums.possible_usd) if sums.possible_usd else "-"
+    """Nothing is a dash: most rules have one kind of dollars."""
+    for figure in of_rule(sums, estimated=bool(estimated)):
+        yield str(figure) if figure.usd else "-"
 
 
 def _show_names(scope: str, names: RankedNames, console: Console) -> None:
-    _heading(f"By {'instance type' if scope == 'type' else scope}", console)
-    column = Column("name", scope.capitalize(), False, _SHORTEST)
+    heading(console, f"By {'instance type' if scope == 'type' else scope}")
+    column = FittedColumn("name", scope.capitalize(), False, _SHORTEST)
     _sums_table([column], [[_name_of(name, scope)] for name in names.shown], names.shown, console)
     _more(names.names - len(names.shown), scope, f"{scope}s", console)
 
 
 def _sums_table(
-    columns: Sequence[Column],
+    columns: Sequence[FittedColumn],
     names: Sequence[Sequence[str]],
     ranked: Sequence[RankedName],
     console: Console,
 ) -> None:
     """The names with their sums; a narrow terminal lacks the jobs first."""
     cells = [[*name, *_row(one.sums)] for name, one in zip(names, ranked, strict=True)]
-    console.print(fitting.fitted([*columns, *_SUMS], cells, _DROPPED, console.width))
+    console.print(fitted([*columns, *_SUMS], cells, _DROPPED, console.width))
 
 
 def _row(sums: Sums) -> tuple[str, ...]:
-    return f"{sums.jobs:,}", spend_of(sums), avoidable_of(sums), lost_of(sums)
+    return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])
 
 
 def _name_of(ranked: RankedName, scope: str) -> str:
     return terminal(_NO_NAME.get(scope, "(no name)") if ranked.name is None else ranked.name)
-
-
-def _heading(text: str, console: Console) -> None:
-    console.print()
-    console.print(Text(text, "bold"))
 
 
 def _more(count: int, one: str, many: str, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -17,9 +17,8 @@ from rich.text import Text
 from sageaudit.cli.support.scan.scan_tally import ScanCost, ScanTally, usd_of
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
-from sageaudit.output.terminal.layout import plain_table
-from sageaudit.output.text.estimate import about
-from sageaudit.output.text.money import cents
+from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 from sageaudit.workflows.scan.run import Lane, Result
@@ -63,7 +62,7 @@ def cost_line(cost: ScanCost) -> str:
     least_s = round(cost.least_s)
     least = f", and takes {duration(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
     return (
-        f"this scan costs {about(cents(cost.usd), estimated=True)}{least}: it asks for"
+        f"this scan costs {Figure(cost.usd, estimated=True)}{least}: it asks for"
         f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
         " all other requests are free"
     )
@@ -139,17 +138,14 @@ def _bar(console: Console) -> Progress:
 def _found(tally: ScanTally) -> str:
     """What is known so far."""
     sums = tally.sums
-    return f"{cents(sums.waste_usd)} avoidable or lost of {cents(sums.total_usd)}"
+    return f"{usd(sums.waste_usd)} avoidable or lost of {usd(sums.total_usd)}"
 
 
 def show(tally: ScanTally, left: int, metrics: int, console: Console) -> None:
     """Prints what became of the jobs, and what was not judged and why."""
-    console.print()
-    console.print(
-        Text(f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included", "bold")
-    )
-    for line in _lines(tally, left, metrics):
-        console.print(Text(line))
+    heading(console, f"Scan of {counted(tally.done + left, 'job')}, tuning jobs included")
+    for words in _lines(tally, left, metrics):
+        console.print(words, highlight=False)
     _reasons("Not audited", tally.refused, console)
     _reasons(_NOT_JUDGED, tally.not_judged, console)
 
@@ -161,21 +157,20 @@ def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
     if left:
         yield f"{left:>7,}  left for the next run of the same command"
     if metrics:
-        cost = about(cents(usd_of(metrics)), estimated=True)
+        cost = Figure(usd_of(metrics), estimated=True)
         yield f"CloudWatch was asked for {metrics:,} metrics: {cost}."
 
 
 def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
     if not reasons:
         return
-    console.print()
-    console.print(Text(title, "bold"))
+    heading(console, title)
     table = plain_table("Jobs", "Reason", right={"Jobs"})
     for reason, count in reasons.most_common(_REASONS):
         table.add_row(f"{count:,}", Text(terminal(reason)))
     console.print(table)
     if len(reasons) > _REASONS:
-        console.print(Text(f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim"))
+        line(console, f"and {counted(len(reasons) - _REASONS, 'reason')} more", "dim")
 
 
 def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -> dict[str, Any]:
@@ -194,11 +189,7 @@ def document(tally: ScanTally, lanes: Sequence[Lane], left: int, metrics: int) -
 
 
 def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
-    return [{"reason": reason, "jobs": count} for reason, count in _most(reasons)]
-
-
-def _most(reasons: Counter[str]) -> Iterable[tuple[str, int]]:
-    return reasons.most_common()
+    return [{"reason": reason, "jobs": count} for reason, count in reasons.most_common()]
 
 
 def may_ask() -> bool:

@@ -1,0 +1,200 @@
+"""One finding of a document in parts, in words: every view lays out the same parts.
+
+The texts contain names and reasons as they came: each view must pass them through a function of
+`untrusted` before it shows them, and cut them to its room.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.money import DOWN, Figure
+from sageaudit.output.text.words import label, value
+
+SERIES = "series"
+"""The evidence key of small series; all other keys are facts."""
+_NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
+_SAID_AS = {
+    "percent": re.compile(_NUMBER + "%"),
+    "gib": re.compile(_NUMBER + " GiB"),
+    "usd": re.compile(r"\$" + _NUMBER),
+}
+_ANY = re.compile(_NUMBER)
+_LONG = 8
+"""Characters from which one word is a name: of a type, a bucket, a parameter."""
+_NOTHING_AT_0 = frozenset(
+    {"gpu_hours_not_counted", "hosts_ended_early", "buckets_of_unknown_region"}
+)
+_TIMES = frozenset({"s", "minutes"})
+
+
+@dataclass(frozen=True, slots=True)
+class FindingParts:
+    """A finding in words.
+
+    `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not
+    counted: what it says is then said by the other finding, with the fix and one figure. `saves` is
+    what the fix saves. `ways` are lists of parameters that change together, each with its title,
+    the best first. `facts` are labels and values that the summary does not have.
+    """
+
+    rule: str
+    id: str
+    severity: str
+    confidence: str
+    summary: str
+    dollars: str | None
+    set_aside: str | None
+    saves: str | None
+    ways: tuple[tuple[str, Sequence[FixDocument]], ...]
+    caveat: str | None
+    facts: tuple[tuple[str, str], ...]
+    evidence: Mapping[str, object]
+
+
+def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
+    """The findings, those counted in the totals first, by saving; what others cover comes last.
+
+    Advice that an earlier run of the family had is only named, in the sentence beside them.
+    """
+    findings = sorted(document["findings"], key=_order)
+    repeated = [finding for finding in findings if finding["said_of"]]
+    sentence = None
+    if repeated:
+        rules = ", ".join(finding["rule"] for finding in repeated)
+        sentence = f"As for {repeated[0]['said_of']}, an earlier run of the family: {rules}"
+    return [parts_of(finding) for finding in findings if not finding["said_of"]], sentence
+
+
+def parts_of(finding: FindingDocument) -> FindingParts:
+    """One finding in words."""
+    aside, saves = _set_aside(finding), effect(finding)
+    named = f"Fix, {saves}" if saves and Bucket(finding["bucket"]) is not Bucket.LOST else "Fix"
+    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
+    facts = unsaid(finding["summary"], finding["evidence"].items())
+    return FindingParts(
+        rule=finding["rule"],
+        id=finding["id"],
+        severity=finding["severity"],
+        confidence=finding["confidence"],
+        summary=finding["summary"],
+        dollars=None if aside else dollars(finding),
+        set_aside=aside,
+        saves=saves,
+        ways=tuple((named if at == 0 else "Or", way) for at, way in enumerate(ways)),
+        caveat=finding["caution"],
+        facts=tuple((label(key), value(key, fact)) for key, fact in facts if key != SERIES),
+        evidence=finding["evidence"],
+    )
+
+
+def saving(finding: FindingDocument) -> Figure:
+    """Its dollars in the totals; up to the upper end where nothing is counted, or no rate is known.
+
+    Where other fixes take a part of a possible saving, its range is no longer known.
+    """
+    share, span = finding["saving_usd"], finding["saving_range_usd"]
+    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    open_end = span and (not share or (possible and share == span[0]))
+    return Figure(
+        share,
+        span[-1] if span and open_end else None,
+        estimated=finding["estimated"],
+        rough=DOWN if possible else None,
+    )
+
+
+def dollars(finding: FindingDocument) -> str | None:
+    """`$42.50 avoidable`, `up to $9.20 avoidable, not counted`; None without dollars of its own."""
+    bucket, share, alone = finding["bucket"], finding["saving_usd"], finding["saving_alone_usd"]
+    found = saving(finding)
+    if Bucket(bucket) is Bucket.NONE:
+        return None
+    if share is None:
+        return f"{bucket}, dollars unknown"
+    if share or not (alone or found.most):
+        return f"{found} {bucket}"
+    if found.most:
+        return f"{found} {bucket}, not counted"
+    covered = Figure(alone, estimated=finding["estimated"])
+    return f"{covered} {bucket}, counted by other findings"
+
+
+def effect(finding: FindingDocument) -> str | None:
+    """`saves $42.50 per run`, `may save about $700 to $830 per run`; None without known dollars.
+
+    Where other fixes take a part of it, what is left with them applied comes first: the totals have
+    that.
+    """
+    share, alone = finding["saving_usd"], finding["saving_alone_usd"]
+    if alone is None:
+        return None
+    bucket, found, span = Bucket(finding["bucket"]), saving(finding), finding["saving_range_usd"]
+    whole = Figure(
+        alone, span[-1] if span else None, estimated=finding["estimated"], rough=found.rough
+    )
+    if bucket is Bucket.LOST:
+        return f"{found if not share and found.most else whole} was paid for nothing"
+    if bucket is Bucket.POSSIBLE and share:
+        return f"may save {found} per run"
+    if not whole.most:
+        return None
+    if share is None or share == alone or not alone:
+        return f"saves {whole} per run"
+    left = f"{found} per run" if share else "nothing more"
+    return f"saves {left} with the other fixes applied; alone {whole}"
+
+
+def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
+    saving_usd = finding["saving_usd"] or Decimal(0)
+    uncounted = not Bucket(finding["bucket"]).counted
+    return _set_aside(finding) is not None, uncounted, -saving_usd, finding["rule"]
+
+
+def _set_aside(finding: FindingDocument) -> str | None:
+    exempt = finding["exempt"]
+    if exempt is not None:
+        until = f" until {exempt['until']}" if exempt["until"] else ""
+        return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
+    other = finding["superseded_by"] or finding["subsumed_by"]
+    return f"Not counted: {other} covers it" if other else None
+
+
+def unsaid(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+    """The facts whose figure, with its unit, is not in the sentence.
+
+    Two roundings of one figure look like two figures.
+    """
+    return [(key, fact) for key, fact in facts if not _said(sentence, key, fact)]
+
+
+def _said(sentence: str, key: str, fact: object) -> bool:
+    if isinstance(fact, str):
+        return len(fact) >= _LONG and " " not in fact and fact in sentence
+    if isinstance(fact, bool) or not isinstance(fact, int | float | Decimal):
+        return False
+    if not fact and key in _NOTHING_AT_0:
+        return True
+    unit = key.rpartition("_")[2]
+    if unit in _TIMES:
+        words = rf"(?<!\d [dh] )(?<!\d min ){re.escape(value(key, fact))}(?! \d)"
+        return re.search(words, sentence) is not None
+    exact = Decimal(str(fact))
+    if unit not in _SAID_AS and exact == exact.to_integral_value():
+        return False  # a count is often next to another one that only looks the same
+    pattern = _SAID_AS.get(unit, _ANY)
+    return any(_near(exact, shown.replace(",", "")) for shown in pattern.findall(sentence))
+
+
+def _near(exact: Decimal, shown: str) -> bool:
+    """Whether both are roundings of one figure."""
+    written = Decimal(shown)
+    coarse = Decimal(1).scaleb(int(written.as_tuple().exponent))
+    fine = Decimal(1).scaleb(int(exact.as_tuple().exponent))
+    return abs(exact - written) <= coarse / 2 + min(coarse, fine) / 2

@@ -1,0 +1,221 @@
+"""Sentences beside an audit's figures: its job, its money, and what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from sageaudit.domain.audit.document import (
+    AuditDocument,
+    BillDocument,
+    JobDocument,
+    LineDocument,
+    PhaseDocument,
+    gaps,
+)
+from sageaudit.domain.audit.finding_document import NotApplicableDocument
+from sageaudit.domain.bill.bill import UPPER_BOUND
+from sageaudit.domain.bill.bill_facts import NOT_IN_IT
+from sageaudit.domain.job.duration import duration
+from sageaudit.domain.prices.market import PriceKind
+from sageaudit.domain.prices.own_rates import LEARNT
+from sageaudit.output.text.headline import still_runs
+from sageaudit.output.text.idle_capacity import value_is_estimate
+from sageaudit.output.text.money import UNKNOWN, Figure, about, rate
+from sageaudit.output.text.words import BASIS, PRICES, PURCHASE, by_reason, counted, number, time_of
+
+PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
+_BY_POLICY = "policy"
+
+
+def family_words(name: str) -> str:
+    """A family's name; of a tuning job, whose family is its ARN, the job name only."""
+    _, tuning, job = name.partition(":hyper-parameter-tuning-job/")
+    return f"tuning job {job}" if tuning else name
+
+
+def ran_on(job: JobDocument) -> str | None:
+    """`2 x ml.g5.12xlarge, managed spot`; None when neither part is known."""
+    purchase = PURCHASE[job["purchase"]] if job["purchase"] else None
+    return ", ".join(part for part in (job["instances"], purchase) if part) or None
+
+
+def ran_in(job: JobDocument) -> str:
+    """`account 111122223333, us-east-1`."""
+    return f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
+
+
+def belongs_to(job: JobDocument) -> str:
+    """`owner anna, family train-bert`."""
+    return f"owner {job['owner'] or 'not known'}, family {family_words(job['family'])}"
+
+
+def when(job: JobDocument) -> str | None:
+    """`2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`; None where no time is known."""
+    start, end = time_of(job["started_at"]), time_of(job["ended_at"])
+    if start is None:
+        return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
+    if end is None:
+        return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
+    seconds = Decimal(int((end - start).total_seconds()))
+    day = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
+    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration(seconds)})"
+
+
+def price_note(document: AuditDocument) -> str | None:
+    """Whether prices are list prices, own ones or estimates, and their dates; None without any."""
+    audits = (document, *(document["children"] or ()))
+    lines = [line for audit in audits for line in audit["bill"]["lines"]]
+    own = document["bill"]["price_kind"] == "own" or any(
+        line["price_kind"] == "own" for line in lines
+    )
+    parts = []
+    if dates := _dates(lines, "estimate"):
+        parts.append(f"estimated rate of {dates}")
+    if own:
+        parts.append(_own_note(lines))
+    elif dates := _dates(lines, "list"):
+        parts.append(f"on-demand list price of {dates}, before discounts")
+    return "; ".join(parts) or None
+
+
+def _own_note(lines: list[LineDocument]) -> str:
+    """Own prices: learnt from a cost report, with its days, or set in the policy."""
+    learnt = {
+        (line["price_as_of"] or "").replace("/", " to ")
+        for line in lines
+        if (line["price_source"] or "").startswith(LEARNT)
+    }
+    if not learnt:
+        return "your own prices, as set in policy.toml"
+    listed = any(line["price_kind"] == "list" for line in lines)
+    rest = "; the rest at list price" if listed else ""
+    return f"your own rates of {' and '.join(sorted(learnt))}, learnt from a cost report{rest}"
+
+
+def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
+    dates = {line["price_as_of"] for line in lines if line["price_kind"] == kind}
+    return " and ".join(sorted(filter(None, dates)))
+
+
+def price_dates(documents: Iterable[AuditDocument]) -> str | None:
+    """`prices of 2026-05-20`, or of the first to the last date; None where none is known."""
+    dates = {
+        line["price_as_of"]
+        for document in documents
+        for line in document["bill"]["lines"]
+        if line["price_as_of"]
+    }
+    if not dates:
+        return None
+    first, last = min(dates), max(dates)
+    return f"prices of {first}" if first == last else f"prices of {first} to {last}"
+
+
+def line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
+    """A line of the bill: item, quantity, rate, dollars, and where they come from."""
+    estimated, kind = line["price_kind"] == "estimate", line["price_kind"]
+    quantity = UNKNOWN
+    if line["quantity"] is not None:
+        quantity = f"{number(line['quantity'], places=4)} {line['unit']}"
+    # a line with dollars and no rate is a sum over several jobs
+    summed = line["rate_usd"] is None and line["usd"] is not None
+    cost = Figure(line["usd"], estimated=estimated)
+    source = f" ({line['price_source']})" if line["price_source"] else ""
+    price = f"{PRICES[kind]} of {line['price_as_of']}{source}" if kind else None
+    return (
+        line["item"].replace("_", " "),
+        quantity,
+        "-" if summed else about(rate(line["rate_usd"]), estimated=estimated),
+        str(cost),
+        ", ".join(part for part in (line["usage_type"], price, line["note"]) if part),
+    )
+
+
+def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
+    """`$3.89`, or why the phase has no dollars of its own."""
+    if not phase["billed"]:
+        return "not billed"
+    if bill["basis"] == "prepaid":
+        return "prepaid"
+    return str(Figure(phase["usd"], estimated=bool(bill["estimated"])))
+
+
+def phase_split(document: AuditDocument) -> str:
+    """`downloading 12 min 4 s $0.20, training 2 h $1.90`: billed phases, occurrences summed."""
+    spent: dict[str, tuple[Decimal, Decimal]] = {}
+    for phase in document["phases"]:
+        if phase["billed"] and phase["seconds"]:
+            seconds, paid = spent.get(phase["name"], (Decimal(0), Decimal(0)))
+            spent[phase["name"]] = seconds + phase["seconds"], paid + (phase["usd"] or 0)
+    estimated = bool(document["bill"]["estimated"])
+    return ", ".join(
+        f"{name.lower()} {duration(seconds)}"
+        + (f" {Figure(paid, estimated=estimated)}" if paid else "")
+        for name, (seconds, paid) in spent.items()
+    )
+
+
+def money_notes(document: AuditDocument) -> list[str]:
+    """Notes on how certain the bill is: prices, missing parts, basis, and whether it may grow.
+
+    What is missing comes early: a channel cuts a long list.
+    """
+    bill, estimated = document["bill"], value_is_estimate(document)
+    missing = [what for what in gaps(bill) if what != UPPER_BOUND]
+    notes = [price_note(document), *(f"bill incomplete: {what}" for what in missing)]
+    notes += [*bill["estimated"], BASIS[bill["basis"]]]
+    if bill["spot_saved_usd"]:
+        saved = Figure(bill["spot_saved_usd"], estimated=estimated)
+        notes.append(f"spot saved {saved} compared with on demand")
+    if bill["prepaid_value_usd"] is not None:
+        value = Figure(bill["prepaid_value_usd"], estimated=estimated)
+        notes.append(f"prepaid capacity; on demand it would cost {value}")
+    notes += [note for note in bill["notes"] if note != NOT_IN_IT]
+    if not document["audit"]["settled"]:
+        notes.append(PROVISIONAL)
+    return [note for note in notes if note]
+
+
+def pool_note(document: AuditDocument) -> str | None:
+    """By which runs a short one was judged, and what all of them count; None for any other run."""
+    pool = document["audit"]["pool"]
+    if pool is None:
+        return None
+    earlier, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
+    runs = "run" if earlier == 1 else f"{earlier} runs"
+    said = f"Short runs are judged together: this one with the last {runs} of its family"
+    together = Figure(pool["avoidable_usd"], estimated=estimated)
+    sum_of_all = f", {together} avoidable in all {pool['runs']}" if together.most else ""
+    return f"{said}{sum_of_all}."
+
+
+def unchecked(document: AuditDocument) -> list[str]:
+    """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
+    if still_runs(document):
+        return []  # the headline has said that nothing is judged yet
+    missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
+    of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
+    return [
+        *_grouped((one["rule"], one["reason"]) for one in document["unknown"]),
+        *(f"metrics: {sentence}" for sentence in _grouped(of_metrics)),
+    ]
+
+
+def not_applicable(rules: list[NotApplicableDocument], elsewhere: str) -> str:
+    """Names the rules that the policy excludes, and counts those that do not apply to the job.
+
+    `elsewhere` says where the reasons of the counted ones are.
+    """
+    excluded = [(one["rule"], one["reason"]) for one in rules if _BY_POLICY in one["reason"]]
+    others = len(rules) - len(excluded)
+    counted_rules = [f"{counted(others, 'rule')} ({elsewhere})"] if others else []
+    return f"Not applicable: {'; '.join([*_grouped(excluded), *counted_rules])}"
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """`a, b: reason` of each reason; the reason alone where nothing is named."""
+    return [
+        f"{', '.join(names)}: {reason}" if any(names) else reason
+        for reason, names in by_reason(pairs).items()
+    ]

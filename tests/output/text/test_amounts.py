@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.output.text.amounts import of_document, of_sums
+from sageaudit.output.text.headline import account_headline
+from tests.fakes.documents import GUESSED, document, estimated_document, perhaps_lost_document
+
+USD = Decimal("6.06")
+STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
+
+
+@pytest.mark.parametrize(
+    ("sums", "spend", "avoidable", "lost"),
+    [
+        (Sums(), "$0.00", "$0.00", "$0.00"),
+        (Sums(jobs=1, total_usd=USD), "$6.06", "$0.00", "$0.00"),
+        (Sums(jobs=1, not_judged=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
+        (Sums(jobs=2, not_judged=1, total_usd=USD), "$6.06", "$0.00", "$0.00"),
+        (Sums(jobs=2, not_judged=1, unauditable=1, total_usd=USD), "$6.06", "not judged", "$0.00"),
+        (Sums(jobs=1, unpriced=1), "unknown", "unknown", "unknown"),
+        (Sums(jobs=2, unpriced=1, total_usd=USD), "$6.06 or more", "$0.00", "$0.00"),
+        (Sums(jobs=1, unauditable=1), "unknown", "not judged", "unknown"),
+        (
+            Sums(jobs=2, estimated=1, incomplete=1, total_usd=USD, lost_up_to_usd=USD),
+            "about $6.06 or more",
+            "$0.00",
+            "up to about $6.06",
+        ),
+    ],
+)
+def test_what_is_not_known_of_any_job_is_not_0(
+    sums: Sums, spend: str, avoidable: str, lost: str
+) -> None:
+    """Neither for jobs without a price nor for jobs that could not be judged."""
+    assert tuple(map(str, of_sums(sums)[:3])) == (spend, avoidable, lost)
+
+
+@pytest.mark.parametrize(
+    ("sums", "news"),
+    [
+        (Sums(), "No job was audited in this period"),
+        (Sums(jobs=2, not_judged=2, total_usd=USD),
+         "2 jobs cost $6.06: how much of it was avoidable is not known"),
+        (Sums(jobs=1, total_usd=USD), "1 job cost $6.06: none of it was found avoidable or lost"),
+        (Sums(jobs=1, total_usd=USD, avoidable_usd=Decimal(2), lost_usd=Decimal(1)),
+         "1 job cost $6.06: $2.00 was avoidable and $1.00 was lost"),
+        (Sums(jobs=1, total_usd=USD, lost_up_to_usd=USD), "1 job cost $6.06: up to $6.06 was lost"),
+    ],
+)  # fmt: skip
+def test_the_news_of_an_account_is_its_figures(sums: Sums, news: str) -> None:
+    """What was not judged is not "none"."""
+    assert account_headline(sums) == news
+
+
+@pytest.mark.parametrize(
+    ("changes", "spend"),
+    [
+        ({}, "about $1.39"),
+        ({"missing": [GUESSED, STORAGE]}, "about $1.39 or more"),
+        ({"missing": [STORAGE], "estimated": []}, "$1.39 or more"),
+        ({"missing": [], "estimated": [], "basis": "estimated_from_times"}, "$1.39"),
+        ({"basis": "upper_bound", "missing": [GUESSED, "bound"]}, "up to about $1.39"),
+        ({"basis": "upper_bound", "missing": ["bound"], "estimated": []}, "up to $1.39"),
+        ({"basis": "upper_bound", "missing": [GUESSED, "bound", STORAGE]}, "about $1.39"),
+        ({"total_usd": Decimal("0.001")}, "<$0.01"),
+        ({"total_usd": None}, "unknown"),
+    ],
+)
+def test_the_cost_of_a_job_says_how_certain_it_is(changes: dict[str, Any], spend: str) -> None:
+    """A bound with a part missing is none any more."""
+    audit = estimated_document()
+    bill = {**audit["bill"], **changes}
+    assert str(of_document({**audit, "bill": bill}).spend) == spend  # type: ignore[typeddict-item]
+
+
+def test_the_other_figures_of_a_job() -> None:
+    """Possible savings and idle capacity have two digits, and nothing is known without metrics."""
+    _, avoidable, lost, possible, idle = map(str, of_document(document()))
+    assert (avoidable, lost, possible, idle) == ("$2.04", "$0.00", "about $0.90", "about $4.10")
+    unjudged = document(avoidable_usd=None, judged="no", lost_usd=None, idle_capacity=None)
+    assert [*map(str, of_document(unjudged))][1:] == [
+        *("not judged", "unknown", "about $0.90", "unknown")
+    ]
+    assert str(of_document(perhaps_lost_document()).waste) == "up to $4.55"

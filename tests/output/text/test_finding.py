@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.output.text.finding import findings_of, parts_of, unsaid
+from tests.fakes.documents import document, finding, type_finding
+
+WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
+
+
+def usd(*amounts: str) -> list[Decimal]:
+    """The ends of a range."""
+    return [Decimal(amount) for amount in amounts]
+
+
+@pytest.mark.parametrize(
+    ("changes", "dollars", "saves"),
+    [
+        ({}, "$1.20 avoidable", "saves $1.20 per run"),
+        ({"estimated": True}, "about $1.20 avoidable", "saves about $1.20 per run"),
+        ({"saving_range_usd": usd("1.2", "2.5")}, "$1.20 avoidable",
+         "saves $1.20 to $2.50 per run"),
+        ({"saving_usd": Decimal(1)}, "$1.00 avoidable",
+         "saves $1.00 per run with the other fixes applied; alone $1.20"),
+        ({"saving_usd": Decimal(0)}, "$1.20 avoidable, counted by other findings",
+         "saves nothing more with the other fixes applied; alone $1.20"),
+        ({"saving_usd": None, "saving_alone_usd": None}, "avoidable, dollars unknown", None),
+        ({"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0)}, "$0.00 avoidable", None),
+        (
+            {"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0),
+             "saving_range_usd": usd("0", "9.13")},
+            "up to $9.13 avoidable, not counted",
+            "saves up to $9.13 per run",
+        ),
+        ({"bucket": "lost", "estimated": True}, "about $1.20 lost",
+         "about $1.20 was paid for nothing"),
+        (
+            {"bucket": "lost", "saving_usd": Decimal(0), "saving_alone_usd": Decimal(0),
+             "saving_range_usd": usd("0", "4.55")},
+            "up to $4.55 lost, not counted",
+            "up to $4.55 was paid for nothing",
+        ),
+        ({"bucket": "possible", "saving_range_usd": usd("1.2", "2.59")},
+         "about $1.20 to $2.60 possible", "may save about $1.20 to $2.60 per run"),
+        ({"bucket": "possible", "saving_usd": Decimal("0.77"),
+          "saving_range_usd": usd("1.2", "2.59")},
+         "about $0.77 possible", "may save about $0.77 per run"),
+        ({"bucket": "none", "saving_usd": None, "saving_alone_usd": None}, None, None),
+    ],
+)  # fmt: skip
+def test_a_finding_says_its_dollars_and_what_its_fix_saves(
+    changes: dict[str, Any], dollars: str | None, saves: str | None
+) -> None:
+    """The counted end first; what is left with the other fixes applied is in the totals."""
+    amount = Decimal("1.2")
+    whole = {"saving_usd": amount, "saving_alone_usd": amount, "saving_range_usd": None}
+    parts = parts_of(finding(**(whole | changes)))
+    assert (parts.dollars, parts.saves) == (dollars, saves)
+
+
+def test_the_parts_of_a_finding() -> None:
+    """Each way with its title, the caveat, and the facts that the summary does not have."""
+    parts = parts_of(type_finding(alternatives=[WAY], saving_range_usd=None))
+    assert [title for title, _ in parts.ways] == [
+        "Fix, saves $1.53 per run with the other fixes applied; alone $1.73",
+        "Or",
+    ]
+    assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
+    assert parts.facts == (("GPU memory max", "38.5%"),)
+    lost = parts_of(finding(bucket="lost"))
+    assert [title for title, _ in lost.ways] == ["Fix"]
+    series = {"series": [], "vcpu": 4, "limit_s": None}
+    facts = parts_of(finding(evidence=series)).facts
+    assert facts == (("vCPU", "4"), ("Limit", "unknown"))
+
+
+@pytest.mark.parametrize(
+    ("aside", "why"),
+    [
+        ({"superseded_by": "gpu-idle"}, "Not counted: gpu-idle covers it"),
+        ({"subsumed_by": "gpu-idle"}, "Not counted: gpu-idle covers it"),
+        ({"exempt": {"by": "ana", "until": None, "reason": "release"}}, "Exempt by ana: release"),
+        ({"exempt": {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}},
+         "Exempt by policy until 2026-12-31: benchmark"),
+    ],
+)  # fmt: skip
+def test_what_is_set_aside_comes_last_with_its_reason(aside: dict[str, Any], why: str) -> None:
+    """And without dollars; counted findings come first, then possible ones, by saving."""
+    small, large = finding(rule="small"), finding(rule="large", saving_usd=Decimal(8))
+    possible = finding(rule="perhaps", bucket="possible", saving_usd=Decimal(9))
+    put_aside = finding(rule="aside", saving_usd=Decimal(9), **aside)
+    found, repeated = findings_of(document(findings=[put_aside, possible, small, large]))
+    assert [one.rule for one in found] == ["large", "small", "perhaps", "aside"]
+    assert (found[-1].set_aside, found[-1].dollars, repeated) == (why, None, None)
+
+
+def test_advice_that_an_earlier_run_had_is_only_named() -> None:
+    """In one sentence, with the run."""
+    again = [finding(rule=rule, said_of="train-1") for rule in ("a", "b")]
+    found, repeated = findings_of(document(findings=[*again, finding(rule="new")]))
+    assert [one.rule for one in found] == ["new"]
+    assert repeated == "As for train-1, an earlier run of the family: a, b"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "key", "fact"),
+    [
+        ("The GPU averaged 24% (P95 26%) over 9 h 59 min.", "gpu_mean_percent", Decimal("23.9")),
+        ("The GPU averaged 24% (P95 26%) over 9 h 59 min.", "gpu_p95_percent", Decimal("26.4")),
+        ("The GPU averaged 24% over 9 h 59 min.", "active_minutes", 599),
+        ("It ran for 1 h on demand.", "elapsed_s", Decimal(3600)),
+        ("At its peak 0.8 GPUs and 14.0 GiB.", "gpus_needed", Decimal("0.78")),
+        ("At its peak 0.8 GPUs and 14.0 GiB.", "gpu_memory_needed_gib", 14.0),
+        ("It cost $1,234.57 in all.", "total_usd", Decimal("1234.567")),
+        ("It ran on 1 x ml.p3.2xlarge.", "instance_type", "ml.p3.2xlarge"),
+        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(0)),
+    ],
+)
+def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fact: object) -> None:
+    """Two roundings of one figure look like two figures."""
+    assert unsaid(sentence, [(key, fact)]) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "key", "fact"),
+    [
+        ("The GPU averaged 24%.", "gpu_max_percent", Decimal("28.3")),
+        ("The work of the 4 GPUs.", "vcpu", 4),
+        ("It took 4 h 20 min.", "elapsed_s", Decimal(4 * 3600)),
+        ("It took 4 h 20 min.", "starting_s", Decimal(20 * 60)),
+        ("4% of the GPU.", "gpu_memory_gib", Decimal(4)),
+        ("It failed.", "checkpointed", False),
+        ("It failed.", "status", "Failed"),
+        ("It failed.", "failed_trials", 0),
+        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(16)),
+        ("It failed.", "limit_s", None),
+    ],
+)
+def test_every_other_fact_is_shown(sentence: str, key: str, fact: object) -> None:
+    """Another unit, another figure, a count, and a text that is no figure."""
+    assert unsaid(sentence, [(key, fact)]) == [(key, fact)]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, cast
+
+import pytest
+
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.output.text.headline import headline
+from tests.fakes.documents import document, estimated_document, perhaps_lost_document
+
+ZERO = Decimal(0)
+NONE: dict[str, Any] = {"avoidable_usd": ZERO}
+UNJUDGED: dict[str, Any] = {"avoidable_usd": None, "judged": "no"}
+RUNNING: dict[str, Any] = {
+    **UNJUDGED,
+    "unknown": [{"rule": "gpu-idle", "code": "job_not_finished", "reason": "it has not ended"}],
+}
+
+
+def billed(*missing: str, **changes: Any) -> dict[str, Any]:
+    """Another bill, in which this is missing."""
+    bill = {**document()["bill"], "complete": not missing, "missing": [*missing]}
+    return {"bill": {**bill, **changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({}, "$2.04 of $4.55 (45%) was avoidable"),
+        ({**NONE, "lost_usd": Decimal("4.5534")}, "all of $4.55 was lost"),
+        ({"lost_usd": Decimal(1)}, "$3.04 of $4.55 (67%) was avoidable or lost"),
+        (billed(basis="estimated_from_times"), "$2.04 of $4.55 (45%) was avoidable"),
+        (billed("x"), "$2.04 of $4.55 or more was avoidable"),
+        (billed("bound", basis="upper_bound"), "$2.04 of up to $4.55 was avoidable"),
+        (billed("bound", "x", basis="upper_bound"), "$2.04 of about $4.55 was avoidable"),
+        (billed("x", total_usd=None), "$2.04 was avoidable"),
+        (NONE, "none of $4.55 was found avoidable"),
+        (NONE | billed("x", total_usd=None), "none of the cost was found avoidable"),
+        (NONE | billed(total_usd=ZERO), "it cost nothing"),
+        (NONE | billed(basis="prepaid", total_usd=ZERO),
+         "its capacity is prepaid, so no dollars were avoidable"),
+        ({**NONE, "judged": "partly"},
+         "none of $4.55 was found avoidable, but not all of it could be judged"),
+        ({**NONE, "lost_usd": None}, "it cost $4.55, and what was lost is not known"),
+        ({"avoidable_usd": None, "lost_usd": None},
+         "it cost $4.55, and what was avoidable or lost is not known"),
+        (UNJUDGED, "it cost $4.55, and what was avoidable could not be judged"),
+        ({**UNJUDGED, "lost_usd": Decimal(1)},
+         "$1.00 of $4.55 (22%) was lost; the rest was not judged"),
+        (UNJUDGED | billed(total_usd=None),
+         "its cost is not known, and what was avoidable could not be judged"),
+        (UNJUDGED | billed(basis="prepaid", total_usd=ZERO),
+         "its capacity is prepaid, and what was avoidable could not be judged"),
+        (RUNNING | billed("x"), "it still runs, and cost $4.55 or more so far"),
+        (RUNNING | billed(total_usd=None), "it still runs"),
+        (RUNNING | billed(basis="prepaid"), "it still runs, on prepaid capacity"),
+        (RUNNING | billed(total_usd=ZERO),
+         "it still waits for its instances, and cost nothing so far"),
+    ],
+)  # fmt: skip
+def test_headline(changes: dict[str, Any], shown: str) -> None:
+    """The first line is the whole news, and no surer than the bill."""
+    assert headline(document(**changes)) == shown
+
+
+def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
+    """A range from 0 is not counted, and still news; one that another finding covers is not."""
+    made = document(avoidable_usd=Decimal(0))
+    ranged = {
+        **made["findings"][0],
+        "saving_usd": Decimal(0),
+        "saving_range_usd": [Decimal(0), Decimal("1.234")],
+    }
+    shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
+    assert shown == "none of $4.55 was certainly avoidable, but up to $1.23 may have been"
+    covered = {**ranged, "subsumed_by": "gpu-idle"}
+    shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
+    assert shown == "none of $4.55 was found avoidable"
+
+
+def test_a_headline_says_up_to_what_may_be_lost() -> None:
+    """All of the bill, or a part beside avoidable dollars."""
+    perhaps = perhaps_lost_document()
+    assert headline(perhaps) == "up to $4.55, its whole cost, was lost"
+    some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
+    shown = headline(cast("AuditDocument", {**perhaps, **some}))
+    assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+
+
+def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:
+    """Of what was avoidable too; all of it is all, whatever the rate."""
+    audit = estimated_document()
+    said = "about $0.96 of about $1.39 was avoidable"
+    assert headline(audit) == said
+    whole = audit["bill"]["total_usd"]
+    assert headline({**audit, "avoidable_usd": whole}) == "all of about $1.39 was avoidable"
+    perhaps: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
+    assert headline(perhaps) == f"{said}, and up to about $0.30 more was lost"
+    unpriced = {**audit, "bill": {**audit["bill"], "total_usd": None}}
+    assert headline(cast("AuditDocument", unpriced)) == "about $0.96 was avoidable"
