@@ -13,8 +13,7 @@ from local import ACCOUNT, REGION
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.usage.measurements import RawSeries
 
 RECORDINGS = Path(__file__).parent / "recordings"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.job.describe import kind_of, parse
+from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import DataSource, InstanceGroup, ParentKind, Purchase
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
@@ -145,7 +145,7 @@ def test_a_built_in_debugger_rule_is_free() -> None:
 def test_an_exit_message_is_a_failure_text() -> None:
     """Processing jobs say why in ExitMessage when FailureReason is absent."""
     job = parse(processing(ProcessingJobStatus="Failed", ExitMessage="exit code 137"), {})
-    assert job.failure == "exit code 137"
+    assert str(job.failure) == "exit code 137: host out of memory"
 
 
 def test_a_transform_job_has_no_volume() -> None:

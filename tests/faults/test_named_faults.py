@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from tests.fakes.leaks import LEAKS
 
 from local.recorded import RecordedJob
 from sageaudit.adapters.channels.catalogue import CHECKS
@@ -23,7 +24,6 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
 from sageaudit.output.text import plain, slack
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.leaks import LEAKS
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.stories import HOUR

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import (
     Job,
@@ -15,6 +14,7 @@ from sageaudit.domain.job.job import (
     TransformBatching,
     Upload,
 )
+from sageaudit.domain.job.kept import keep
 from sageaudit.domain.job.tuning import Direction, Objective, Tuning
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import training_answer
@@ -92,23 +92,10 @@ def test_debuggers_verdicts_are_read_in_order() -> None:
         ],
     )
     assert job.evaluations == (
-        RuleEvaluation("LowGPUUtilization", "IssuesFound", "RuleEvaluationConditionMet: at step 8"),
+        RuleEvaluation("LowGPUUtilization", "IssuesFound", "RuleEvaluationConditionMet"),
         RuleEvaluation("without a name", "NoIssuesFound", None),
         RuleEvaluation("Overfit", "InProgress", None),
     )
-
-
-def test_a_verdicts_details_are_redacted_in_the_job_and_in_what_is_kept() -> None:
-    """A custom rule's own code writes them."""
-    status = {
-        "RuleConfigurationName": "mine",
-        "RuleEvaluationStatus": "Error",
-        "StatusDetails": "login failed: password=hunter2",
-    }
-    answer = training_answer(DebugRuleEvaluationStatuses=[status])
-    [evaluation] = parse(answer, {}).evaluations
-    assert evaluation.details == "login failed: password=[redacted]"
-    assert "hunter2" not in str(scrubbed(answer))
 
 
 def test_metric_names_are_those_that_sagemaker_publishes() -> None:
@@ -313,7 +300,7 @@ def test_without_limits_these_are_unknown() -> None:
         ({"OutputDataConfig": {"CompressionType": 1}}, "CompressionType"),
         ({"EnableNetworkIsolation": "yes"}, "EnableNetworkIsolation"),
         ({"Environment": "A=1"}, "Environment"),
-        ({"Hints": []}, "Hints"),
+        ({"Derived": {"Hints": []}}, "Hints"),
     ],
 )
 def test_nonsense_in_a_training_answer_names_its_key(changes: dict[str, Any], key: str) -> None:
@@ -390,7 +377,7 @@ def test_what_is_kept_tells_the_same() -> None:
             {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://b/v1"}}}
         ],
     )
-    assert parse(scrubbed(answer), {}) == parse(answer, {})
+    assert parse(keep(answer), {}) == parse(answer, {})
 
 
 def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
@@ -399,8 +386,8 @@ def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
     answer = training_answer(AlgorithmSpecification=metrics)
     trial = {**answer, "HyperParameters": {"_tuning_objective_metric": "validation:auc"}}
     wanted = Objective("validation:auc", None)
-    assert parse(trial, {}).objective == parse(scrubbed(trial), {}).objective == wanted
-    assert scrubbed(scrubbed(trial)) == scrubbed(trial)
+    assert parse(trial, {}).objective == parse(keep(trial), {}).objective == wanted
+    assert keep(keep(trial)) == keep(trial)
     secret = {**answer, "HyperParameters": {"_tuning_objective_metric": "hunter2"}}
     assert (parse(secret, {}).objective, parse(answer, {}).objective) == (None, None)
-    assert "TunedFor" not in scrubbed(secret)
+    assert "TunedFor" not in keep(secret)["Derived"]

@@ -28,7 +28,7 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from sageaudit.domain.privacy.redact import redact
+from sageaudit.domain.privacy.token_shapes import redact
 from sageaudit.errors import (
     UNREADABLE,
     AccessDenied,

@@ -16,8 +16,7 @@ from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import buckets, fields
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
 

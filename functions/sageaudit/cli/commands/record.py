@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from sageaudit.adapters.aws.api_model import instance_types
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
@@ -100,7 +101,7 @@ def record(
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
-        document = anonymous_recording.anonymized(document, key, rules)
+        document = anonymous_recording.anonymized(document, key, rules, instance_types())
     text = inert_json(recording_file.text_of(document))
     difference = _difference(text, audited, anonymize=anonymize)
     if str(out) == _STDOUT:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.describe import kind_of
+from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import RejectedEvent
 

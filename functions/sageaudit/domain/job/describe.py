@@ -1,7 +1,8 @@
 """Parses a Describe* response and the job's tags into a Job.
 
-Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+Only what `kept.keep` keeps of the response is read, so that nothing else can be shown. Every field
+but name and status may be absent (a job that failed early, an answer of 2018, a partial recording);
+an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ from sageaudit.domain.job import (
     describe_training,
     describe_transform,
     describe_tuning,
-    failure_words,
     fields,
     hints,
 )
 from sageaudit.domain.job.buckets import used_buckets
-from sageaudit.domain.job.family import FINGERPRINT, fingerprint
+from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Job, Parent, ParentKind
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kept import DERIVED, keep, kept_tags
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.tags import safe_tags
-from sageaudit.domain.job.user_values import user_values
-from sageaudit.domain.privacy.redact import redact
 from sageaudit.errors import Malformed
 
 _FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -39,14 +37,6 @@ _FIELDS: Mapping[JobKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 }
 """The parser of each kind."""
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
-
-
-def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
-    """The kind whose `...JobName` and `...JobStatus` are in the answer, or None."""
-    for kind in JobKind:
-        if f"{kind.row.prefix}JobName" in answer and f"{kind.row.prefix}JobStatus" in answer:
-            return kind
-    return None
 
 
 def parse(
@@ -64,6 +54,8 @@ def parse(
     kind = kind_of(answer)
     if kind is None:
         raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
+    answer = keep(answer, key)
+    derived = fields.section(answer, DERIVED)
     name = fields.text(answer, f"{kind.row.prefix}JobName")
     status = fields.text(answer, f"{kind.row.prefix}JobStatus")
     if name is None or status is None:
@@ -72,8 +64,7 @@ def parse(
     ref = JobRef.from_arn(arn) if arn else None
     specific = _FIELDS[kind](answer)
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
-    hashed = specific.pop("hashed", None)
-    shown_tags = safe_tags(answer, tags)
+    shown_tags = kept_tags(tags)
     job = Job(
         kind=kind,
         name=name,
@@ -81,27 +72,17 @@ def parse(
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         status=status,
-        failure=redact(failure, user_values(answer, shown_tags)) if failure else None,
-        failure_class=failure_words.of_answer(answer),
+        failure=failure_of(failure),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),
         parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
-        buckets=used_buckets(kind, answer, shown_tags),
-        hints=hints.of_answer(answer),
-        fingerprint=_fingerprint(answer, {"kind": kind.value, **hashed} if hashed else None, key),
+        buckets=used_buckets(kind, answer),
+        hints=hints.restored(fields.section(derived, "Hints")),
+        fingerprint=fields.text(derived, "Fingerprint") if key else None,
     )
     return replace(job, **specific)
-
-
-def _fingerprint(
-    answer: Mapping[str, Any], hashed: Mapping[str, Any] | None, key: bytes | None
-) -> str | None:
-    """That of the answer; where it has lost its settings, the stored one, which may be null."""
-    if not key or hashed is None:
-        return None
-    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, hashed)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:

@@ -8,9 +8,9 @@ from typing import Any
 from sageaudit.domain.job import fields, job_outputs
 from sageaudit.domain.job.cluster import instances, purchase
 from sageaudit.domain.job.data_version import data_pinned
-from sageaudit.domain.job.entry_point import entry_point
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import DataSource, InputChannel
+from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.phases import whole_run
 from sageaudit.domain.job.ref import JobRef
 
@@ -28,7 +28,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         fields.time(answer, "ProcessingEndTime"),
     )
     selected, unknown = instances(cluster)
-    entry = app.get("ContainerEntrypoint")
     free = "built-in Debugger rule" if _is_builtin_rule(image, answer) else None
     return {
         "started_at": start,
@@ -40,7 +39,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "volume_gb": fields.count(cluster, "VolumeSizeInGB"),
         "channels": tuple(_processing_inputs(answer)),
         "image": image,
-        "entry_point": entry_point(answer),
+        "entry_point": fields.text(fields.section(answer, DERIVED), "EntryPoint"),
         "max_runtime_s": fields.count(
             fields.section(answer, "StoppingCondition"), "MaxRuntimeInSeconds"
         ),
@@ -54,13 +53,6 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "network_isolation": _is_isolated(answer),
         "uploads": tuple(job_outputs.uploads(answer)),
-        "hashed": {
-            "image": image,
-            "entry": entry,
-            "arguments": app.get("ContainerArguments"),
-            "inputs": answer.get("ProcessingInputs"),
-            "environment": answer.get("Environment"),
-        },
     }
 
 

@@ -8,12 +8,10 @@ from typing import Any
 
 from sageaudit.domain.job import fields, job_outputs, phases
 from sageaudit.domain.job.cluster import instances, purchase
-from sageaudit.domain.job.data_version import CODE_INPUTS, data_pinned
-from sageaudit.domain.job.entry_point import entry_point
+from sageaudit.domain.job.data_version import data_pinned
 from sageaudit.domain.job.job import CustomRule, DataSource, InputChannel, WarmPool
+from sageaudit.domain.job.kept import DERIVED
 
-_SDK_PREFIX = "sagemaker_"
-"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 _ENDED_EARLY = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
@@ -45,7 +43,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "volume_gb": fields.count(resources, "VolumeSizeInGB"),
         "channels": tuple(_channels(answer, fields.text(algorithm, "TrainingInputMode"))),
         "image": fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName"),
-        "entry_point": entry_point(answer),
+        "entry_point": fields.text(fields.section(answer, DERIVED), "EntryPoint"),
         "max_runtime_s": fields.count(stopping, "MaxRuntimeInSeconds"),
         "max_wait_s": fields.count(stopping, "MaxWaitTimeInSeconds"),
         "checkpointed": bool(fields.section(answer, "CheckpointConfig").get("S3Uri")),
@@ -63,24 +61,7 @@ def fields_of(answer: Mapping[str, Any]) -> dict[str, Any]:
         "metric_names": job_outputs.metric_names(algorithm),
         "final_metrics": job_outputs.final_metrics(answer),
         "objective": job_outputs.objective(answer),
-        "hashed": {
-            "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
-            "entry": entry_point(answer),
-            "data": _data(answer),
-            "hyperparameters": {
-                name: value
-                for name, value in fields.section(answer, "HyperParameters").items()
-                if not name.startswith(_SDK_PREFIX)
-            },
-            "environment": answer.get("Environment"),
-        },
     }
-
-
-def _data(answer: Mapping[str, Any]) -> list[Any]:
-    """The data channels, without the SDK's code channels, whose address differs in each run."""
-    channels = fields.items(answer, "InputDataConfig")
-    return [item for item in channels if item.get("ChannelName") not in CODE_INPUTS]
 
 
 def _channels(answer: Mapping[str, Any], job_mode: str | None) -> Iterator[InputChannel]:

@@ -15,7 +15,6 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
-from sageaudit.domain.privacy.redact import redacted_pairs
 from sageaudit.errors import Malformed, RejectedEvent
 
 REPLAY_SOURCE = "sageaudit.replay"
@@ -62,7 +61,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         raise RejectedEvent("not_terminal", "the event's status is not final")
     _check_place(event, ref, accounts=accounts, region=region)
     replayed = event["source"] == REPLAY_SOURCE
-    tags = {} if replayed else redacted_pairs(_tags(detail.get("Tags")))
+    tags = {} if replayed else _tags(detail.get("Tags"))
     return JobEnded(ref, status, created_at, at, tags, replayed)
 
 

@@ -13,14 +13,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sageaudit.domain.job import fields
+from sageaudit.domain.job.data_version import CODE_INPUTS
+from sageaudit.domain.job.entry_point import entry_point
 from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 
 FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""
 
-FINGERPRINT = "Fingerprint"
-"""The key under which an answer without its settings stores the fingerprint of the whole answer."""
+_SDK_PREFIX = "sagemaker_"
+"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )
@@ -83,6 +86,42 @@ def _is_random(part: str) -> bool:
         and any(c.islower() for c in part)
         and any(c.isupper() for c in part)
     )
+
+
+def settings_of(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What makes two runs the same, from a whole Describe answer; None where nothing does."""
+    algorithm = fields.section(answer, "AlgorithmSpecification")
+    app = fields.section(answer, "AppSpecification")
+    parts: dict[JobKind, dict[str, Any]] = {
+        JobKind.TRAINING: {
+            "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
+            "entry": entry_point(answer),
+            "data": [
+                item
+                for item in fields.items(answer, "InputDataConfig")
+                if item.get("ChannelName") not in CODE_INPUTS  # its address differs in each run
+            ],
+            "hyperparameters": {
+                name: value
+                for name, value in fields.section(answer, "HyperParameters").items()
+                if not name.startswith(_SDK_PREFIX)
+            },
+        },
+        JobKind.PROCESSING: {
+            "image": app.get("ImageUri"),
+            "entry": app.get("ContainerEntrypoint"),
+            "arguments": app.get("ContainerArguments"),
+            "inputs": answer.get("ProcessingInputs"),
+        },
+        JobKind.TRANSFORM: {
+            "model": answer.get("ModelName"),
+            "input": answer.get("TransformInput"),
+            "strategy": answer.get("BatchStrategy"),
+        },
+    }
+    if kind not in parts:
+        return None
+    return {"kind": kind.value, "environment": answer.get("Environment"), **parts[kind]}
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:

@@ -8,7 +8,9 @@ console's own addresses as public projects record them.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class Component(enum.Enum):
@@ -174,3 +176,11 @@ VOLUME_PATHS = {
     kind: request.volume_gb for kind, request in _REQUESTS.items() if request.volume_gb is not None
 }
 """By kind: the request's path of the volume size in GB, for kinds with a volume."""
+
+
+def kind_of(answer: Mapping[str, Any]) -> JobKind | None:
+    """The kind whose `...JobName` and `...JobStatus` are in a Describe* answer, or None."""
+    for kind in JobKind:
+        if f"{kind.row.prefix}JobName" in answer and f"{kind.row.prefix}JobStatus" in answer:
+            return kind
+    return None

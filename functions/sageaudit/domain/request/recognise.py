@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sageaudit.domain.job.describe import kind_of
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.request.pipeline import of_definition
 from sageaudit.domain.request.request import CREATE, TRIAL_SHAPE, Origin, Request
 from sageaudit.domain.request.terraform import of_plan

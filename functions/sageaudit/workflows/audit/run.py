@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Verdict
-from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.unaudited import unaudited
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
@@ -91,6 +92,7 @@ def audit_finished_job(
     RejectedEvent when Describe answers with another job; AccessDenied, Throttled or Unavailable
     when it does not answer.
     """
+    ended = replace(ended, tags=kept_tags(ended.tags, deps.policy.tags_read))
     described = describe(ended, deps.jobs)
     head = None if again else _head(described.ended, deps.history)
     due = head if _is_due(head, now) else None
@@ -174,7 +176,8 @@ def _tags(audit: AuditInHand) -> Tags:
     """The job's tags; those that are kept of an earlier audit, where they cannot be read again."""
     read, known = read_tags(audit.ended, audit.deps.jobs), audit.known
     kept = audit.deps.history.detail(known.key) if known is not None and read.notes else None
-    return read if kept is None else replace(read, tags=kept.tags)
+    tags = read.tags if kept is None else kept.tags
+    return replace(read, tags=kept_tags(tags, audit.deps.policy.tags_read))
 
 
 def _audit_one_job(read: _Read, audit: AuditInHand) -> Done | Later:

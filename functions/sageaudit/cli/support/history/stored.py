@@ -10,10 +10,10 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.in_memory import MemoryHistory
 from sageaudit.adapters.prices import sources
 from sageaudit.cli.support.recordings import recorded_run
+from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.record import NOT_NAMED, Entry, Head, JobKey
-from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.family import FAMILY_VERSION, family
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
