@@ -39,7 +39,7 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.output.text.occasion import FIRST
 from sageaudit.settings import AuditSettings
-from tests.fakes.dependencies import SaidJobs, dependencies
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.sweeps import MemoryNotes
 
@@ -50,7 +50,7 @@ _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 _SETTINGS = AuditSettings("table", "https://queue", "https://dead", ACCOUNT, REGION, None)
 
 
-class _AnyMetrics:
+class _AnyMetrics(SaidMetrics):
     """An hour of work on one host, and a curve of each metric of the job's code."""
 
     def read(self, job: Job, now: datetime) -> Measurements:

@@ -6,7 +6,6 @@ import pytest
 
 from sageaudit.domain.bill.finding import NotApplicable, Unknown
 from sageaudit.domain.job.failure import kept, limit_hit, reason_class
-from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.limits.not_lost import not_lost
@@ -18,7 +17,7 @@ TRIAL = Parent(ParentKind.TUNING, "arn:t")
 def failed(reason: str | None = None, **changes: Any) -> Job:
     """An hour on ml.m5.xlarge that failed."""
     plain: dict[str, Any] = {"status": "Failed", "secondary_status": "Failed"}
-    return ran(3600, failure=failure_of(reason), **plain | changes)
+    return ran(3600, failure=reason, **plain | changes)
 
 
 def stopped(**changes: Any) -> Job:
@@ -104,7 +103,7 @@ def test_a_completed_run_hit_no_limit() -> None:
     """Whatever time it took, and whatever else is said of it."""
     assert limit_hit(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
     assert limit_hit(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
-    assert limit_hit(ran(3600, failure=failure_of("MaxRuntimeInSeconds exceeded"))) is None
+    assert limit_hit(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
 
 
 def test_an_artifact_goes_before_checkpoints() -> None:

@@ -21,6 +21,7 @@ from sageaudit.domain.audit.document import iso
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadUsage
 
@@ -55,7 +56,8 @@ def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dic
     regions = answer.pop(buckets.KEY, None)
     kept = kept_tags(recorded.tags, tags)
     read = recorded.as_read
-    metrics: dict[str, Any] = {"series": [_series(series) for series in recorded.series]}
+    named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
+    metrics: dict[str, Any] = {"series": [_series(series) for series in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
         written["as_of"] = iso(read.as_of)

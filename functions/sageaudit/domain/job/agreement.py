@@ -13,7 +13,7 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import kind_of
-from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.errors import RejectedEvent
 
 SAME_RUN_WITHIN = timedelta(seconds=1)
@@ -36,7 +36,7 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
         raise _disagrees("kind", ref.kind.value, kind.value if kind else "")
     name = fields.text(answer, f"{prefix}JobName")
     if name is not None and name.lower() != ref.name.lower():
-        raise _disagrees("name", ref.name, name)
+        raise _disagrees("name", ref.name, name if JOB_NAME.match(name) else "no job's name")
     arn = fields.text(answer, f"{prefix}JobArn")
     if arn is not None:
         _check_arn(ref, arn)
