@@ -115,7 +115,7 @@ def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
 _TOKENS = st.one_of(
     st.from_regex(r"(AKIA|ASIA)[A-Z2-7]{16}", fullmatch=True),
     st.from_regex(
-        r"(gh[po]_|hf_|glpat-|xoxb-|npm_|sk-|sk-proj-|[sp]k_live_)[A-Z0-9]{4}[a-z][0-9]\w{16,24}",
+        r"(gh[po]_|hf_|glpat-|xoxb-|npm_|sk-|sk-proj-|[sp]k_live_)[A-Z0-9]{4}[a-z][0-9][A-Za-z0-9]{16,24}",
         fullmatch=True,
     ),
     st.from_regex(r"eyJ[A-Za-z0-9_-]{20}\.eyJ[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}", fullmatch=True),
@@ -149,15 +149,9 @@ def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> No
     assert holding(text, sinks(answer_of(kind, {}, text), {}, kind)) == []
 
 
-@pytest.mark.parametrize("path", recorded.files(), ids=lambda path: path.stem)
-def test_what_is_kept_of_a_recorded_job_gives_the_same_job(path: Any) -> None:
+def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
     """Kept once or twice: so live, recorded and re-audited jobs are judged alike."""
-    for one in _answers(json.loads(path.read_text(encoding="utf-8-sig"))):
-        kept = json.loads(json.dumps(keep(one)))
-        assert keep(kept) == kept
-        assert parse(kept, {}) == parse(one, {})
-
-
-def _answers(document: Any) -> list[dict[str, Any]]:
-    parts = [document, *document.get("children", ())]
-    return [part.get("describe", part) for part in parts if "describe" in part or "Tags" in part]
+    for item in recorded.everything():
+        kept = json.loads(json.dumps(keep(item.recording.describe)))
+        assert keep(kept) == kept, item.file
+        assert parse(kept, {}) == parse(item.recording.describe, {}), item.file

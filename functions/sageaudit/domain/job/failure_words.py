@@ -118,7 +118,7 @@ DefaultCPUAllocator ncclInternalError ncclInvalidUsage ncclRemoteError ncclSyste
 ncclUnhandledCudaError bad_alloc SIGABRT SIGBUS SIGFPE SIGILL SIGINT SIGKILL SIGSEGV SIGTERM
 """
 _KNOWN = frozenset(_TERMS.split()).union(_PYTHON)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NUMBERS = (
     (r"\bexit ?(code|status)\W{1,8}?(-?\d{1,3})\b", "exit {} {}"),
     (r"\b(?:error|occurred|status code:?|http) ?\(?([45]\d\d)\b", "HTTP {}"),

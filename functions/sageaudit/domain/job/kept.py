@@ -69,8 +69,8 @@ def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """
     kept = walked(answer, FIELDS, _read)
     if regions := fields.section(answer, BUCKET_REGIONS):
-        known = {name: known_region(region) for name, region in regions.items() if is_name(name)}
-        kept[BUCKET_REGIONS] = {name: region for name, region in known.items() if region}
+        buckets = {name: known_region(place) for name, place in regions.items() if _is_bucket(name)}
+        kept[BUCKET_REGIONS] = {name: region for name, region in buckets.items() if region}
     kept[DERIVED] = _derived(answer, kept, key)
     return kept
 
@@ -110,9 +110,13 @@ def _given(value: Any) -> Any:
     return WITHHELD if value else None
 
 
+def _is_bucket(name: str | None) -> bool:
+    return name is not None and bucket_of(f"s3://{name}") == name and is_name(name)
+
+
 def _address(text: str) -> str:
     bucket = bucket_of(text)
-    place = bucket if bucket and is_name(bucket) else "-"
+    place = bucket if _is_bucket(bucket) else "-"
     return f"s3://{place}/{PINNED if data_pinned([(None, text)]) else ''}"
 
 

@@ -19,7 +19,7 @@ from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kept import kept_tags
+from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import Market
@@ -148,12 +148,13 @@ def _audit_gone(gone: Gone, audit: AuditInHand) -> Outcome:
 
 
 def _audit_described(described: Described, audit: AuditInHand) -> Outcome:
-    ended, deps, answer = described.ended, audit.deps, described.answer
+    ended, deps = described.ended, audit.deps
     tags = _tags(audit)
     if tags.late and (wait := audit.later(Wait.TAGS, tags.notes[0])):
         return wait
     ref, key = ended.ref, deps.fingerprint_key()
     try:
+        answer = keep(described.answer, key)
         job = parse(answer, tags.tags, account=ref.account, region=ref.region, key=key)
         job = so_far(job, audit.now)
     except Malformed as error:
