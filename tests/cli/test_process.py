@@ -87,7 +87,7 @@ def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path
     """They are written as JSON escapes them, so that JSON stays whole."""
     path = tmp_path / "job.json"
     recorded = json.loads(FAILED.read_text())
-    recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0001f600"}]
+    recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0002000b"}]
     path.write_text(json.dumps(recorded))
     what = ("--recording", str(path)) if "audit" in words else ()
     done = subprocess.run(
@@ -97,9 +97,9 @@ def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     if what:
-        assert b"\\u0416anna \\ud83d\\ude00" in done.stdout
+        assert b"\\u0416anna \\ud840\\udc0b" in done.stdout
     if "json" in words:
-        assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0001f600"
+        assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0002000b"
 
 
 def test_a_reader_that_leaves_is_no_failure_to_talk_about() -> None:

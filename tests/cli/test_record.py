@@ -232,9 +232,9 @@ def test_secrets_are_not_written_and_what_rules_read_of_them_is(
     assert again == live_one
     text = (tmp_path / "job.json").read_text(encoding="utf-8")
     assert PASSWORD not in text
-    described = json.loads(text)["describe"]
-    assert described["Hints"]["mixed_precision"] is True
-    assert described["EntryPoint"] == "a.py"
+    derived = json.loads(text)["describe"]["Derived"]
+    assert derived["Hints"]["mixed_precision"] is True
+    assert derived["EntryPoint"] == "a.py"
 
 
 def test_an_anonymised_file_has_the_same_dollars_and_no_name(

@@ -134,7 +134,7 @@ def test_until_alone_is_never_ignored(run: Run, folder: Path, history: Path) -> 
 
 
 def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history: Path) -> None:
-    """A tag of the owner and a name of a file cannot move the cursor."""
+    """A name of a file cannot move the cursor; a tag that could is as if it were not there."""
     recording = json.loads(FAILED.read_text(encoding="utf-8"))
     recording["tags"] = [{"Key": "owner", "Value": "\x1b[2J\u202eann[bold]"}]
     (folder / "a\x1b[31m.json").write_text(json.dumps(recording))
@@ -143,4 +143,3 @@ def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history
     done = run("scan", "--recordings", folder, "--history", history)
     assert "\x1b" not in done.stdout + done.stderr
     assert "\u202e" not in done.stdout
-    assert "ann[bold]" in done.stdout

@@ -9,6 +9,7 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
@@ -88,7 +89,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         secondary_status=draw(
             st.sampled_from([None, "Completed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"])
         ),
-        failure=draw(st.sampled_from([None, "AlgorithmError: exit 1", "InternalServerError"])),
+        failure=failure_of(draw(st.sampled_from(["", "AlgorithmError", "InternalServerError"]))),
         created_at=draw(st.sampled_from([None, START, START - timedelta(hours=1)])),
         started_at=draw(st.sampled_from([None, START, START, START])),
         ended_at=draw(

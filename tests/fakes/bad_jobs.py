@@ -9,6 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
 
+from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.job import Hints, InstanceGroup, Parent, ParentKind, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
@@ -140,7 +141,9 @@ WHAT: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     ),
     "odd tags": lambda: altered(tags={"": "", "sageaudit:ignore": ",,"}),
     "failed without a reason": lambda: altered(status="Failed", failure=None, left_artifact=None),
-    "failed with one": lambda: altered(status="Failed", failure="{}%s None", left_artifact=False),
+    "failed with one": lambda: altered(
+        status="Failed", failure=Failure((), None), left_artifact=False
+    ),
     "stopped by nobody": lambda: altered(status="Stopped", secondary_status=None),
     "ended by a limit": lambda: altered(status="Stopped", secondary_status="MaxRuntimeExceeded"),
     "waited too long": lambda: altered(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
@@ -175,7 +176,7 @@ def ran(
     at: datetime = START,
     **changes: Any,
 ) -> Job:
-    """A job that trained for so many seconds and did nothing else."""
+    """A job that trained for so many seconds and did nothing else. `failure` may be a message."""
     plain: dict[str, Any] = {
         "started_at": at,
         "ended_at": at + timedelta(seconds=seconds),
@@ -183,6 +184,8 @@ def ran(
         "training_s": Decimal(seconds),
         "billable_s": Decimal(seconds),
     }
+    if isinstance(text := changes.get("failure"), str):
+        changes["failure"] = failure_of(text)
     return job(instance, instances, **plain | changes)
 
 

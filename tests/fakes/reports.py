@@ -14,10 +14,10 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import report_contents
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
+from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
-from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.html.account import account_body, account_title

@@ -1,15 +1,17 @@
-"""Everywhere that a job's texts end: what is stored, posted, printed and logged of one answer."""
+"""Everywhere that a job's texts may end: what is stored, posted, printed and logged of one job."""
 
 from __future__ import annotations
 
 import io
 import json
-import logging
-from collections.abc import Mapping
-from contextlib import redirect_stdout
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from botocore.loaders import Loader
 from rich.console import Console
 
 from audit.handler import audit_message
@@ -17,120 +19,213 @@ from sageaudit.adapters.channels.catalogue import CHANNELS, writers
 from sageaudit.adapters.files import anonymous_recording, recording_file
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
 from sageaudit.domain.alert.rule import FIRST
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey, RunQuery
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.errors import Malformed, SageauditError
+from sageaudit.output.html.contents import JobReport
+from sageaudit.output.html.job import job_body
+from sageaudit.output.html.markdown import job_markdown
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.settings import AuditSettings
-from tests.fakes.dependencies import SaidJobs, dependencies
-from tests.fakes.jobs import ACCOUNT, REGION, training_answer
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
+from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.sweeps import MemoryNotes
 
 NAME = "train-vision"
-NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
-_CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+POLICY = Policy(family_tag="workload")
+_NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 _SETTINGS = AuditSettings("table", "https://queue", "https://dead", ACCOUNT, REGION, None)
+
+
+class _AnyMetrics(SaidMetrics):
+    """An hour of work on one host, and a curve of each metric of the job's code."""
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        names = [(f"{job.name}/algo-1", metric.value) for metric in Metric]
+        names += [(job.name, name) for name in job.metric_names]
+        start = job.started_at or CREATED
+        series = [RawSeries(host, name, start, 60, (50.0,) * 60) for host, name in names]
+        return measure(job, series, TYPES, absent=Missing("metric_missing", "there is none"))
 
 
 class _NoQueue:
     def send(self, body: str, **_: Any) -> None:
-        raise AssertionError(f"a finished job waits: {body}")
+        """A job that waits sends its event again, which nobody but the queue reads."""
 
 
-def failed(text: str, **changes: Any) -> dict[str, Any]:
-    """The answer of a training job whose container wrote this text, wherever AWS repeats it."""
-    plain = training_answer(
-        TrainingJobName=NAME,
-        TrainingJobStatus="Failed",
-        SecondaryStatus="Failed",
-        FailureReason=text,
-        ExitMessage=text,
-        DebugRuleEvaluationStatuses=[
-            {
-                "RuleConfigurationName": "r",
-                "RuleEvaluationStatus": "Error",
-                "StatusDetails": text,
-            }
-        ],
-    )
-    plain["SecondaryStatusTransitions"][-1] |= {"Status": "Failed", "StatusMessage": text}
-    return plain | changes
+def arn(kind: JobKind) -> str:
+    """The ARN of the job."""
+    return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.row.arn_word}/{NAME}"
 
 
-def sinks(answer: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> dict[str, str]:
+def sinks(
+    answer: Mapping[str, Any], tags: Mapping[str, str], kind: JobKind = JobKind.TRAINING
+) -> dict[str, str]:
     """The text at each end, by its name; the audit runs as in the Lambda function."""
-    tags = tags or {}
-    deps = dependencies(SaidJobs({NAME: [answer]}, tags))
-    found = {"log": _log(deps, tags)}
-    key = JobKey(answer["TrainingJobArn"], _CREATED)
-    history = deps.history
-    document, head, detail = history.audit(key), history.head(key), history.detail(key)
-    assert document is not None
-    assert head is not None
-    assert detail is not None
-    rows = history.runs(RunQuery.of_rule("failed-spend", "2026-05"))
-    items = [head_item(head, 1), audit_item(head, document), *map(finding_item, rows)]
-    found["items"] = json.dumps(items, default=str, ensure_ascii=False)
-    found["detail"] = json.dumps([detail.describe, detail.tags], ensure_ascii=False)
-    assert detail_item(key, detail, NOW)["job"]
-    again = parse(detail.describe, detail.tags)
-    found["judged again"] = repr(again)
-    channels = [channel.name for channel in CHANNELS]
-    for channel, writer in writers(channels).items():
-        payload = writer(document, Policy(), FIRST)
-        found[f"posted to {channel}"] = json.dumps(payload, ensure_ascii=False)
-        found[f"queued for {channel}"] = to_body(Notice(f"x|{channel}", channel, payload))
-    out = io.StringIO()
-    render(document, Console(file=out, width=400))
-    found["terminal"] = out.getvalue()
-    printed = io.StringIO()
+    found: dict[str, str] = {}
+    with TemporaryDirectory() as folder, SqliteHistory(Path(folder) / "history.db") as history:
+        jobs = SaidJobs({NAME: [answer]}, tags)
+        deps = dependencies(jobs, metrics=_AnyMetrics(), history=history, policy=POLICY)
+        found["log"] = _log(deps, tags, kind)
+        key = JobKey(arn(kind), CREATED)
+        document, head, detail = history.audit(key), history.head(key), history.detail(key)
+        if document is not None and head is not None:
+            items = [head_item(head, 1), audit_item(head, document)]
+            items += map(finding_item, history.runs(RunQuery.of_rule("failed-spend", "2026-05")))
+            found["items"] = json.dumps(items, default=str, ensure_ascii=False)
+            found |= _views(document)
+        if detail is not None:
+            kept = [detail.describe, detail.tags]
+            found["detail"] = json.dumps(kept, default=str, ensure_ascii=False)
+            assert detail_item(key, detail, _NOW)["job"]
+            found["judged again"] = repr(parse(detail.describe, detail.tags))
+        found["file"] = (Path(folder) / "history.db").read_bytes().decode("utf-8", "replace")
+        found["file"] += "".join(
+            path.read_bytes().decode("utf-8", "replace") for path in Path(folder).glob("*-wal")
+        )
+    return found | _recordings(answer, tags)
+
+
+def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
+    for channel, writer in writers([channel.name for channel in CHANNELS]).items():
+        with suppress(ValueError):  # an audit without a finding has no message
+            payload = writer(document, POLICY, FIRST)
+            yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
+            yield f"queued for {channel}", to_body(Notice(f"x|{channel}", channel, payload))
+    screen, printed = io.StringIO(), io.StringIO()
+    render(document, Console(file=screen, width=400))
     with redirect_stdout(printed):
         echo_json(document)
-    found["JSON"] = printed.getvalue()
-    found.update(_recordings(answer, tags))
-    return found
+    yield "terminal", screen.getvalue()
+    yield "JSON", printed.getvalue()
+    yield "HTML", str(job_body(JobReport(document, None)))
+    yield "Markdown", job_markdown(document)
 
 
 def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:
     """The files that `sageaudit record` writes of the job, for oneself and for others."""
-    document = recording_file.document_of(Recording(answer, tags, (), ACCOUNT, REGION))
-    shared = anonymous_recording.anonymized(document, b"salt", frozenset())
+    recorded = Recording(answer, tags, (), ACCOUNT, REGION)
+    try:
+        document = recording_file.document_of(recorded, b"key", POLICY.tags_read)
+    except Malformed as error:
+        return {"error": str(error)}
+    shared = anonymous_recording.anonymized(document, b"salt", (), ("ml.m5.large",))
     return {
         "recording": recording_file.text_of(document),
         "anonymised recording": recording_file.text_of(shared),
     }
 
 
-def _log(deps: Any, tags: Mapping[str, str]) -> str:
-    """The lines that the function logs."""
+def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
+    """The lines that the function logs, and the texts of what it raises."""
+    prefix = kind.row.prefix
     detail = {
-        "TrainingJobName": NAME,
-        "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{NAME}",
-        "TrainingJobStatus": "Failed",
-        "CreationTime": int(_CREATED.timestamp() * 1000),
+        f"{prefix}JobName": NAME,
+        f"{prefix}JobArn": arn(kind),
+        f"{prefix}JobStatus": "Failed",
+        "CreationTime": int(CREATED.timestamp() * 1000),
         "Tags": dict(tags),
     }
     event = {
         "source": "aws.sagemaker",
-        "detail-type": "SageMaker Training Job State Change",
+        "detail-type": kind.row.detail_type,
         "account": ACCOUNT,
         "detail": detail,
     }
     message = SqsMessage({"messageId": "m", "body": json.dumps(event)})
     lines = io.StringIO()
-    handler = logging.StreamHandler(lines)
-    logger = logging.getLogger("sinks")
-    logger.addHandler(handler)
-    try:
+    with redirect_stdout(lines):
         report = Report({"POWERTOOLS_SERVICE_NAME": "sinks"})
-        with redirect_stdout(lines):
-            audit_message(message, deps, _SETTINGS, _NoQueue(), report, MemoryNotes(), now=NOW)
-            report.flush()
-    finally:
-        logger.removeHandler(handler)
+        try:
+            audit_message(message, deps, _SETTINGS, _NoQueue(), report, MemoryNotes(), now=_NOW)
+        except SageauditError as error:
+            report.defect("failed", error)
+            lines.write(str(error))
+        report.flush()
     return lines.getvalue()
+
+
+# An answer with every field that AWS's service model has -----------------------------------------
+
+_MODEL = Loader().load_service_model("sagemaker", "service-2")["shapes"]
+Leaf = tuple[str, ...]
+"""The path of a field: its keys, with "*" for a place in a list or a key of a map."""
+
+
+def leaves(shape: str, path: Leaf = (), seen: frozenset[str] = frozenset()) -> Iterator[Leaf]:
+    """The paths of all texts in an answer of this shape, the keys of maps included."""
+    model = _MODEL[shape]
+    if shape in seen:
+        return
+    match model["type"]:
+        case "structure":
+            for name, member in model["members"].items():
+                yield from leaves(member["shape"], (*path, name), seen | {shape})
+        case "list":
+            yield from leaves(model["member"]["shape"], (*path, "*"), seen | {shape})
+        case "map":
+            yield (*path, "key")
+            yield from leaves(model["value"]["shape"], (*path, "*"), seen | {shape})
+        case "string":
+            yield path
+
+
+def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> dict[str, Any]:
+    """A Describe answer with all its fields: texts by path; `other` in place of all else."""
+    made: dict[str, Any] = _filled(_response(kind), (), texts, other)
+    start = CREATED + timedelta(minutes=2)
+    prefix = kind.row.prefix
+    return made | {
+        f"{prefix}JobName": NAME,
+        f"{prefix}JobArn": arn(kind),
+        "CreationTime": CREATED,
+        f"{prefix}StartTime": start,
+        f"{prefix}EndTime": start + timedelta(hours=1),
+        "LastModifiedTime": start + timedelta(hours=1),
+        "TrainingJobStatusCounters": {},
+    }
+
+
+def _response(kind: JobKind) -> str:
+    return f"Describe{kind.row.prefix}JobResponse"
+
+
+def text_fields(kind: JobKind) -> list[Leaf]:
+    """The paths of all texts in the Describe answer of this kind of job."""
+    return list(dict.fromkeys(leaves(_response(kind))))
+
+
+def _filled(shape: str, path: Leaf, texts: Mapping[Leaf, Any], other: Any) -> Any:
+    model = _MODEL[shape]
+    match model["type"]:
+        case "structure":
+            return {
+                name: _filled(member["shape"], (*path, name), texts, other)
+                for name, member in model["members"].items()
+            }
+        case "list":
+            return [_filled(model["member"]["shape"], (*path, "*"), texts, other)]
+        case "map":
+            value = _filled(model["value"]["shape"], (*path, "*"), texts, other)
+            return {texts.get((*path, "key"), "key"): value}
+        case "string":
+            return texts.get(path, model.get("enum", ["a"])[0])
+        case "timestamp":
+            return CREATED if other is None else other
+        case "boolean":
+            return True if other is None else other
+        case _:
+            return 1 if other is None else other

@@ -11,6 +11,7 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.audit.trials import Trial
+from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective, Tuning
@@ -110,7 +111,7 @@ def test_no_family_makes_a_rule_fail(what: str) -> None:
             replace(run, purchase=Purchase.SPOT, checkpointed=True),
             replace(run, created_at=None, started_at=None, ended_at=None, training_s=None),
             replace(run, created_at=START - timedelta(hours=1)),
-            replace(run, status="Failed", failure="AlgorithmError", left_artifact=None),
+            replace(run, status="Failed", failure=Failure((), "code error"), left_artifact=None),
         ):
             sound(case(strange, unmeasured, earlier=FAMILIES[what]))
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.hints import of_answer
 from sageaudit.domain.job.job import Hints, Job
+from sageaudit.domain.job.kept import keep
 from sageaudit.errors import Malformed
 from tests.fakes.jobs import training_answer
 
@@ -355,7 +355,7 @@ def test_a_processing_jobs_arguments_count() -> None:
     }
     told_of = parse(answer, {}).hints
     assert told_of == Hints(deep_learning=True, mixed_precision=True)
-    assert parse(scrubbed(answer), {}).hints == told_of
+    assert parse(keep(answer), {}).hints == told_of
 
 
 RICH = {
@@ -371,7 +371,7 @@ RICH = {
 
 
 def test_a_stored_job_has_the_same_hints() -> None:
-    """Flags stay beside the scrubbed answer, and go on when that is scrubbed again."""
+    """Flags stay in the kept answer, and go on when that is kept again."""
     answer = training_answer(HyperParameters=RICH, Environment={"TOKEN": "hunter2"})
     before = parse(answer, {}).hints
     assert before == Hints(
@@ -385,24 +385,11 @@ def test_a_stored_job_has_the_same_hints() -> None:
         loader_workers=8,
         schedule="cosine",
     )
-    once = json.loads(json.dumps(scrubbed(answer)))
+    once = json.loads(json.dumps(keep(answer)))
     assert parse(once, {}).hints == before
-    assert parse(scrubbed(once), {}).hints == before
+    assert parse(keep(once), {}).hints == before
     assert "hunter2" not in json.dumps(once)
-    assert "opt/ml" not in json.dumps(once["Hints"])
-
-
-def test_an_answer_without_hints_is_kept_without_them() -> None:
-    """A key that says nothing is left out."""
-    answer = training_answer(AlgorithmSpecification={"TrainingImage": OWN})
-    assert "Hints" not in scrubbed(answer)
-
-
-def test_what_the_user_gave_goes_before_kept_flags() -> None:
-    """An answer of AWS has no such key; a file that has both is judged by what it shows."""
-    answer = training_answer(HyperParameters={"fp16": "false"}, Hints={"mixed_precision": True})
-    assert not parse(answer, {}).hints.mixed_precision
-    assert scrubbed(answer)["Hints"] == {"deep_learning": True}
+    assert "opt/ml" not in json.dumps(once["Derived"]["Hints"])
 
 
 @pytest.mark.parametrize(
@@ -418,14 +405,14 @@ def test_what_the_user_gave_goes_before_kept_flags() -> None:
 def test_nonsense_in_kept_flags_names_its_key(key: str, value: object) -> None:
     """A stored answer is read like any other."""
     with pytest.raises(Malformed) as caught:
-        parse(training_answer(Hints={key: value}), {})
+        parse(training_answer(Derived={"Hints": {key: value}}), {})
     assert caught.value.key == key
 
 
 def test_unknown_words_in_kept_flags_are_dropped() -> None:
     """Only words of the fixed lists come back."""
     kept = {"schedule": "hunter2", "distribution": "hunter2", "deep_learning": True}
-    assert parse(training_answer(Hints=kept), {}).hints == Hints(deep_learning=True)
+    assert parse(training_answer(Derived={"Hints": kept}), {}).hints == Hints(deep_learning=True)
 
 
 @pytest.mark.parametrize(

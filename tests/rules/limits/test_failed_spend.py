@@ -86,14 +86,14 @@ def test_a_free_job_lost_nothing() -> None:
 
 
 def test_the_sentence_says_how_long_on_what_and_why() -> None:
-    """One sentence with its numbers; the text of the failure is evidence."""
+    """One sentence with its numbers; the known words of the failure are evidence."""
     what = found(RULE, failed("AlgorithmError: CUDA out of memory"))
     assert what.summary == (
         "The run failed after 1 h on 1 x ml.m5.xlarge (GPU out of memory: its GPU memory was not "
         "recorded)."
     )
     assert what.evidence["reason_class"] == "GPU out of memory"
-    assert what.evidence["failure_reason"] == "AlgorithmError: CUDA out of memory"
+    assert what.evidence["failure_reason"] == "AlgorithmError: GPU out of memory"
 
 
 def test_a_time_box_is_not_lost() -> None:

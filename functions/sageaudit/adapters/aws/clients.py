@@ -31,7 +31,7 @@ from botocore.exceptions import (
 from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 
-from sageaudit.domain.privacy.redact import redact
+from sageaudit.domain.privacy.token_shapes import redact
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import (
     UNREADABLE,
@@ -204,3 +204,10 @@ def api_model() -> ApiModel:
     """The model of the SDK that is installed: a newer SDK knows newer parameters."""
     model = Loader().load_service_model("sagemaker", "service-2")
     return ApiModel(model["shapes"], f"botocore {botocore.__version__}")
+
+
+def instance_types() -> frozenset[str]:
+    """The instance types that jobs can have."""
+    shapes = api_model().shapes
+    kinds = ("Training", "Processing", "Transform")
+    return frozenset().union(*(shapes[f"{kind}InstanceType"]["enum"] for kind in kinds))

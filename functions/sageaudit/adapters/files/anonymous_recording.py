@@ -1,21 +1,33 @@
-"""Recordings for sharing: `domain/audit/anonymous.py` applied to all parts of a file."""
+"""Recordings for sharing: what audits read, under pseudonyms.
+
+Of the kept answer each name becomes a pseudonym, by the table of `kept_fields`; enumerated fields
+keep what AWS's service model knows. Sentences stay where they are our own. Numbers and times stay.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import date
 from typing import Any
 
-from sageaudit.domain.audit.anonymous import NOT_SHARED, anonymous_answer, anonymous_tags
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job.buckets import known_region
+from sageaudit.domain.job.kept import DERIVED, TAGS, UNKNOWN, keep
+from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.policy.exemption import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import Policy
 
 ANONYMIZED = "anonymized"
 """The key that says so in the file."""
+NOT_SHARED = "not shared"
+"""In place of a sentence that is not our own."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """What a recording has of the price list, which AWS publishes."""
+_KNOWN_TAGS = TAGS.union(Policy().owner_tags)
+"""Names of tags that stay: those that audits read by default."""
 _CODE = re.compile(r"[a-z_]{1,40}\Z")
 _OPEN = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
@@ -28,16 +40,19 @@ _OPEN = re.compile(
 """Sentences of our own that hold nothing of the account."""
 
 
-def anonymized(document: Mapping[str, Any], salt: bytes, rules: frozenset[str]) -> dict[str, Any]:
-    """A recording's JSON for sharing. `rules`: the names of all rules, which exemptions keep.
+def anonymized(
+    document: Mapping[str, Any], salt: bytes, rules: Collection[str], types: Collection[str]
+) -> dict[str, Any]:
+    """A recording's JSON for sharing. Raises Malformed.
 
-    The same salt gives the same pseudonyms, in other files too. Times are not shifted: prices are
-    those of a day.
+    `rules`: the names of all rules, which exemptions keep; `types`: the instance types that AWS's
+    service model knows. The same salt gives the same pseudonyms, in other files too. Times are not
+    shifted: prices are those of a day.
     """
-    names = Pseudonyms(salt, _job_names(document))
-    kept = {"schema": document["schema"], ANONYMIZED: True, **_one(document, names, rules)}
+    file = _File(Pseudonyms(salt, _job_names(document)), rules, types)
+    kept = {"schema": document["schema"], ANONYMIZED: True, **file.one(document)}
     if "children" in document:
-        kept["children"] = [_one(child, names, rules) for child in document["children"]]
+        kept["children"] = [file.one(child) for child in document["children"]]
     return kept
 
 
@@ -48,62 +63,117 @@ def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
         yield from (name for name in found if isinstance(name, str))
 
 
-def _one(document: Mapping[str, Any], names: Pseudonyms, rules: frozenset[str]) -> dict[str, Any]:
-    account, region = document.get("account"), document.get("region")
-    kept: dict[str, Any] = {}
-    if "account" in document:
-        kept["account"] = account and names.account(account)
-    if "region" in document:
-        kept["region"] = region if region and REGION.fullmatch(region) else None
-    if "as_of" in document:
-        kept["as_of"] = document["as_of"]
-    if "notes" in document:
-        kept["notes"] = _sentences(document["notes"])
-    if "describe" in document:
-        kept["describe"] = anonymous_answer(document["describe"], names, account)
-    if "tags" in document:
-        tags = {item["Key"]: item["Value"] for item in document["tags"]}
-        kept["tags"] = [
-            {"Key": name, "Value": value}
-            for name, value in anonymous_tags(tags, names, rules).items()
+class _File:
+    """The names of one file, and what stays in it."""
+
+    def __init__(self, names: Pseudonyms, rules: Collection[str], types: Collection[str]) -> None:
+        self._names = names
+        self._rules = rules
+        self._types = types
+
+    def one(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """One recorded job."""
+        names, account, region = self._names, document.get("account"), document.get("region")
+        kept: dict[str, Any] = {}
+        if "account" in document:
+            kept["account"] = account and names.account(account)
+        if "region" in document:
+            kept["region"] = region if region and REGION.fullmatch(region) else None
+        if "as_of" in document:
+            kept["as_of"] = document["as_of"]
+        if "notes" in document:
+            kept["notes"] = [_sentence(text) for text in document["notes"]]
+        if "describe" in document:
+            kept["describe"] = self._answer(document["describe"], account)
+        if "tags" in document:
+            tags = {item["Key"]: item["Value"] for item in document["tags"]}
+            kept["tags"] = [self._tag(name, value) for name, value in tags.items()]
+        if "buckets" in document:
+            kept["buckets"] = {
+                names.bucket(name): known_region(place)
+                for name, place in document["buckets"].items()
+            }
+        if "metrics" in document:
+            kept["metrics"] = self._metrics(document["metrics"])
+        if "prices" in document:
+            why = document["prices"]["why"]
+            public = {key: document["prices"][key] for key in _PUBLIC if key in document["prices"]}
+            kept["prices"] = {**public, "why": why and _sentence(why)}
+        return kept
+
+    def _answer(self, answer: Mapping[str, Any], own_account: str | None) -> dict[str, Any]:
+        """An answer; `own_account`: whose images are not AWS's."""
+        names = self._names
+        pseudonyms: Mapping[Field, Callable[[str], str]] = {
+            Field.TYPE: lambda text: text if text in self._types else UNKNOWN,
+            Field.JOB: names.job,
+            Field.ARN: names.arn,
+            Field.IMAGE: lambda text: names.image(text, own_account),
+            Field.MODEL: lambda text: names.word("mod", text),
+            Field.ADDRESS: names.address,
+            Field.CHANNEL: names.channel,
+            Field.GROUP: lambda text: names.word("grp", text),
+            Field.METRIC: names.metric,
+            Field.RULE: names.debugger_rule,
+        }
+
+        def shared(field: Field, section: Mapping[str, Any], key: str) -> Any:
+            text, pseudonym = section[key], pseudonyms.get(field)
+            return pseudonym(text) if pseudonym and isinstance(text, str) else text
+
+        plain = keep(answer)
+        derived = dict(plain[DERIVED])
+        for key, pseudonym in (
+            ("EntryPoint", names.script),
+            ("TunedFor", names.metric),
+            ("Fingerprint", lambda text: names.word("fpr", text)),
+        ):
+            if key in derived:
+                derived[key] = pseudonym(derived[key])
+        return {**walked(plain, FIELDS, shared), DERIVED: derived}
+
+    def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        if "absent" in metrics:
+            absent = metrics["absent"]
+            code = absent["code"] if _CODE.match(absent["code"]) else NOT_SHARED
+            kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
+        if "notes" in metrics:
+            kept["notes"] = [_sentence(text) for text in metrics["notes"]]
+        hosts: dict[str, list[str]] = {}
+        for series in metrics["series"]:
+            hosts.setdefault(series["host"].partition("/")[0], []).append(series["host"])
+        kept["series"] = [
+            {
+                **{key: series[key] for key in ("start", "period_s", "values")},
+                "host": self._names.host(series["host"], hosts[series["host"].partition("/")[0]]),
+                "metric": self._names.metric(series["metric"]),
+            }
+            for series in metrics["series"]
         ]
-    if "buckets" in document:
-        kept["buckets"] = {
-            names.bucket(name): known_region(place) for name, place in document["buckets"].items()
-        }
-    if "metrics" in document:
-        kept["metrics"] = _metrics(document["metrics"], names)
-    if "prices" in document:
-        why = document["prices"]["why"]
-        public = {key: document["prices"][key] for key in _PUBLIC if key in document["prices"]}
-        kept["prices"] = {**public, "why": why and _sentence(why)}
-    return kept
+        return kept
 
+    def _tag(self, name: str, value: str) -> dict[str, str]:
+        """A tag: its value, and a name that is not common, become pseudonyms.
 
-def _metrics(metrics: Mapping[str, Any], names: Pseudonyms) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
-    if "absent" in metrics:
-        absent = metrics["absent"]
-        code = absent["code"] if _CODE.match(absent["code"]) else NOT_SHARED
-        kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
-    if "notes" in metrics:
-        kept["notes"] = _sentences(metrics["notes"])
-    hosts: dict[str, list[str]] = {}
-    for series in metrics["series"]:
-        hosts.setdefault(series["host"].partition("/")[0], []).append(series["host"])
-    kept["series"] = [
-        {
-            **{key: series[key] for key in ("start", "period_s", "values")},
-            "host": names.host(series["host"], hosts[series["host"].partition("/")[0]]),
-            "metric": names.metric(series["metric"]),
-        }
-        for series in metrics["series"]
-    ]
-    return kept
+        An exemption stays with the names of rules and its date, so that it has the same effect.
+        """
+        names = self._names
+        shown = name if name in _KNOWN_TAGS else names.word("tag", name)
+        if name == EXEMPTION:
+            value = " ".join(self._exempt(word) for word in value.split())
+        elif value:
+            value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
+        return {"Key": shown, "Value": value}
 
-
-def _sentences(texts: list[str]) -> list[str]:
-    return [_sentence(text) for text in texts]
+    def _exempt(self, word: str) -> str:
+        key, sign, until = word.partition("=")
+        if not sign:
+            return word if word in self._rules else self._names.word("val", word)
+        try:
+            return f"until={date.fromisoformat(until)}" if key == "until" else "-=-"
+        except ValueError:
+            return "until=-"
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes recordings: without secrets, for their owner's eyes only, and never over another file.
+"""Writes recordings: what audits read, for their owner's eyes only, and never over another file.
 
 `recording.parsed` reads what is written here.
 """
@@ -18,27 +18,30 @@ from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.audit.sanitize import scrubbed
 from sageaudit.domain.job import buckets
-from sageaudit.domain.job.describe import parse
-from sageaudit.domain.job.family import FINGERPRINT
-from sageaudit.domain.job.tags import safe_tags
+from sageaudit.domain.job.kept import keep, kept_tags
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadUsage
 
 _WIDTH = 100
+_TAGS = Policy().tags_read
 
 
-def document_of(recorded: Recording | RecordedSet, key: bytes | None = None) -> dict[str, Any]:
-    """The JSON of a recording. Secrets are left out, as in what a history keeps of a job.
+def document_of(
+    recorded: Recording | RecordedSet, key: bytes | None = None, tags: frozenset[str] = _TAGS
+) -> dict[str, Any]:
+    """The JSON of a recording: what a history keeps of a job, with its metrics and prices.
 
     `key`: that of fingerprints, by which runs with the same settings are known; without it the
-    recording has none. A set has its moment and its price list once, for all of its training jobs.
+    recording has none. `tags`: the names of those that are kept. A set has its moment and its price
+    list once, for all of its training jobs. Raises Malformed.
     """
     if isinstance(recorded, Recording):
-        return {"schema": SCHEMA, **_of_one(recorded, key)}
-    children = [_of_one(child, key) for child in recorded.children]
-    written = {} if recorded.tuning is None else _of_one(recorded.tuning, key)
+        return {"schema": SCHEMA, **_of_one(recorded, key, tags)}
+    children = [_of_one(child, key, tags) for child in recorded.children]
+    written = {} if recorded.tuning is None else _of_one(recorded.tuning, key, tags)
     for part in ("as_of", "prices"):
         shared = next((child[part] for child in children if child.get(part)), None)
         if shared is not None and written.setdefault(part, shared) == shared:
@@ -48,12 +51,13 @@ def document_of(recorded: Recording | RecordedSet, key: bytes | None = None) -> 
     return {"schema": SCHEMA, **written, "children": children}
 
 
-def _of_one(recorded: Recording, key: bytes | None) -> dict[str, Any]:
-    answer = dict(recorded.describe)
+def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dict[str, Any]:
+    answer = keep(recorded.describe, key)
     regions = answer.pop(buckets.KEY, None)
-    tags = safe_tags(recorded.describe, recorded.tags)
+    kept = kept_tags(recorded.tags, tags)
     read = recorded.as_read
-    metrics: dict[str, Any] = {"series": [_series(series) for series in recorded.series]}
+    named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
+    metrics: dict[str, Any] = {"series": [_series(series) for series in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
         written["as_of"] = iso(read.as_of)
@@ -64,13 +68,10 @@ def _of_one(recorded: Recording, key: bytes | None) -> dict[str, Any]:
             **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
             **metrics,
         }
-    written["describe"] = {
-        **scrubbed(answer, tags),
-        FINGERPRINT: parse(answer, tags, key=key).fingerprint,
-    }
-    written["tags"] = [{"Key": name, "Value": value} for name, value in tags.items()]
+    written["describe"] = answer
+    written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
     if regions is not None:
-        written["buckets"] = dict(regions)
+        written["buckets"] = regions
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
         written["prices"] = as_read.prices_document(read.prices)

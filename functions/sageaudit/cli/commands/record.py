@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.files import anonymous_recording, recording, recording_file
+from sageaudit.adapters.aws.clients import instance_types
+from sageaudit.adapters.files import anonymous_recording, policy_file, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
@@ -41,8 +42,7 @@ _STDOUT = "-"
     "--recording",
     "path",
     type=click.Path(path_type=Path),
-    help="Recording, or Describe* response, to write again in place of a job: without secrets, or"
-    " with --anonymize.",
+    help="Recording, or Describe* response, to write again in place of a job.",
 )
 @click.option(
     "-o",
@@ -65,6 +65,7 @@ _STDOUT = "-"
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
+@options.POLICY
 def record(
     job: str | None,
     path: Path | None,
@@ -75,12 +76,14 @@ def record(
     kind: str | None,
     region: str | None,
     profile: str | None,
+    policy_path: Path | None,
 ) -> None:
     """Writes a job's recording: all that an audit of it reads.
 
     That is its Describe* response, tags, metrics, the regions of its buckets and the price list;
-    of a tuning job also those of its training jobs. Hyperparameters, environment, arguments and
-    other values that may be secrets are left out. Reads only, with your own credentials.
+    of a tuning job also those of its training jobs. Of hyperparameters, environment and arguments
+    only flags are kept, of messages only known words, of tags those that the policy names. Reads
+    only, with your own credentials.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or give its file with --recording")
@@ -95,11 +98,12 @@ def record(
     else:
         account, wanted = live.Account(profile, region), JobKind(kind) if kind else None
         read, audited = account.record(job or "", wanted)
-    document = recording_file.document_of(read, fingerprint_key())
+    policy = policy_file.load(policy_path) if policy_path else Policy()
+    document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
-        document = anonymous_recording.anonymized(document, key, rules)
+        document = anonymous_recording.anonymized(document, key, rules, instance_types())
     text = inert_json(recording_file.text_of(document))
     difference = _difference(text, audited, anonymize=anonymize)
     if str(out) == _STDOUT:

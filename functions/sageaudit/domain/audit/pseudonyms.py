@@ -12,14 +12,12 @@ import hmac
 import re
 from collections.abc import Iterable
 
-from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of, data_pinned
+from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of
 from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.image import cuda, pytorch
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.privacy.addresses import SOME_VERSION
 from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
-from sageaudit.domain.privacy.ordinary_words import is_debugger_rule
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import telling_words
 
@@ -48,6 +46,16 @@ _INPUTS = CODE_INPUTS | {
 }  # fmt: skip
 """Names of channels, inputs and outputs that every job may have."""
 _NUMBERED_HOST = re.compile(r"algo-[0-9]{1,6}\Z")
+_RULES = """
+AllZero BatchSize CheckInputImages ClassImbalance Confusion CPUBottleneck CreateXgboostReport
+Dataloader DeadRelu ExplodingTensor FeatureImportanceOverweight GPUMemoryIncrease IOBottleneck
+LoadBalancing LossNotDecreasing LowGPUUtilization MaxInitializationTime NLPSequenceRatio
+OverallFrameworkMetrics OverallSystemUsage Overfit Overtraining PoorWeightInitialization
+ProfilerReport SaturatedActivation SimilarAcrossRuns StalledTrainingRule StepOutlier TensorVariance
+TreeDepth UnchangedTensor VanishingGradient WeightUpdateRatio
+"""
+_BUILTIN_RULES = frozenset(_RULES.split())
+"""Debugger's: "List of Debugger built-in rules", Amazon SageMaker AI guide."""
 _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 
 
@@ -68,18 +76,12 @@ class Pseudonyms:
 
     def job(self, name: str) -> str:
         """Runs whose names differ in a time or a number only still do so, and no more."""
-        return self._run("job", self._written.get(name.lower(), name))
-
-    def model(self, name: str) -> str:
-        """As `job`: a transform's family has the model's name without times and numbers."""
-        return self._run("mod", name)
-
-    def _run(self, prefix: str, name: str) -> str:
+        name = self._written.get(name.lower(), name)
         short = stem(name)
         if short == name:
-            return self.word(prefix, short)
-        number = int.from_bytes(self._digest(f"{prefix} run", name)[:8]) % 10**9
-        return f"{self.word(prefix, short)}-{number:09}"
+            return self.word("job", short)
+        number = int.from_bytes(self._digest("job run", name)[:8]) % 10**9
+        return f"{self.word('job', short)}-{number:09}"
 
     def account(self, account: str) -> str:
         """Twelve digits that are no account of AWS's images."""
@@ -108,14 +110,9 @@ class Pseudonyms:
         return self.word("bkt", name)
 
     def address(self, address: str) -> str:
-        """An S3 address; that it names a version of its data stays, but not which one."""
+        """A kept address: its bucket, and whether it names a version of its data."""
         bucket = bucket_of(address)
-        path = address.partition("://")[2].partition("/")[2]
-        place = f"any://{self.word('loc', address)}" if bucket is None else None
-        place = place or f"s3://{self.bucket(bucket or '')}"
-        key = f"/{self.word('key', path)}" if path else ""
-        version = SOME_VERSION if data_pinned([(None, address)]) else ""
-        return f"{place}{key or ('/' if version else '')}{version}"
+        return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
         """AWS's own images stay; of others, what their names say of framework and toolkit."""
@@ -165,7 +162,7 @@ class Pseudonyms:
         """A rule that Debugger has built in stays."""
         number = _RULE_NUMBER.search(name)
         known = name[: number.start()] if number else name
-        return known if is_debugger_rule(known) else self.word("rul", name)
+        return known if known in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, others: Iterable[str]) -> str:
         """A host as metrics name it, in the order of all hosts of its job; or the job itself."""

@@ -49,7 +49,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is needed to audit a job again: sanitized Describe answer, tags and packed series."""
+    """What is needed to audit a job again: kept Describe answer, tags and packed series."""
 
     describe: dict[str, object]
     tags: dict[str, str]

@@ -15,9 +15,6 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import UsedBucket
 from sageaudit.domain.job.ref import REGION
-from sageaudit.domain.job.user_values import user_values
-from sageaudit.domain.privacy.addresses import without_query
-from sageaudit.domain.privacy.redact import redact
 
 KEY = "BucketRegions"
 """The key under which a stored answer has the regions, by bucket name."""
@@ -67,22 +64,15 @@ def known_region(value: object) -> str | None:
     return value if isinstance(value, str) and REGION.fullmatch(value) else None
 
 
-def used_buckets(
-    kind: JobKind, answer: Mapping[str, Any], tags: Mapping[str, str]
-) -> tuple[UsedBucket, ...]:
+def used_buckets(kind: JobKind, answer: Mapping[str, Any]) -> tuple[UsedBucket, ...]:
     """The buckets of inputs, outputs and checkpoints, each once, in the order of the answer.
 
-    A bucket whose name is a value of the user that no text may show is left out. A tuning job's
-    own definition is not read: its training jobs name the same buckets.
+    A tuning job's own definition is not read: its training jobs name the same buckets.
     """
     inputs = ((item.parameter, item.address) for item in s3_inputs(kind, answer))
-    named = [pair for pair in (*inputs, *_outputs(kind, answer)) if bucket_of(pair[1])]
-    if not named:
-        return ()
-    values = user_values(answer, tags)
     parameters: dict[str, list[str]] = {}
-    for parameter, address in named:
-        if (name := bucket_of(redact(without_query(address or ""), values))) is not None:
+    for parameter, address in (*inputs, *_outputs(kind, answer)):
+        if (name := bucket_of(address)) is not None:
             parameters.setdefault(name, []).append(parameter)
     regions = fields.section(answer, KEY)
     return tuple(

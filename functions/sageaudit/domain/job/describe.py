@@ -1,7 +1,8 @@
 """Parses a Describe* response and the job's tags into a Job.
 
-Every field but name and status may be absent (a job that failed early, an answer of 2018, a partial
-recording); an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
+Only what `kept.keep` keeps of the response is read, so that nothing else can be shown. Every field
+but name and status may be absent (a job that failed early, an answer of 2018, a partial recording);
+an impossible value raises Malformed with its key. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -11,16 +12,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sageaudit.domain.job import failure_words, fields, hints
+from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import used_buckets
 from sageaudit.domain.job.describe_kinds import fields_of
-from sageaudit.domain.job.family import FINGERPRINT, fingerprint, settings_of
+from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
-from sageaudit.domain.job.kinds import JobKind, kind_of
+from sageaudit.domain.job.kept import DERIVED, keep, kept_tags
+from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.job.tags import safe_tags
-from sageaudit.domain.job.user_values import user_values
-from sageaudit.domain.privacy.redact import redact
 from sageaudit.errors import Malformed
 
 _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
@@ -41,14 +40,15 @@ def parse(
     kind = kind_of(answer)
     if kind is None:
         raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
-    row = kind.row
+    answer = keep(answer, key)
+    derived, row = fields.section(answer, DERIVED), kind.row
     name, status = fields.text(answer, row.name_key), fields.text(answer, row.status_key)
     if name is None or status is None:
         raise Malformed(row.status_key if name else row.name_key, "is empty")
     arn = fields.text(answer, row.arn_key)
     ref = JobRef.from_arn(arn) if arn else None
     failure = fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage")
-    shown_tags = safe_tags(answer, tags)
+    shown_tags = kept_tags(tags)
     return Job(
         kind=kind,
         name=name,
@@ -56,26 +56,17 @@ def parse(
         account=account or (ref.account if ref else None),
         region=region or (ref.region if ref else None),
         status=status,
-        failure=redact(failure, user_values(answer, shown_tags)) if failure else None,
-        failure_class=failure_words.of_answer(answer),
+        failure=failure_of(failure),
         created_at=fields.time(answer, "CreationTime"),
         last_modified_at=fields.time(answer, "LastModifiedTime"),
         parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
-        buckets=used_buckets(kind, answer, shown_tags),
-        hints=hints.of_answer(answer),
-        fingerprint=_fingerprint(kind, answer, key),
+        buckets=used_buckets(kind, answer),
+        hints=hints.restored(fields.section(derived, "Hints")),
+        fingerprint=fields.text(derived, "Fingerprint") if key else None,
         **fields_of(kind, answer),
     )
-
-
-def _fingerprint(kind: JobKind, answer: Mapping[str, Any], key: bytes | None) -> str | None:
-    """That of the answer; where it has lost its settings, the stored one, which may be null."""
-    settings = settings_of(kind, answer)
-    if not key or settings is None:
-        return None
-    return fields.text(answer, FINGERPRINT) if FINGERPRINT in answer else fingerprint(key, settings)
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:

@@ -11,10 +11,10 @@ from typing import Any
 
 from sageaudit.domain.job import fields, job_outputs, phases
 from sageaudit.domain.job.buckets import data_pinned, s3_inputs
-from sageaudit.domain.job.entry_point import entry_point
-from sageaudit.domain.job.family import repository, stem
+from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.fields import at
 from sageaudit.domain.job.job import InstanceGroup, Purchase
+from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import CustomRule, DataSource, InputChannel, WarmPool
 from sageaudit.domain.job.ref import JobRef
@@ -112,11 +112,6 @@ def _training_image(answer: Answer) -> str | None:
 
 
 _processing_image = at("AppSpecification.ImageUri", fields.text)
-
-
-def _model_stem(answer: Answer) -> str | None:
-    model = fields.text(answer, "ModelName")
-    return stem(model) if model else None
 
 
 def _pinned(kind: JobKind) -> Callable[[Answer], bool | None]:
@@ -224,7 +219,7 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "billable_s": at("BillableTimeInSeconds", _seconds),
         "channels": _training_channels,
         "image": _training_image,
-        "entry_point": entry_point,
+        "entry_point": at(f"{DERIVED}.EntryPoint", fields.text),
         "max_runtime_s": _MAX_RUNTIME,
         "max_wait_s": at("StoppingCondition.MaxWaitTimeInSeconds", fields.count),
         "checkpointed": at("CheckpointConfig.S3Uri", fields.has),
@@ -244,7 +239,7 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
     JobKind.PROCESSING: {
         "channels": _processing_inputs,
         "image": _processing_image,
-        "entry_point": entry_point,
+        "entry_point": at(f"{DERIVED}.EntryPoint", fields.text),
         "max_runtime_s": _MAX_RUNTIME,
         "free": _free,
         "data_pinned": _pinned(JobKind.PROCESSING),
@@ -252,7 +247,7 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "uploads": job_outputs.uploads,
     },
     JobKind.TRANSFORM: {
-        "entry_point": _model_stem,
+        "entry_point": at("ModelName", fields.text),
         "data_pinned": _pinned(JobKind.TRANSFORM),
         "batch": job_outputs.batch,
     },

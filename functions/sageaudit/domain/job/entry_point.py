@@ -8,8 +8,6 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 
-ENTRY_POINT = "EntryPoint"
-"""The key under which a sanitized answer stores the script's name."""
 _SCRIPT = re.compile(
     r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
     r"|scala|jar|php|go|exe|bat|ps1))\Z",
@@ -23,17 +21,15 @@ _LONGEST = 255
 def entry_point(answer: Mapping[str, Any]) -> str | None:
     """The script's file name, or None.
 
-    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), from the first
-    script of a processing command, or from the key of a sanitized answer, which has neither.
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or from the first
+    script of a processing command.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
     if isinstance(program, str):
         return script(program.strip('"'))
     command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
-    if isinstance(command, list):
-        return next((name for word in command if (name := script(str(word)))), None)
-    kept = fields.text(answer, ENTRY_POINT)
-    return script(kept) if kept else None
+    words = command if isinstance(command, list) else ()
+    return next((name for word in words if (name := script(str(word)))), None)
 
 
 def script(word: str) -> str | None:

@@ -17,7 +17,6 @@ from typing import Any
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind, kind_of
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
-from sageaudit.domain.privacy.redact import redacted_pairs
 from sageaudit.errors import Malformed, RejectedEvent
 
 REPLAY_SOURCE = "sageaudit.replay"
@@ -66,7 +65,7 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         raise RejectedEvent("not_terminal", "the event's status is not final")
     _check_place(event, ref, accounts=accounts, region=region)
     replayed = event["source"] == REPLAY_SOURCE
-    tags = {} if replayed else redacted_pairs(_tags(detail.get("Tags")))
+    tags = {} if replayed else _tags(detail.get("Tags"))
     return JobEnded(ref, status, created_at, at, tags, replayed)
 
 
@@ -145,6 +144,8 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     """The run of an answer about `ref`. Raises RejectedEvent where they disagree, or Malformed."""
     row, kind = ref.kind.row, kind_of(answer)
     name, arn = fields.text(answer, row.name_key), fields.text(answer, row.arn_key)
+    if name is not None and not JOB_NAME.match(name):
+        raise RejectedEvent("answer_disagrees", "the name that Describe answers is no job's name")
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")

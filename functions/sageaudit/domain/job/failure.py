@@ -6,7 +6,6 @@ order. SecondaryStatus is an enum, so it is checked before the text.
 
 from __future__ import annotations
 
-from sageaudit.domain.job import failure_words
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
@@ -25,8 +24,9 @@ def limit_hit(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    if (word := _named(job)) in {MAX_RUNTIME, MAX_WAIT}:
-        return word
+    reading = job.failure.reading if job.failure else None
+    if reading in {MAX_RUNTIME, MAX_WAIT}:
+        return reading
     out_of_time = (
         job.kind is JobKind.PROCESSING
         and job.status == "Stopped"
@@ -41,15 +41,9 @@ def reason_class(job: Job) -> str:
     """One or two words for the reason, from the statuses and the failure message."""
     if limit_hit(job):
         return LIMIT_REACHED
-    if word := _named(job):
-        return word
+    if job.failure and job.failure.reading:
+        return job.failure.reading
     return "stopped" if job.status == "Stopped" else "reason unknown"
-
-
-def _named(job: Job) -> str | None:
-    return job.failure_class or failure_words.of_text(
-        f"{job.secondary_status or ''} {job.failure or ''}"
-    )
 
 
 def kept(job: Job) -> str | None:

@@ -1,23 +1,27 @@
-"""What a failure message says of its reason, read before the message is redacted.
+"""What is kept of a failure message: the words of a closed vocabulary, and what they mean.
 
-AWS documents neither the words of a failure message nor their order, so this is only a hint.
+A failure message is free text that a user's container may have written: nothing else of it is
+stored, printed or sent. Whoever wants to read it follows the link to the console, with their own
+rights. AWS documents neither the words of a failure message nor their order, so this is only a
+hint. Words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py),
+exceptions of Python, PyTorch, TensorFlow, botocore and their kin, statuses of CUDA and NCCL, error
+codes and operations of S3 and ECR; phrases as recorded jobs and public issues have them.
 """
 
 from __future__ import annotations
 
+import builtins
 import re
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from sageaudit.domain.job import fields
-
-KEY = "FailureClass"
-"""The key under which a sanitized answer stores it, where its redacted text says less."""
 MAX_RUNTIME, MAX_WAIT = "MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"
 AWS_ERROR = "AWS error"
 GPU_MEMORY, HOST_MEMORY = "GPU out of memory", "host out of memory"
 MEMORY = "memory error"
 """Out of memory, without a word on whose."""
+_LONGEST = 10_000
+"""Characters of a message that are read; AWS gives 1,024."""
+_MOST_WORDS = 8
 _ALL = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
     ((r"maxwaittime(?:inseconds)?\W*exceeded|exceeded \W*maxwaittime",), MAX_WAIT),
@@ -59,7 +63,7 @@ _ALL = (
     ((r"access ?denied", r"not authorized", r"forbidden"), "permission error"),
     ((r"internal ?server ?error",), AWS_ERROR),
     (
-        (r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit code"),
+        (r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"),
         "code error",
     ),
     ((r"clienterror", r"validationexception"), "request error"),
@@ -71,23 +75,136 @@ Exit code 137 is 128 + SIGKILL: the kernel ends a process that way when a host h
 _CLASSES = frozenset(word for _, word in _ALL)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""
+_PYTHON = (
+    name
+    for name, item in vars(builtins).items()
+    if isinstance(item, type) and issubclass(item, BaseException)
+)
+_TERMS = """
+AlgorithmError CapacityError ClientError InternalServerError CompletedWithViolations
+RuleEvaluationConditionMet ChannelDoesNotExistError ExecuteUserScriptError ImportModuleError
+InstallModuleError InstallRequirementsError UnexpectedStatusException UnsupportedFormatError
+CalledProcessError TimeoutExpired JSONDecodeError UnpicklingError PicklingError BadZipFile
+ReadError BrokenProcessPool LinAlgError UFuncTypeError AxisError EmptyDataError ParserError
+MergeError IntCastingNaNError ArrowInvalid ArrowMemoryError NotFittedError XGBoostError
+LightGBMError CatBoostError MXNetError OutOfMemoryError AcceleratorError DistBackendError
+DistNetworkError DistStoreError ChildFailedError RendezvousConnectionError RendezvousTimeoutError
+SignalException HorovodInternalError MisconfigurationException ResourceExhaustedError
+InvalidArgumentError NotFoundError InternalError FailedPreconditionError DataLossError
+UnimplementedError UnavailableError AbortedError CancelledError DeadlineExceededError
+OutOfRangeError UnknownError PermissionDeniedError HTTPError SSLError ReadTimeout ConnectTimeout
+ChunkedEncodingError MaxRetryError ProxyError HfHubHTTPError GatedRepoError RepositoryNotFoundError
+RevisionNotFoundError EntryNotFoundError LocalEntryNotFoundError SafetensorError ValidationError
+ConfigError ExpectedMoreSplits DatasetGenerationError OperationalError ProgrammingError
+IntegrityError AnalysisException SparkException Py4JJavaError SparkOutOfMemoryError
+NullPointerException IllegalArgumentException ClassNotFoundException IOException
+FileNotFoundException StackOverflowError ActorDiedError RayTaskError RayOutOfMemoryError
+WorkerCrashedError ObjectStoreFullError NoCredentialsError EndpointConnectionError
+ConnectTimeoutError ReadTimeoutError ParamValidationError ConnectionClosedError ProfileNotFound
+NoRegionError S3UploadFailedError AccessDenied AccessDeniedException UnauthorizedOperation
+Forbidden ExpiredToken ExpiredTokenException InvalidAccessKeyId SignatureDoesNotMatch NoSuchBucket
+NoSuchKey NoSuchUpload SlowDown RequestTimeout RequestTimeTooSkewed ServiceUnavailable
+InternalFailure ThrottlingException TooManyRequestsException ResourceLimitExceeded ResourceNotFound
+ResourceNotFoundException RepositoryNotFoundException ImageNotFoundException ValidationException
+InsufficientInstanceCapacity DisabledException NotFoundException HeadObject GetObject PutObject
+ListObjects ListObjectsV2 ListBucket GetBucketLocation CreateMultipartUpload UploadPart
+CompleteMultipartUpload BatchGetImage GetDownloadUrlForLayer BatchCheckLayerAvailability
+GetAuthorizationToken AssumeRole Decrypt GenerateDataKey CreateGrant CreateNetworkInterface
+GetSecretValue CreateLogStream PutLogEvents CUDA_ERROR_OUT_OF_MEMORY CUDA_ERROR_ILLEGAL_ADDRESS
+CUDA_ERROR_NO_DEVICE CUDA_ERROR_UNKNOWN CUBLAS_STATUS_ALLOC_FAILED CUBLAS_STATUS_EXECUTION_FAILED
+CUBLAS_STATUS_NOT_INITIALIZED CUDNN_STATUS_ALLOC_FAILED CUDNN_STATUS_EXECUTION_FAILED
+CUDNN_STATUS_INTERNAL_ERROR CUDNN_STATUS_NOT_INITIALIZED CUDNN_STATUS_NOT_SUPPORTED
+DefaultCPUAllocator ncclInternalError ncclInvalidUsage ncclRemoteError ncclSystemError
+ncclUnhandledCudaError bad_alloc SIGABRT SIGBUS SIGFPE SIGILL SIGINT SIGKILL SIGSEGV SIGTERM
+"""
+_KNOWN = frozenset(_TERMS.split()).union(_PYTHON)
+_IDENTIFIER = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
+_NUMBERS = (
+    (r"\bexit ?(code|status)\W{1,8}?(-?\d{1,3})\b", "exit {} {}"),
+    (r"\b(?:error|occurred|status code:?|http) ?\(?([45]\d\d)\b", "HTTP {}"),
+    (r"\[errno (\d{1,3})\]", "errno {}"),
+    (r"tried to allocate (\d{1,4}\.\d\d) gib\b", "tried to allocate {} GiB"),
+    (r"tried to allocate (\d{1,4}\.\d\d) mib\b", "tried to allocate {} MiB"),
+    (r"of the rule \w+ at step (\d{1,7}) resulted in the condition", "step {}"),
+)
+"""Regular expressions of numbers that say what happened, and the words to show them in."""
+_PHRASES = (
+    (r"cuda error|cuda runtime error", "CUDA error"),
+    (r"\bnccl\b", "NCCL"),
+    (r"maximum number of .{0,40}attempts|max retries exceeded", "retries exceeded"),
+    (r"data download failed|failed to download data", "download of data failed"),
+    (r"matched no files", "no file matches the S3 key"),
+    (r"unable to execute request to s3", "no answer of S3"),
+    (r"unable to read input data", "input data cannot be read"),
+    (r"pull access denied|cannot pull|failed to pull|unable to pull", "image cannot be pulled"),
+    (r"manifest unknown|image not found|repository does not exist", "image not found"),
+    (r"no basic auth credentials|docker login", "no login to the registry"),
+    (r"unable to provision|insufficient capacity", "no capacity for this type"),
+    (r"no space left|disk quota|disk is full", "no space left"),
+    (r"no module named", "no such module"),
+    (r"no such file", "no such file"),
+    (r"permission denied", "permission denied"),
+    (r"contains nan|loss is nan|nan loss|nan or inf", "NaN"),
+    (r"segmentation fault", "segmentation fault"),
+    (r"connection refused", "connection refused"),
+    (r"connection reset", "connection reset"),
+    (r"timed out|timeout", "timed out"),
+    (r"could not resolve host|name resolution", "host name not resolved"),
+    (r"address already in use", "address already in use"),
+    (r"shared memory", "shared memory"),
+    (r"java heap space", "Java heap space"),
+    (r"keepalive|health ?check", "health check"),
+    (r"all training jobs failed", "all training jobs failed"),
+    (r"see job logs", "see the job's logs"),
+)
+"""Regular expressions and the words that they stand for."""
+_SHOWN = _KNOWN | {word for _, word in _PHRASES}
+_SHOWN_NUMBER = re.compile(
+    r"(?:exit (?:code|status) -?|HTTP |errno |step )\d{1,7}|tried to allocate [\d.]{4,7} [GM]iB"
+)
 
 
-def of_text(text: str) -> str | None:
-    """The limit's parameter or the class that a message names, or None."""
-    lower = _COMMAND.sub(" ", text).lower()
-    return next(
-        (word for marks, word in _ALL for mark in marks if re.search(mark, lower)),
-        None,
-    )
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The known words of a failure message. `reading`: the limit's parameter or the class.
 
-
-def of_answer(answer: Mapping[str, Any]) -> str | None:
-    """What the answer's message says, or what a sanitized answer stores of it.
-
-    Raises Malformed when a field is no text.
+    Its text, such as "AlgorithmError, exit code 137: host out of memory", is what is stored and
+    shown; `failure_of` reads it back.
     """
-    stored = fields.text(answer, KEY)
-    if stored in _CLASSES:
-        return stored
-    return of_text(fields.text(answer, "FailureReason") or fields.text(answer, "ExitMessage") or "")
+
+    words: tuple[str, ...]
+    reading: str | None
+
+    def __str__(self) -> str:
+        """One line for people, of known words only."""
+        return ": ".join(filter(None, (", ".join(self.words), self.reading)))
+
+
+def failure_of(text: str | None) -> Failure | None:
+    """The known words of a message, or of a Failure's own text; None where there are none."""
+    text = _COMMAND.sub(" ", (text or "")[:_LONGEST])
+    head, _, tail = text.rpartition(": ")
+    if tail in _CLASSES and _are_shown(head):
+        return Failure(tuple(filter(None, head.split(", "))), tail)
+    words = tuple(text.split(", ")) if text and _are_shown(text) else _words(text)
+    reading = _reading(text)
+    return Failure(words, reading) if words or reading else None
+
+
+def _are_shown(text: str) -> bool:
+    words = text.split(", ") if text else ()
+    return all(word in _SHOWN or _SHOWN_NUMBER.fullmatch(word) for word in words)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    lower = text.lower()
+    found = [word for word in _IDENTIFIER.findall(text) if word in _KNOWN]
+    for number, shown in _NUMBERS:
+        found += [shown.format(*hit.groups()) for hit in re.finditer(number, lower)]
+    found += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
+    return tuple(dict.fromkeys(found))[:_MOST_WORDS]
+
+
+def _reading(text: str) -> str | None:
+    lower = text.lower()
+    return next((word for marks, word in _ALL for mark in marks if re.search(mark, lower)), None)

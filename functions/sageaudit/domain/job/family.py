@@ -22,8 +22,6 @@ from sageaudit.domain.job.kinds import JobKind
 FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""
 
-FINGERPRINT = "Fingerprint"
-"""The key under which an answer without its settings stores the fingerprint of the whole answer."""
 _SDK_PREFIX = "sagemaker_"
 """Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
 _TIMESTAMP = re.compile(

@@ -21,8 +21,6 @@ from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.user_settings import UserSetting, user_settings
 
-KEY = "Hints"
-"""The key under which a sanitized answer stores the hints."""
 _MOST_WORKERS = 1024
 _DEEP_LEARNING = re.compile(
     r"(?:huggingface-|stabilityai-)?(?:pytorch|tensorflow|mxnet|autogluon)"
@@ -80,30 +78,25 @@ _SCHEDULES = {
 
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:
-    """The hints of a Describe answer, or those stored in a sanitized answer.
-
-    Raises Malformed when a field has the wrong type.
-    """
+    """The hints of a whole Describe answer. Raises Malformed when a field has the wrong type."""
     software = fields.section(answer, "AlgorithmSpecification") or fields.section(
         answer, "AppSpecification"
     )
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
     hyperparameters = fields.section(answer, "HyperParameters")
     environment = fields.section(answer, "Environment")
-    stored = fields.section(answer, KEY)
-    if stored and not hyperparameters and not environment:
-        return _restored(stored)
     command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
     return hints(image, user_settings(hyperparameters, environment, command))
 
 
 def kept(found: Hints) -> dict[str, Any]:
-    """The hints to store in a sanitized answer: only those that differ from their default."""
+    """The hints as a kept answer has them: only those that differ from their default."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(found).items() if value != plain[name]}
 
 
-def _restored(section: Mapping[str, Any]) -> Hints:
+def restored(section: Mapping[str, Any]) -> Hints:
+    """The hints of a kept answer. Raises Malformed when a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     return Hints(
         deep_learning=fields.flag(section, "deep_learning"),

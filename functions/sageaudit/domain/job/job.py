@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
+from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
     CustomRule,
@@ -123,8 +124,8 @@ class Job:
     """One job. None means that AWS did not give the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
-    empty when no instance type is known. `failure` is redacted. Hyperparameters and environment
-    are not kept: `fingerprint` is a keyed hash of them with image, data and entry point.
+    empty when no instance type is known. Hyperparameters and environment are not kept:
+    `fingerprint` is a keyed hash of them with image, data and entry point.
     """
 
     kind: JobKind
@@ -134,9 +135,7 @@ class Job:
     region: str | None
     status: str
     secondary_status: str | None = None
-    failure: str | None = None
-    failure_class: str | None = None
-    """What `failure` said before it was redacted (`failure_words`), or None."""
+    failure: Failure | None = None
     created_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None

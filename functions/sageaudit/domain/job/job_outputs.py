@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
+from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.parts import (
     Direction,
     Objective,
@@ -15,15 +16,10 @@ from sageaudit.domain.job.parts import (
     Tuning,
     Upload,
 )
-from sageaudit.domain.job.user_values import user_values
-from sageaudit.domain.privacy.redact import redact
 
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
-_TUNED_FOR = "_tuning_objective_metric"
-TUNED_FOR = "TunedFor"
-"""The key under which a sanitized answer stores the objective's name."""
 _EVALUATIONS = ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
 
 
@@ -41,15 +37,14 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
 
 def evaluations(answer: Mapping[str, Any]) -> tuple[RuleEvaluation, ...]:
     """The status of each Debugger rule, profiler rules first."""
-    values, found = user_values(answer), []
+    found = []
     for key in _EVALUATIONS:
         for item in fields.items(answer, key):
             status = fields.text(item, "RuleEvaluationStatus")
             details = fields.text(item, "StatusDetails")
             if status is not None:
                 name = fields.text(item, "RuleConfigurationName") or "without a name"
-                shown = redact(details, values).strip() if details else None
-                found.append(RuleEvaluation(name, status, shown))
+                found.append(RuleEvaluation(name, status, details))
     return tuple(found)
 
 
@@ -72,15 +67,11 @@ def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:
 
 
 def objective(answer: Mapping[str, Any]) -> Objective | None:
-    """The objective of a tuning job's trial, from the hyperparameter that tuning adds to it.
-
-    Its direction is unknown here: only the tuning job has it. The name is used only when it is one
-    of the job's metrics, so that no other value of the user is stored.
+    """The objective of a tuning job's trial. Its direction is unknown here: only the tuning job
+    has it.
     """
-    given = fields.section(answer, "HyperParameters").get(_TUNED_FOR)
-    name = given.strip('"') if isinstance(given, str) else fields.text(answer, TUNED_FOR)
-    own = {*metric_names(answer), *final_metrics(answer)}
-    return Objective(name, None) if name in own else None
+    name = fields.text(fields.section(answer, DERIVED), "TunedFor")
+    return None if name is None else Objective(name, None)
 
 
 def image_pull_in_download(answer: Mapping[str, Any]) -> bool | None:

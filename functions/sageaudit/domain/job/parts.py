@@ -71,6 +71,7 @@ class RuleEvaluation:
     rule: str
     status: str
     details: str | None
+    """The known words of what AWS says of it (`failure_words`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.policy import discounts
@@ -122,6 +123,13 @@ class Policy:
     """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
     discounts: Discounts = Discounts()
     version: str = "default"
+
+    @property
+    def tags_read(self) -> frozenset[str]:
+        """The names of the tags that audits read under this policy; no other is kept."""
+        sections = (section.tag[0] for section in self.sections if section.tag)
+        family = () if self.family_tag is None else (self.family_tag,)
+        return TAGS.union(self.owner_tags, sections, family)
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
         """The value of the job's first owner tag; of an ARN, only the last part."""

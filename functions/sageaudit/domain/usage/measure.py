@@ -14,6 +14,7 @@ from itertools import islice
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
+from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
     Curve,
@@ -89,7 +90,7 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
     """The series of the job's own hosts, and a note where others were among them."""
     names = {metric.value for metric in Metric}
     known = [item for item in raw if item.metric in names and item.host != job.name]
-    own = [item for item in known if item.host.startswith(f"{job.name}/")]
+    own = [item for item in known if item.host.startswith(f"{job.name}/") and is_name(item.host)]
     others = len(known) - len(own)
     return own, f"{others} series are not of this job's hosts" if others else None
 

@@ -1,9 +1,9 @@
-"""Makes text from names, tags and failure messages harmless before it is shown.
+"""Makes text that others wrote harmless before it is shown.
 
-A failure message is free text from a container: it may contain a mention of a whole channel, a
-misleading link, a terminal escape sequence or a character that reverses the line. There is one
-function for each output (terminal, log, e-mail, Slack, HTML, Markdown); each takes any text and
-returns one harmless line. A long text keeps its start and its end.
+Names of files, reasons of a policy, tags and messages of AWS may contain a mention of a whole
+channel, a misleading link, a terminal escape sequence or a character that reverses the line. There
+is one function for each output (terminal, log, e-mail, Slack, HTML, Markdown); each takes any text
+and returns one harmless line. A long text keeps its start and its end.
 """
 
 from __future__ import annotations
@@ -29,87 +29,17 @@ _BARE = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
 """The last dot of what a mail program may take for a host: `evil.example`, `bob@evil.example`."""
-_DOMAINS = frozenset(
-    [
-        "com",
-        "net",
-        "org",
-        "io",
-        "ai",
-        "app",
-        "dev",
-        "co",
-        "info",
-        "biz",
-        "edu",
-        "gov",
-        "ru",
-        "cn",
-        "uk",
-        "de",
-        "fr",
-        "eu",
-        "us",
-    ]
-)
+_TOP_LEVEL = """
+com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
+"""
+_DOMAINS = frozenset(_TOP_LEVEL.split())
 """Ends that make a host in any mix of cases."""
-_NO_DOMAINS = frozenset(
-    [
-        "py",
-        "sh",
-        "ipynb",
-        "js",
-        "ts",
-        "rb",
-        "jl",
-        "pl",
-        "json",
-        "toml",
-        "yaml",
-        "yml",
-        "xml",
-        "html",
-        "csv",
-        "tsv",
-        "txt",
-        "md",
-        "log",
-        "cfg",
-        "ini",
-        "conf",
-        "gz",
-        "tar",
-        "tgz",
-        "bz",
-        "pt",
-        "pth",
-        "pb",
-        "bin",
-        "npy",
-        "npz",
-        "pkl",
-        "parquet",
-        "jar",
-        "so",
-        "cc",
-        "cpp",
-        "cu",
-        "exe",
-        "png",
-        "jpg",
-        "jpeg",
-        "large",
-        "medium",
-        "small",
-        "micro",
-        "nano",
-        "metal",
-        "xlarge",
-        "off",
-        "on",
-        "mean_below",
-    ]
-)
+_ENDINGS = """
+py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
+bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
+nano metal xlarge off on mean_below
+"""
+_NO_DOMAINS = frozenset(_ENDINGS.split())
 """Ends of file names, instance types and policy keys: no host, where only one dot is before."""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100

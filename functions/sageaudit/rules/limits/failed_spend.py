@@ -57,7 +57,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "status": job.status,
             "secondary_status": job.secondary_status,
             "reason_class": reason_class(job),
-            "failure_reason": job.failure,
+            "failure_reason": str(job.failure or "") or None,
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
             **(memory.evidence if memory else {}),

@@ -60,7 +60,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "elapsed_s": job.elapsed_s,
         "status": job.status,
         "secondary_status": job.secondary_status,
-        "failure_reason": job.failure,
+        "failure_reason": str(job.failure or "") or None,
         "left": left or "nothing",
     }
     if left:

@@ -16,6 +16,7 @@ from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
@@ -108,9 +109,9 @@ def _unreadable(ended: JobEnded, error: Malformed) -> NotDescribed:
 
 def read_tags(attempt: Attempt) -> Tags:
     """The job's tags; those of an earlier audit, else the event's, where they cannot be read."""
-    ended, known = attempt.ended, attempt.known
+    ended, known, read = attempt.ended, attempt.known, attempt.deps.policy.tags_read
     try:
-        return Tags(attempt.deps.jobs.tags(ended.ref))
+        return Tags(kept_tags(attempt.deps.jobs.tags(ended.ref), read))
     except AccessDenied as denied:
         why, late = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
@@ -118,7 +119,8 @@ def read_tags(attempt: Attempt) -> Tags:
     instead = "; the event's tags are used" if ended.tags else ""
     notes = (f"tags: {why}{instead}",)
     stored = attempt.deps.history.detail(known.key) if known is not None else None
-    return Tags(ended.tags if stored is None else stored.tags, notes, late)
+    tags = ended.tags if stored is None else stored.tags
+    return Tags(kept_tags(tags, read), notes, late)
 
 
 def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDescribed:

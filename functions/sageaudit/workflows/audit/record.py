@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.record import (
     NO_CREATION_TIME,
@@ -17,7 +18,6 @@ from sageaudit.domain.audit.record import (
     Recorded,
     Verdict,
 )
-from sageaudit.domain.audit.sanitize import detail_of
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.workflows.audit.attempt import Attempt, Audited, Repeated

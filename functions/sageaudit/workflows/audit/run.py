@@ -6,6 +6,7 @@ Every collaborator is an argument, so that Lambda, command line and tests run th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -14,6 +15,7 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kept import kept_tags
 from sageaudit.errors import Unavailable
 from sageaudit.workflows.audit.attempt import (
     Attempt,
@@ -58,6 +60,7 @@ def audit_finished_job(
     nothing about the job changed; so is one that is due. Raises RejectedEvent when Describe answers
     with another job; AccessDenied, Throttled or Unavailable when it does not answer.
     """
+    ended = replace(ended, tags=kept_tags(ended.tags, deps.policy.tags_read))
     described = describe(ended, deps.jobs)
     attempt = Attempt.of(described.ended, deps, now, caller, waited, again=again)
     if isinstance(described, NotDescribed):

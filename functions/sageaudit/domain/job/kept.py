@@ -1,0 +1,175 @@
+"""What is kept of a Describe* answer: the fields that audits read, and nothing else.
+
+`keep` is the one gate: a Job is parsed from the kept answer, and histories and recordings store it,
+so that live, recorded and re-audited jobs are judged alike. `kept_fields` is the permission. Of
+hyperparameters, environment and arguments only flags, one small number and words of fixed lists
+stay (`hints`), under the key `Derived`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sageaudit.domain.job import fields, hints
+from sageaudit.domain.job.buckets import KEY as BUCKET_REGIONS
+from sageaudit.domain.job.buckets import bucket_of, data_pinned, known_region
+from sageaudit.domain.job.entry_point import entry_point, script
+from sageaudit.domain.job.failure_words import failure_of
+from sageaudit.domain.job.family import fingerprint, settings_of, stem
+from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
+from sageaudit.domain.job.kinds import kind_of
+from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.privacy import token_shapes
+from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name
+
+DERIVED = "Derived"
+"""The key of what a kept answer has in place of its settings; AWS has no such key."""
+TUNED_FOR = "_tuning_objective_metric"
+"""The hyperparameter in which a tuning job gives its trials the name of their objective."""
+UNKNOWN = "Unknown"
+"""In place of a state that the packaged service model does not have."""
+PINNED = "?versionId=kept"
+"""In place of what names a version of the data in an address."""
+TAGS = frozenset(
+    {
+        *("sageaudit:ignore", "sageaudit:deadline"),
+        *("sagemaker:pipeline-step-name", "sagemaker:pipeline-execution-arn"),
+    }
+)
+"""Names of tags that audits read under every policy."""
+_WORDS = """
+Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
+Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrainingImage Training
+Uploading MaxRuntimeExceeded Interrupted MaxWaitTimeExceeded Updating Restarting Pending
+Pipe File FastFile ManifestFile S3Prefix AugmentedManifestFile Converse FullyReplicated
+ShardedByS3Key EFS FSxLustre GZIP NONE Available Terminated Reused InUse
+NoIssuesFound IssuesFound Error Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
+Bayesian Random Hyperband Grid Off Auto Maximize Minimize
+"""
+STATES = frozenset(_WORDS.split())
+"""Values of AWS's enumerated fields, as botocore's service model has them."""
+_TYPE = re.compile(
+    r"ml\.[a-z][a-z0-9-]{0,15}\.(?:nano|micro|small|medium|large|\d{0,3}xlarge|metal)"
+)
+_PULLS = frozenset({"Downloading", "DownloadingTrainingImage"})
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z")
+_COMMIT = re.compile(r":[0-9a-f]{40}\Z")
+_FINGERPRINT = re.compile(r"[0-9a-f]{64}|fpr-[a-z]{10}")
+"""A keyed hash, or its pseudonym in a recording for sharing."""
+
+
+def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
+    """The kept form of a Describe* answer, as JSON; kept once more it is the same.
+
+    `key`: that of the fingerprint, without which there is none. Raises Malformed where a field has
+    an impossible value.
+    """
+    kept = walked(answer, FIELDS, _read)
+    if regions := fields.section(answer, BUCKET_REGIONS):
+        buckets = {name: known_region(place) for name, place in regions.items() if _is_bucket(name)}
+        kept[BUCKET_REGIONS] = {name: region for name, region in buckets.items() if region}
+    kept[DERIVED] = _derived(answer, kept, key)
+    return kept
+
+
+def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
+    """The tags of these names, or of all, whose names and values have the shape of a name."""
+    return {
+        name: value
+        for name, value in tags.items()
+        if (names is None or name in names) and is_name(name) and (not value or is_name(value))
+    }
+
+
+def _read(field: Field, section: Mapping[str, Any], key: str) -> Any:
+    match field:
+        case Field.COUNT:
+            return fields.count(section, key)
+        case Field.NUMBER:
+            return None if fields.number(section, key) is None else section[key]
+        case Field.SWITCH:
+            return fields.known_flag(section, key)
+        case Field.TIME:
+            moment = fields.time(section, key)
+            return moment and moment.isoformat().replace("+00:00", "Z")
+        case Field.GIVEN:
+            return _given(section[key])
+        case Field.PULL if section.get("Status") not in _PULLS:
+            return None
+    text = fields.text(section, key)
+    return text and _TEXTS[field](text)
+
+
+def _given(value: Any) -> Any:
+    """Something as empty as what was there."""
+    if isinstance(value, list):
+        return [WITHHELD] if value else []
+    return WITHHELD if value else None
+
+
+def _is_bucket(name: str | None) -> bool:
+    return name is not None and bucket_of(f"s3://{name}") == name and is_name(name)
+
+
+def _address(text: str) -> str:
+    bucket = bucket_of(text)
+    place = bucket if _is_bucket(bucket) else "-"
+    return f"s3://{place}/{PINNED if data_pinned([(None, text)]) else ''}"
+
+
+def _image(text: str) -> str:
+    plain = _DIGEST.sub("", text)
+    return plain if is_name(_COMMIT.sub("", plain)) and "@" not in plain else WITHHELD
+
+
+_TEXTS: Mapping[Field, Callable[[str], str | None]] = {
+    Field.STATE: lambda text: text if text in STATES else UNKNOWN,
+    Field.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
+    Field.FAILURE: lambda text: str(failure_of(text) or "") or None,
+    Field.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
+    Field.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
+    Field.ARN: token_shapes.name,
+    Field.IMAGE: _image,
+    Field.MODEL: lambda text: token_shapes.name(stem(text)),
+    Field.ADDRESS: _address,
+    Field.CHANNEL: token_shapes.name,
+    Field.GROUP: token_shapes.name,
+    Field.METRIC: token_shapes.name,
+    Field.RULE: token_shapes.name,
+}
+
+
+def _derived(
+    answer: Mapping[str, Any], kept: Mapping[str, Any], key: bytes | None
+) -> dict[str, Any]:
+    """What is read in the settings, or was read in them before they were dropped."""
+    stored = answer.get(DERIVED)
+    if isinstance(stored, Mapping):
+        found = hints.restored(fields.section(stored, "Hints"))
+        run, tuned_for = fields.text(stored, "EntryPoint"), fields.text(stored, "TunedFor")
+        mark = fields.text(stored, "Fingerprint")
+        run = script(run) if run else None
+    else:
+        found, run, mark = hints.of_answer(answer), entry_point(answer), None
+        given = fields.section(answer, "HyperParameters").get(TUNED_FOR)
+        tuned_for = given.strip('"') if isinstance(given, str) else None
+        kind = kind_of(answer)
+        if key and kind and (settings := settings_of(kind, answer)):
+            mark = fingerprint(key, settings)
+    values = {
+        "Hints": hints.kept(found),
+        "EntryPoint": run if run and is_name(run) else None,
+        "TunedFor": tuned_for if tuned_for in _metrics(kept) else None,
+        "Fingerprint": mark if mark and _FINGERPRINT.fullmatch(mark) else None,
+    }
+    return {name: value for name, value in values.items() if value}
+
+
+def _metrics(kept: Mapping[str, Any]) -> set[str]:
+    """The names of the job's own metrics: nothing else is the name of an objective."""
+    defined = (kept.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
+    rows = [*(row.get("Name") for row in defined)]
+    rows += [row.get("MetricName") for row in kept.get("FinalMetricDataList") or []]
+    return {name for name in rows if name} - {WITHHELD}

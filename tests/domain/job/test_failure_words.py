@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.job.failure_words import Failure, failure_of
+
+TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}"\nCommand "{}"'
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("AlgorithmError: , exit code: 137", "AlgorithmError, exit code 137: host out of memory"),
+        (
+            TOOLKIT.format("torch.cuda.OutOfMemoryError: Tried to allocate 2.00 GiB", "python x"),
+            "AlgorithmError, ExecuteUserScriptError, OutOfMemoryError, exit code 1, tried to alloc",
+        ),
+        (
+            TOOLKIT.format("KeyError: 'speaker_id'", "python train.py --on_oom 'out of memory'"),
+            "AlgorithmError, ExecuteUserScriptError, KeyError, exit code 1: code error",
+        ),
+        (
+            "OSError: [Errno 28] No space left on device: '/tmp/acme'",
+            "OSError, errno 28, no space left: disk error",
+        ),
+        (
+            "ClientError: Data download failed:S3 key: s3://acme/x matched no files on s3",
+            "ClientError, download of data failed, no file matches the S3 key: data error",
+        ),
+        (
+            "ClientError: API error (404): manifest for acme:1 not found: manifest unknown",
+            "ClientError, HTTP 404, image not found: request error",
+        ),
+        (
+            "ClientError: An error occurred (403) when calling the HeadObject operation: Forbidden",
+            "ClientError, HeadObject, Forbidden, HTTP 403: permission error",
+        ),
+        ("ChildFailedError: exitcode  : -9 (pid: 7)", "ChildFailedError, exit code -9: host"),
+        ("InternalServerError: We encountered an internal error.", "InternalServerError: AWS err"),
+        (
+            "CapacityError: Unable to provision requested ML compute capacity.",
+            "CapacityError, no c",
+        ),
+        (
+            "RuleEvaluationConditionMet: of the rule Overfit at step 8 resulted in the condition",
+            "RuleEvaluationConditionMet, step 8",
+        ),
+        ("MaxRuntimeInSeconds exceeded", "MaxRuntimeInSeconds"),
+        ("Unknown words of somebody", "None"),
+        ("", "None"),
+    ],
+)
+def test_a_message_is_kept_by_its_known_words(message: str, kept: str) -> None:
+    """What a reader wants first: whose error, which one, what AWS or the kernel said of it."""
+    assert str(failure_of(message)).startswith(kept)
+
+
+_PARTS = st.lists(
+    st.sampled_from(
+        [
+            "AlgorithmError: ", "KeyError", ", ", ": ", "exit code 137", "ExitCode 1", "SIGKILL",
+            "exit status 9", "CUDA error", "out of memory", "code error", "errno 28", "timed out",
+            "failed to download data", "NaN", "HTTP 404", "error (503)", "AWS error", "acme ",
+            "no such file", "host out of memory", "step 8", "disk quota", "nccl", "; ", "\n",
+        ]
+    ),
+    max_size=8,
+).map("".join)  # fmt: skip
+
+
+@given(_PARTS)
+def test_the_kept_words_are_read_back_as_they_are(message: str) -> None:
+    """So that a stored failure is judged as the live one was."""
+    failure = failure_of(message)
+    assert failure is None or failure_of(str(failure)) == failure
+
+
+@given(st.text())
+def test_any_other_text_says_nothing(text: str) -> None:
+    """Words come from the vocabulary, whatever a container writes."""
+    failure = failure_of(text)
+    shown = failure_of(str(failure)) if failure else None
+    assert failure == shown
+    assert failure is None or isinstance(failure, Failure)
+
+
+@pytest.mark.parametrize("text", ["a", "exit code ", ": , ", "gpu ", "occurred ("])
+def test_a_huge_message_takes_no_time(text: str) -> None:
+    """AWS gives 1,024 characters; a file may hold anything."""
+    begun = time.process_time()
+    failure_of(text * 10**5)
+    assert time.process_time() - begun < 1

@@ -1,0 +1,200 @@
+"""What is kept of a Describe answer; that nothing else is: tests/properties/test_privacy.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.adapters.aws.clients import api_model
+from sageaudit.domain.job.buckets import data_pinned
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kept import STATES, TAGS, keep, kept_tags
+from sageaudit.domain.job.kept_fields import FIELDS, Field, Shape
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.exemption import TAG as EXEMPTION
+from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
+from sageaudit.errors import Malformed
+from sageaudit.rules.purchase.spot_not_used import DEADLINE_TAG
+from tests.fakes.jobs import training_answer
+
+ECR = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
+SHAPES = api_model().shapes
+TYPES = {
+    Field.COUNT: {"integer", "long"},
+    Field.NUMBER: {"float"},
+    Field.SWITCH: {"boolean"},
+    Field.TIME: {"timestamp"},
+    Field.GIVEN: {"string", "list", "structure"},
+}
+"""The types in AWS's service model of fields that are no text."""
+
+
+def leaves(shape: Shape, names: set[str], path: str = "") -> Iterator[tuple[str, Field, set[str]]]:
+    """Each field of the table with the shapes that AWS's model has for it."""
+    for key, inner in shape.items():
+        members = [SHAPES[name]["members"].get(key) for name in names]
+        found = {member["shape"] for member in members if member}
+        assert found, f"{path}{key} is in no answer of AWS"
+        if isinstance(inner, Field):
+            yield f"{path}{key}", inner, found
+        elif isinstance(inner, list):
+            items = {SHAPES[name]["member"]["shape"] for name in found}
+            yield from leaves(inner[0], items, f"{path}{key}[].")
+        else:
+            yield from leaves(inner, found, f"{path}{key}.")
+
+
+def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
+    """A newer SDK with a new state fails here: add it, so that it is not Unknown."""
+    answers = {f"Describe{kind.row.prefix}JobResponse" for kind in JobKind}
+    for path, field, names in leaves(FIELDS, answers):
+        for name in names:
+            assert SHAPES[name]["type"] in TYPES.get(field, {"string"}), path
+            if field is Field.STATE:
+                assert set(SHAPES[name]["enum"]) <= STATES, path
+
+
+def test_the_page_on_trust_lists_what_is_shown() -> None:
+    """Each kind of name, in the words of the table."""
+    page = (Path(__file__).parents[3] / "docs" / "trust.md").read_text(encoding="utf-8")
+    shown = {field.value for field in Field if isinstance(field.value, str)}
+    assert [text for text in sorted(shown) if f"| {text} |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("image", "kept"),
+    [
+        (f"{ECR}/team/train:2.1-cu121", f"{ECR}/team/train:2.1-cu121"),
+        (f"{ECR}/train@sha256:{'0f' * 32}", f"{ECR}/train"),
+        (f"{ECR}/train:{'0f' * 20}", f"{ECR}/train:{'0f' * 20}"),
+        ("registry.example.com:5000/train", "registry.example.com:5000/train"),
+        ("user:pass@registry.example.com/train", "withheld"),
+        (f"{ECR}/{'0f' * 20}", "withheld"),
+        ("an image\n", "withheld"),
+    ],
+)
+def test_an_image_is_kept_by_its_name_and_tag(image: str, kept: str) -> None:
+    """A commit may be its tag; its digest is not read."""
+    answer = keep({"AlgorithmSpecification": {"TrainingImage": image}})
+    assert answer["AlgorithmSpecification"]["TrainingImage"] == kept
+
+
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("s3://raw-data/churn/2026-05-20/", "s3://raw-data/?versionId=kept"),
+        ("s3://raw-data/churn/latest/x.csv?versionId=3HL4kqtJ", "s3://raw-data/?versionId=kept"),
+        ("s3://raw-data/churn", "s3://raw-data/"),
+        ("s3://user:pass@raw-data/v3/", "s3://-/?versionId=kept"),
+        ("https://raw-data.s3.amazonaws.com/x?token=y", "s3://-/"),
+        ("nonsense", "s3://-/"),
+    ],
+)
+def test_an_address_is_kept_as_its_bucket_and_whether_its_data_may_change(
+    address: str, kept: str
+) -> None:
+    """Keys name people and contracts: no audit reads them."""
+    found = keep({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
+    assert found == kept
+    assert data_pinned([("train", found)]) == data_pinned([("train", address)])
+
+
+def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:
+    """States and instance types by their own words; the messages of a phase by two sentences."""
+    answer = training_answer(
+        TrainingJobStatus="Frobnicated",
+        ResourceConfig={"InstanceType": "a type", "InstanceCount": 2, "VolumeKmsKeyId": "k"},
+        RoleArn="arn:aws:iam::111122223333:role/x",
+        TrainingJobName="no name",
+        SecondaryStatusTransitions=[
+            {"Status": "Downloading", "StatusMessage": "Downloading the training image for Ada"},
+            {"Status": "Training", "StatusMessage": "Training for Ada"},
+        ],
+    )
+    kept = keep(answer)
+    assert (kept["TrainingJobStatus"], kept["TrainingJobName"]) == ("Unknown", "withheld")
+    assert kept["ResourceConfig"] == {"InstanceType": "Unknown", "InstanceCount": 2}
+    assert [row["StatusMessage"] for row in kept["SecondaryStatusTransitions"]] == [
+        "Downloading the image",
+        None,
+    ]
+    assert "RoleArn" not in kept
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["python3", "/opt/ml/code/clean.py", "--token", "hunter2"], "clean.py"),
+        (["torchrun", "--nproc", "8", "src/train.py", "setup.sh"], "train.py"),
+        (["Rscript", "model.R"], "model.R"),
+        (["bash", "run.sh"], "run.sh"),
+        (["bash", "-c", "python x.py --password=hunter2"], None),
+        (["./hunter2"], None),
+        (["python3", "-m", "hunter2"], None),
+        (["run.py --password=hunter2"], None),
+        (["python", "s3://hunter2@bucket/x.py?token=hunter2"], None),
+    ],
+)
+def test_only_a_word_with_a_scripts_suffix_is_an_entry_point(
+    command: list[str], name: str | None
+) -> None:
+    """Its family is named after it; any other word of a command may be a secret."""
+    answer = {
+        "ProcessingJobName": "p",
+        "ProcessingJobStatus": "Completed",
+        "AppSpecification": {"ContainerEntrypoint": command},
+    }
+    kept = keep(answer)
+    assert kept["Derived"].get("EntryPoint") == name
+    assert parse(answer, {}).entry_point == parse(kept, {}).entry_point == name
+    assert "hunter2" not in json.dumps(kept)
+
+
+@pytest.mark.parametrize("derived", [{"EntryPoint": "rm -rf / #"}, {"TunedFor": "x"}, 5, None])
+def test_what_somebody_wrote_into_a_kept_answer_is_checked_again(derived: object) -> None:
+    """A recording is a file that anybody can edit."""
+    job = parse(training_answer(Derived=derived), {})
+    assert (job.entry_point, job.objective) == (None, None)
+
+
+def test_a_fingerprint_is_made_of_the_whole_answer_and_then_kept() -> None:
+    """Under another key, or of an answer without its settings, there is no second one."""
+    answer = training_answer(HyperParameters={"lr": "0.1"})
+    once = keep(answer, b"key")
+    assert parse(answer, {}, key=b"key").fingerprint == once["Derived"]["Fingerprint"]
+    assert parse(once, {}, key=b"other").fingerprint == once["Derived"]["Fingerprint"]
+    assert parse(keep(answer), {}, key=b"key").fingerprint is None
+    assert parse(once, {}).fingerprint is None
+    assert keep({**answer, "HyperParameters": {"lr": "0.2"}}, b"key") != once
+
+
+def test_the_tags_are_kept_that_the_policy_names() -> None:
+    """And those that audits always read; others may hold anything."""
+    section = Section(None, ("stage", "dev"), None, RuleChoices())
+    policy = Policy(owner_tags=("owner",), family_tag="workload", sections=(section,))
+    assert policy.tags_read == {"owner", "workload", "stage", *TAGS}
+    assert {EXEMPTION, DEADLINE_TAG} <= TAGS
+    tags = {"owner": "Jörg Müller", "stage": "", "workload": "a\nb", "password": "hunter2"}
+    assert kept_tags(tags, policy.tags_read) == {"owner": "Jörg Müller", "stage": ""}
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(FIELDS)), _JSON, max_size=6))
+def test_whatever_is_kept_is_kept_once_more_as_it_is(answer: Mapping[str, Any]) -> None:
+    """Or refused as a whole."""
+    with suppress(Malformed):
+        kept = keep(answer)
+        assert keep(kept) == kept

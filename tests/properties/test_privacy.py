@@ -1,0 +1,157 @@
+"""No text of a job reaches a sink, but the few that are shown by design (`kept_fields`).
+
+A sink is whatever is stored, posted, printed, logged or raised: `tests/fakes/sinks.py` has all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.kept import keep
+from sageaudit.domain.job.kept_fields import Field, shown_fields
+from sageaudit.domain.job.kinds import JobKind
+from tests.fakes import recorded
+from tests.fakes.jobs import training_answer
+from tests.fakes.secrets import SECRETS, Secret
+from tests.fakes.sinks import CREATED, NAME, Leaf, answer_of, sinks, text_fields
+
+KINDS = list(JobKind)
+
+
+def holding(text: str, found: Mapping[str, str]) -> list[str]:
+    """The sinks in which a text stands, as it is or as JSON writes it."""
+    forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    return [name for name, sink in found.items() if any(form in sink for form in forms)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
+def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind: JobKind) -> None:
+    """A word of its own in each text field: exactly those of the table are found in some sink."""
+    shown = dict(shown_fields())
+    words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
+    forms = {Field.TYPE: "ml.{0}.large", Field.ADDRESS: "s3://{0}/{0}"}
+    texts: dict[Leaf, Any] = {
+        path: forms.get(shown.get(path, Field.GIVEN), "{0}").format(word)
+        for path, word in words.items()
+    }
+    texts[(f"{kind.row.prefix}JobStatus",)] = "Failed"
+    found = sinks(answer_of(kind, texts), {}, kind)
+    everything = "\n".join(found.values())
+    read = {path for path, word in words.items() if word in everything}
+    own = {(f"{kind.row.prefix}JobName",), (f"{kind.row.prefix}JobArn",)}
+    assert read == (words.keys() & shown.keys()) - own
+    shared = found["anonymised recording"]
+    assert not [path for path, word in words.items() if word in shared]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda one: f"{one.place}: {one.text[:20]!a}")
+def test_none_of_sixty_secrets_reaches_a_sink(secret: Secret) -> None:
+    """Whatever its shape and its place."""
+    assert holding(secret.secret, sinks(*placed(secret.place, secret.text))) == []
+
+
+def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The answer of a failed job with a text in one place, and its tags."""
+    rule = {"RuleConfigurationName": "r", "RuleEvaluationStatus": "IssuesFound"}
+    data = {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://bucket/x"}}}
+    image = {"TrainingImage": "registry.example.com/team/train:1", "TrainingInputMode": "File"}
+    group = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "InstanceGroupName": "g"}
+    answers: dict[str, dict[str, Any]] = {
+        "failure": {"FailureReason": text},
+        "exit message": {"ExitMessage": text},
+        "transition": {"SecondaryStatusTransitions": [
+            {"Status": "Downloading", "StartTime": CREATED, "StatusMessage": text}]},
+        "details": {"DebugRuleEvaluationStatuses": [{**rule, "StatusDetails": text}]},
+        "hyperparameter": {"HyperParameters": {"phrase": text}},
+        "hyperparameter name": {"HyperParameters": {text: "1"}},
+        "scheduler": {"HyperParameters": {"lr_scheduler": text}},
+        "workers": {"HyperParameters": {"num_workers": text}},
+        "script": {"HyperParameters": {"sagemaker_program": text}},
+        "objective": {"HyperParameters": {"_tuning_objective_metric": text}},
+        "environment": {"Environment": {"DB": text}},
+        "environment name": {"Environment": {text: "1"}},
+        "argument": {"AlgorithmSpecification": {**image, "ContainerArguments": [text]}},
+        "rule parameter": {"DebugRuleConfigurations": [
+            {"RuleConfigurationName": "r", "RuleParameters": {"a": text, text: "b"}}]},
+        "regex": {"AlgorithmSpecification": {
+            **image, "MetricDefinitions": [{"Name": "loss", "Regex": text}]}},
+        "metric": {"AlgorithmSpecification": {
+            **image, "MetricDefinitions": [{"Name": text, "Regex": "x"}]},
+            "FinalMetricDataList": [{"MetricName": text, "Value": 0.5}],
+            "HyperParameters": {"_tuning_objective_metric": text}},
+        "s3": {
+            "InputDataConfig": [{**data, "DataSource": {"S3DataSource": {"S3Uri": text}}}],
+            "CheckpointConfig": {"S3Uri": text}, "OutputDataConfig": {"S3OutputPath": text},
+            "ModelArtifacts": {"S3ModelArtifacts": text}},
+        "image": {"AlgorithmSpecification": {**image, "TrainingImage": text}},
+        "rule": {"DebugRuleEvaluationStatuses": [{**rule, "RuleConfigurationName": text}]},
+        "channel": {"InputDataConfig": [{**data, "ChannelName": text}]},
+        "group": {"ResourceConfig": {"InstanceGroups": [{**group, "InstanceGroupName": text}]}},
+        "parent": {"AutoMLJobArn": text},
+        "type": {"ResourceConfig": {**group, "InstanceType": text}},
+        "state": {"SecondaryStatus": text, "ProfilingStatus": text, "SecondaryStatusTransitions": [
+            {"Status": text, "StartTime": CREATED}]},
+        "tag": {}, "tag name": {}, "owner": {}, "family": {},
+    }  # fmt: skip
+    tags = {"tag": {"secret": text}, "tag name": {text: "1"}, "owner": {"owner": text},
+            "family": {"workload": text}}.get(place, {})  # fmt: skip
+    plain = training_answer(
+        TrainingJobName=NAME,
+        TrainingJobStatus="Failed",
+        SecondaryStatus="Failed",
+        FailureReason="AlgorithmError: exit code: 1",
+    )
+    return plain | answers[place], tags
+
+
+_TOKENS = st.one_of(
+    st.from_regex(r"(AKIA|ASIA)[A-Z2-7]{16}", fullmatch=True),
+    st.from_regex(
+        r"(gh[po]_|hf_|glpat-|xoxb-|npm_|sk-|sk-proj-|[sp]k_live_)[A-Z0-9]{4}[a-z][0-9][A-Za-z0-9]{16,24}",
+        fullmatch=True,
+    ),
+    st.from_regex(r"eyJ[A-Za-z0-9_-]{20}\.eyJ[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}", fullmatch=True),
+    st.from_regex(r"[0-9a-f]{32}|[0-9a-f]{64}", fullmatch=True),
+    # 40 hexadecimal digits may be a commit, as the tag of an image.
+    st.from_regex(r"https?://[a-z]{4,9}:[A-Za-z0-9]{8,20}@[a-z]{5}\.com/", fullmatch=True),
+)
+_FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r"[\w .:/+=@%#,()-]+", text))
+"""Texts with a sign that names do not have, such as a quote, an emoji or a line's end."""
+_AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "arn:aws:x:{}"])
+
+
+@settings(max_examples=60)
+@given(_TOKENS, _AROUND, st.sampled_from(KINDS))
+def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
+    token: str, around: str, kind: JobKind
+) -> None:
+    """In all texts of an answer and in all tags, between other words."""
+    text = around.format(token)
+    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.row.prefix}JobStatus",): "Failed"}
+    tags = {"owner": text, "workload": text, "note": text, text: "x"}
+    assert holding(token, sinks(answer_of(kind, texts), tags, kind)) == []
+
+
+@settings(max_examples=40)
+@given(_FREE, st.sampled_from(KINDS))
+def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> None:
+    """Neither where AWS has a text, nor where it has a number, a time or a switch."""
+    texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.row.prefix}JobStatus",): "Failed"}
+    assert holding(text, sinks(answer_of(kind, texts), {}, kind)) == []
+    assert holding(text, sinks(answer_of(kind, {}, text), {}, kind)) == []
+
+
+def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
+    """Kept once or twice: so live, recorded and re-audited jobs are judged alike."""
+    for item in recorded.everything():
+        kept = json.loads(json.dumps(keep(item.recording.describe)))
+        assert keep(kept) == kept, item.file
+        assert parse(kept, {}) == parse(item.recording.describe, {}), item.file
