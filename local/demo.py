@@ -126,7 +126,7 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
     table.add_column("Job", width=name_width, no_wrap=True)
     for word, width in _COLUMNS.items():
         table.add_column(word, justify="right", width=width, no_wrap=True)
-    table.add_column(_TOP, no_wrap=True)
+    table.add_column(_TOP, overflow="ellipsis")
     for head, top in zip(heads, tops, strict=True):
         name = Text(middle(terminal(head.name), name_width), "italic" if head.rollup else "")
         table.add_row(name, *map(str, of_head(head)[:3]), Text(top))
