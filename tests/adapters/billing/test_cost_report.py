@@ -268,9 +268,7 @@ def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
     assert usage.first == usage.last == date(1, 1, 1)
 
 
-def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(
-    write: Write,
-) -> None:
+def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(write: Write) -> None:
     """The region is never that of the usage type's prefix."""
     unnamed = {"line_item_usage_account_id": "", "product_region_code": "", "pricing_unit": ""}
     assert spend(*write(cur2([changed(**unnamed)]))).lines == (replace(LINE, unit=""),)

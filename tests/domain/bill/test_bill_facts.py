@@ -105,21 +105,14 @@ def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
 
 def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -> None:
     """Spot would take usage from a commitment that is paid anyway."""
-    answer = describe(
-        DATA / "profiled-046-p3-2xlarge.json",
-    )
+    answer = describe(DATA / "profiled-046-p3-2xlarge.json")
     job = parse(answer, {})
     market = packaged.market()
     usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
 
     def audited(policy: Policy) -> dict[str, Any]:
         audit = audit_job(
-            job,
-            usage,
-            market,
-            policy,
-            catalogue.ruleset(),
-            now=datetime(2026, 1, 1, tzinfo=UTC),
+            job, usage, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
         )
         return dict(document(audit))
 

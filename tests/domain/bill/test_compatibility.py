@@ -8,11 +8,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.bill.change import CutPhase, SetPurchase, SetType
-from sageaudit.domain.bill.compatibility import (
-    early_stopping_refused,
-    refused,
-    spot_refused,
-)
+from sageaudit.domain.bill.compatibility import early_stopping_refused, refused, spot_refused
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool

@@ -91,10 +91,7 @@ USAGE = st.sampled_from(
     ["USE1-Train:ml.m5.large", "Processing:ml.m5.large", "USE1-Host:x", "Odd", "EU-Tsform:y"]
 )
 LINES = st.builds(
-    line,
-    USAGE,
-    st.decimals(0, 10_000, places=6),
-    st.sampled_from(["us-east-1", "eu-west-1", None]),
+    line, USAGE, st.decimals(0, 10_000, places=6), st.sampled_from(["us-east-1", "eu-west-1", None])
 )
 
 

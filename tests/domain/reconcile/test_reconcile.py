@@ -220,9 +220,7 @@ def test_the_row_with_the_most_dollars_comes_first() -> None:
 
 def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> None:
     """A job from October to November: October gets its first volume line, and nothing else."""
-    ran = document(
-        job=job(started_at="2026-10-31T20:00:00Z", ended_at="2026-11-01T04:00:00Z"),
-    )
+    ran = document(job=job(started_at="2026-10-31T20:00:00Z", ended_at="2026-11-01T04:00:00Z"))
     ran["bill"]["lines"] = [
         line(quantity=Decimal(8)),
         line(item="storage", note="30 GB x 1, 2026-10", quantity=Decimal("0.16")),

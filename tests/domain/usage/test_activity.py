@@ -93,9 +93,7 @@ def test_long_periods_hide_work(period_s: int, found: bool) -> None:
     run = ran(24 * period_s, "ml.g4dn.2xlarge")
     gpu, cpu = [90] * 4 + [0] * 16 + [90] * 4, [200] * 4 + [100] * 16 + [200] * 4
     of = usage(
-        run,
-        series(Metric.GPU, gpu, period_s=period_s),
-        series(Metric.CPU, cpu, period_s=period_s),
+        run, series(Metric.GPU, gpu, period_s=period_s), series(Metric.CPU, cpu, period_s=period_s)
     )
     assert bool(of.standstills()) is found
 

@@ -10,12 +10,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import (
-    Measurements,
-    Metric,
-    Missing,
-    RawSeries,
-)
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 
 MINUTE = timedelta(minutes=1)

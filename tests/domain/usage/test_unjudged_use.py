@@ -157,11 +157,7 @@ MACHINES = "The use of its machines was not judged"
             "The metrics of the CPUs have 33% of their points: too few to judge.",
         ),
         # the recording has the series, and nothing in them, or of another time
-        (
-            lambda: on_cpu([None] * 60, [None] * 60),
-            (),
-            f"{MACHINES}: all its points are null.",
-        ),
+        (lambda: on_cpu([None] * 60, [None] * 60), (), f"{MACHINES}: all its points are null."),
         (
             lambda: usage(
                 ran(3600),

@@ -16,13 +16,7 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Typ
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import (
-    ESTIMATE_WITHIN,
-    InstanceType,
-    Market,
-    Rate,
-    comparable,
-)
+from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 

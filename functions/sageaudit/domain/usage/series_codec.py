@@ -12,12 +12,7 @@ from typing import Any
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measure import per_host
-from sageaudit.domain.usage.measurements import (
-    Curve,
-    Measurements,
-    Metric,
-    Missing,
-)
+from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, percentile
 
 _QUANTILES = (0, 5, 50, 95, 99.5, 100)
