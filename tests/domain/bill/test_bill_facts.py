@@ -72,12 +72,10 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
             for host in (".ecr.eu-west-1.amazonaws.com", "-ecr.eu-west-1.on.aws")
         ),
         # built-in rules have no instance type; a custom rule runs as its own job
-        (
-            {"DebugRuleConfigurations": RULES},
-            "custom Debugger rule mine runs as a processing job of its own, billed there",
-        ),
+        ({"DebugRuleConfigurations": RULES},
+         "custom Debugger rule mine runs as a processing job of its own, billed there"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
     """S3, NAT, FSx and the like; an image of another region, custom rules."""
     notes = facts_of(describe(**changes)).notes

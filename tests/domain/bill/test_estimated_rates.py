@@ -128,16 +128,11 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
         # a type at a known rate saves certainly from an estimated one
         (BIG, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
         # a type at an estimated rate is possible at most
-        (
-            SMALL,
-            SetType(SMALL),
-            Bucket.POSSIBLE,
-            "0.46",
-            f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
-        ),
+        (SMALL, SetType(SMALL), Bucket.POSSIBLE, "0.46",
+         f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here."),
         (TINY, SetType(SMALL), Bucket.AVOIDABLE, "0.46", None),
     ],
-)
+)  # fmt: skip
 def test_a_saving_at_an_estimated_rate_is_marked(
     estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
 ) -> None:

@@ -171,14 +171,11 @@ def _trainium(of: Job) -> Measurements:
         (ten_hours(), usage, "no points"),
         (ten_hours(), _trainium, "CloudWatch records no use of it"),
         (ten_hours(free="a built-in rule"), at_forty, "AWS does not bill it (a built-in rule)"),
-        (
-            ten_hours(status="InProgress"),
-            at_forty,
-            "the job has not ended (status InProgress): its cost is not final",
-        ),
+        (ten_hours(status="InProgress"), at_forty,
+         "the job has not ended (status InProgress): its cost is not final"),
         (ran(3600, "ml.new.large"), usage, "ml.new.large is not in the catalogue"),
     ],
-)
+)  # fmt: skip
 def test_where_there_is_no_figure_the_reason_is_said(of: Job, measured: Any, why: str) -> None:
     """Never 0 for what is not known."""
     missing = figure_of(of, measured(of))

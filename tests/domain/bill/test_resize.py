@@ -336,17 +336,12 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ({"purchase": Purchase.SERVERLESS}, "serverless"),
         ({"region": None}, "region"),
         ({"groups": ()}, "instance type is not known"),
-        (
-            {"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
-            "which host is in which",
-        ),
+        ({"groups": (InstanceGroup("ml.c.xlarge", 1), InstanceGroup("ml.c.2xlarge", 1))},
+         "which host is in which"),
         ({"groups": (InstanceGroup("ml.new.xlarge", 1),)}, "not in the catalogue"),
         ({"groups": (InstanceGroup("ml.trn.xlarge", 1),)}, "accelerators"),
-        (
-            {"status": "Failed", "started_at": None, "training_s": None, "billable_s": None,
-             "phases": ()},
-            "never started",
-        ),
+        ({"status": "Failed", "started_at": None, "training_s": None, "billable_s": None,
+         "phases": ()}, "never started"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_resized_says_why(changes: dict[str, Any], says: str) -> None:

@@ -127,15 +127,11 @@ def test_the_images_cuda_must_have_code_for_the_gpu(
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.2-1", "names p2, p3"),
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.0-1", "on a GPU is not documented"),
         ("ml.g6.8xlarge", "ml.g6.2xlarge", f"{XGBOOST}1.7-1", None),
-        (
-            "ml.p3.2xlarge", "ml.g6e.2xlarge",
-            "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
-            "Semantic Segmentation on g6e is not documented",
-        ),
-        (
-            "ml.p3.2xlarge", "ml.g6e.2xlarge",
-            "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None,
-        ),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
+         "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
+         "Semantic Segmentation on g6e is not documented"),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
+         "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None),
     ],
 )  # fmt: skip
 def test_a_built_in_algorithm_stays_on_documented_families(

@@ -138,17 +138,13 @@ def learnt(*names: str) -> Discounts:
         # what is paid under a contract tells nothing of a list price, nor of its day
         (Discounts(rates={REGION: {OWN: Decimal("0.50")}}), "0.46", "list", None),
         # nobody pays more than the list price, so the saving is at least the difference
-        (
-            learnt(OWN),
-            "0.46",
-            "own",
-            "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
-        ),
+        (learnt(OWN), "0.46", "own",
+         "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs"),
         (learnt(OWN, OTHER), "0.50", "own", None),
         # the job's own type may have the same discount, and the saving would be too high
         (learnt(OTHER), "0.50", "own", None),
     ],
-)
+)  # fmt: skip
 def test_an_own_rate_stands_beside_a_list_price(
     discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:

@@ -292,21 +292,15 @@ def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
         ("USE1-train:ml.m5.large", Usage("train", "ml.m5.large"), JOBS),
         ("USE1-Host:ml.m5.large", Usage("Host", "ml.m5.large"), "endpoints"),
         ("USE1-ServerlessInf:Mem-4GB", Usage("ServerlessInf", "Mem-4GB"), "endpoints"),
-        (
-            "USE1-TrainDebugFreeTier:ml.m5.large",
-            Usage("TrainDebugFreeTier", "ml.m5.large"),
-            "free Debugger and Monitor rules",
-        ),
-        (
-            "USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
-            Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"),
-            "training plans",
-        ),
+        ("USE1-TrainDebugFreeTier:ml.m5.large", Usage("TrainDebugFreeTier", "ml.m5.large"),
+         "free Debugger and Monitor rules"),
+        ("USE1-TrainingPlanUpfrontFee:ml.p4d.24xlarge",
+         Usage("TrainingPlanUpfrontFee", "ml.p4d.24xlarge"), "training plans"),
         ("Studio:KernelGateway-x", Usage("Studio", "KernelGateway-x"), "Studio"),
         ("something new", Usage("something new", ""), "other"),
         ("", Usage("", ""), "other"),
     ],
-)
+)  # fmt: skip
 def test_a_usage_type_is_a_prefix_a_role_and_a_thing(
     usage_type: str, usage: Usage, area: str
 ) -> None:
