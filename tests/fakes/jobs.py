@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import Component, JobKind
@@ -25,6 +25,13 @@ START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
 """When a job's billed time begins."""
 
 Points = Sequence[float | None]
+_T = TypeVar("_T")
+
+
+def known(value: _T | None) -> _T:
+    """What a test knows to be there."""
+    assert value is not None
+    return value
 
 
 def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> InstanceType:

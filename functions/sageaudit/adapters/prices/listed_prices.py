@@ -16,7 +16,7 @@ from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing
 from sageaudit.errors import AwsError
 
 FRESH_FOR = timedelta(days=1)
@@ -53,11 +53,7 @@ class ListedPrices:
     component: Component
     stored: Stored | None
     why: str | None
-
-    @property
-    def name(self) -> str:
-        """AWS's name for it."""
-        return "Price List API"
+    name: str = "Price List API"
 
     @property
     def version(self) -> str | None:
@@ -67,14 +63,6 @@ class ListedPrices:
     @property
     def _read_on(self) -> date | None:
         return None if self.stored is None else self.stored.read_at.astimezone(UTC).date()
-
-    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """The listed rate, or why there is none."""
-        return self._quote(region, component, instance_type)
-
-    def storage(self, region: str, component: Component) -> Quote:
-        """The listed rate, or why there is none."""
-        return self._quote(region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The product's own usage type; None without a listed rate."""
@@ -86,7 +74,8 @@ class ListedPrices:
             return None
         return self.stored.listing.entries.get(what)
 
-    def _quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, what: str) -> Quote:
+        """The listed rate, or why there is none."""
         entry, read_on = self._entry(region, component, what), self._read_on
         if read_on is None or (region, component) != (self.region, self.component):
             return Quote(why=self.why or "the price list was not read for it")
