@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, known, ran
 
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
 RUN = ran(3600, OWN, volume_gb=0)
@@ -52,9 +52,7 @@ def market(**then: tuple[str, Era]) -> Market:
 
 def hourly(on: Market, name: str) -> Rate:
     """What a type costs a training job here."""
-    rate = on.hourly(REGION, JobKind.TRAINING, name)
-    assert rate is not None
-    return rate
+    return known(on.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(
@@ -90,22 +88,14 @@ def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates(
 
 
 def test_the_jobs_own_bill_does_not_change() -> None:
-    """Only what it is compared with."""
+    """Only what it is compared with; a job of several types is compared with none."""
     plain = market(m5_4xlarge=("1.20", "past"))
-    assert bill(RUN, plain.relative_to(RUN)) == bill(RUN, plain)
-    assert hourly(plain.relative_to(RUN), OWN) == hourly(plain, OWN)
-
-
-def test_a_job_of_several_types_is_compared_with_none() -> None:
-    """There is no one rate to relate to."""
+    beside = plain.relative_to(RUN)
+    assert bill(RUN, beside) == bill(RUN, plain)
+    assert hourly(beside, OWN) == hourly(plain, OWN)
     both = replace(RUN, groups=(InstanceGroup(OWN, 1, "a"), InstanceGroup(OTHER, 1, "b")))
-    plain = market(m5_4xlarge=("1.20", "past"))
     assert plain.relative_to(both) == plain
-
-
-def test_a_type_that_nobody_prices_stays_unknown() -> None:
-    """And one of a region without prices."""
-    beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
+    # what nobody prices stays unknown, and so does a region without prices
     assert beside.hourly(REGION, JobKind.TRAINING, "ml.unpriced.xlarge") is None
     assert beside.hourly(None, JobKind.TRAINING, OTHER) is None
     assert beside.hourly("eu-west-9", JobKind.TRAINING, OTHER) is None
@@ -178,10 +168,8 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     rates = {OWN: str(today), OTHER: str(other)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
     done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    total = done.bill.total_usd
-    assert total is not None
-    savings = [done.saves(candidate) for candidate in done.certain]
-    assert all(saving is not None and 0 < saving <= total for saving in savings)
+    savings = [known(done.saves(candidate)) for candidate in done.certain]
+    assert all(0 < saving <= known(done.bill.total_usd) for saving in savings)
     assert bool(savings) == (other < today)
 
 
