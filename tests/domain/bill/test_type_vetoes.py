@@ -15,19 +15,10 @@ from sageaudit.domain.bill.type_vetoes import (
     type_refused,
 )
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
-from sageaudit.domain.job.kinds import JobKind
+from tests.fakes.jobs import job
 
-JOB = Job(
-    kind=JobKind.TRAINING,
-    name="train",
-    arn=None,
-    account=None,
-    region="us-east-1",
-    status="Completed",
-    groups=(InstanceGroup("ml.g5.2xlarge", 1),),
-)
-
-
+TYPES = packaged.types()
+JOB = job(image=None)
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
 
@@ -36,9 +27,8 @@ def moved(
     today: str, other: str, count: int = 1, hints: Hints | None = None, image: str | None = None
 ) -> str | None:
     """Why a job with so many instances cannot change its type."""
-    job = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
-    types = packaged.types()
-    return type_refused(job, types[today], types[other])
+    run = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
+    return type_refused(run, TYPES[today], TYPES[other])
 
 
 def test_gpus_joined_by_nvlink_stay_joined() -> None:
@@ -76,18 +66,9 @@ def test_bf16_and_flash_attention_need_ampere(hints: Hints) -> None:
 
 def test_what_each_gpu_can_do() -> None:
     """K80 has neither; V100 and T4 have tensor cores without bf16; a CPU type has no GPU."""
-    types = packaged.types()
-    able = {
-        name: (has_tensor_cores(types[f"ml.{name}"]), has_bf16(types[f"ml.{name}"]))
-        for name in ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
-    }
-    assert able == {
-        "p2.xlarge": (False, False),
-        "p3.2xlarge": (True, False),
-        "g4dn.xlarge": (True, False),
-        "g5.xlarge": (True, True),
-        "m5.xlarge": (False, False),
-    }
+    names = ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
+    able = [(has_tensor_cores(TYPES[f"ml.{n}"]), has_bf16(TYPES[f"ml.{n}"])) for n in names]
+    assert able == [(False, False), (True, False), (True, False), (True, True), (False, False)]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +125,7 @@ def test_a_built_in_algorithm_stays_on_documented_families(
 
 def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
     """However idle its GPU is; XGBoost may."""
-    types = packaged.types()
-    today, other = types["ml.p3.2xlarge"], types["ml.m5.2xlarge"]
+    today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.m5.2xlarge"]
     seq2seq = replace(JOB, image="811284229777.dkr.ecr.us-east-1.amazonaws.com/seq2seq:1")
     assert not_documented(seq2seq, today, other) == (
         "Sequence to Sequence trains on GPU instances only"
@@ -163,10 +143,9 @@ def test_fp8_and_flash_attention_keep_to_gpus_that_are_known_for_them() -> None:
     assert moved("ml.g7e.4xlarge", "ml.g7e.2xlarge", hints=flash) is None
 
 
-def checks(today: str, other: str, job: Job = JOB) -> list[str]:
+def checks(today: str, other: str, run: Job = JOB) -> list[str]:
     """What is to be checked before a move."""
-    types = packaged.types()
-    return list(to_check(job, types[today], types[other]))
+    return list(to_check(run, TYPES[today], TYPES[other]))
 
 
 def test_what_no_recording_shows_is_to_be_checked() -> None:
