@@ -218,29 +218,36 @@ def series(
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
-def usage(on: Job, *raw: RawSeries) -> Measurements:
-    """What was measured of a job of TYPES."""
-    return measure(on, raw, TYPES, absent=Missing("metric_missing", "no points"))
+def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
+    """What was measured of a job of these types."""
+    return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
-def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
+def flat(
+    on: Job,
+    minutes: int,
+    hosts: int = 1,
+    *,
+    types: Mapping[str, InstanceType] = TYPES,
+    period_s: int = 60,
+    **percent: float,
+) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    kind = TYPES[on.groups[0].instance_type]
-    raw = []
-    for word, value in percent.items():
-        metric = Metric[word.upper()]
-        of = {Metric.CPU: kind.vcpu, Metric.GPU: kind.gpus, Metric.GPU_MEMORY: kind.gpus}
-        begun = next(p.started_at for p in on.phases if p.name == "Training")
-        raw += [
-            series(
-                metric,
-                [value * of.get(metric, 1)] * minutes,
-                host=f"{on.name}/algo-{n}",
-                start=begun or START,
-            )
-            for n in range(1, hosts + 1)
-        ]
-    return usage(on, *raw)
+    kind = types[on.groups[0].instance_type]
+    times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
+    begun = next((p.started_at for p in on.phases if p.name == "Training"), None) or START
+    raw = (
+        series(
+            Metric[word.upper()],
+            [value * times.get(word, 1)] * minutes,
+            host=f"{on.name}/algo-{n}",
+            start=begun,
+            period_s=period_s,
+        )
+        for word, value in percent.items()
+        for n in range(1, hosts + 1)
+    )
+    return usage(on, *raw, types=types)
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

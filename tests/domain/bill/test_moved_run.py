@@ -16,9 +16,8 @@ from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Metric, Missing
-from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
 """Percent of all there is."""
@@ -59,9 +58,8 @@ def need_of(today: InstanceType, *gpus: Points, **percent: float) -> Demand:
             series(Metric[word.upper()], values, host=f"train/algo-{number}")
             for word, values in use.items()
         ]
-    run = ran(3600, today.name, hosts)
-    absent = Missing("metric_missing", "no points")
-    return demand(measure(run, raw, {today.name: today}, absent=absent), today, Decimal(20))
+    measured = usage(ran(3600, today.name, hosts), *raw, types={today.name: today})
+    return demand(measured, today, Decimal(20))
 
 
 def moved(
@@ -290,13 +288,8 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     dark = need_of(machine(1), gpu=-1)
     known = moved(machine(1), machine(1, "W"), dark).run_time()
     assert isinstance(known, Duration)
-    assert (known.counted, known.because) == (
-        2,
-        (
-            f"{RANGE.format('2.00', 6)} {WIDEST}; "
-            "how busy it was is not known, so it is counted as always busy."
-        ),
-    )
+    says = "how busy it was is not known, so it is counted as always busy."
+    assert (known.counted, known.because) == (2, f"{RANGE.format('2.00', 6)} {WIDEST}; {says}")
     found = refused(machine(1, ratios=half("2.01")), machine(1, "W"), -1)
     assert found.constraint is Constraint.NOT_RECORDED
 
