@@ -223,23 +223,27 @@ def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -
     return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
-def flat(
-    on: Job,
-    minutes: int,
-    hosts: int = 1,
-    *,
-    types: Mapping[str, InstanceType] = TYPES,
-    period_s: int = 60,
-    **percent: float,
-) -> Measurements:
+def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    return even(on, (minutes, 60), hosts, percent, TYPES)
+
+
+def even(
+    on: Job,
+    grid: tuple[int, int],
+    hosts: int,
+    percent: Mapping[str, float],
+    types: Mapping[str, InstanceType],
+) -> Measurements:
+    """The same on a grid of so many points of so many seconds, of a job of these types."""
+    points, period_s = grid
     kind = types[on.groups[0].instance_type]
     times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
     begun = next((p.started_at for p in on.phases if p.name == "Training"), None) or START
     raw = (
         series(
             Metric[word.upper()],
-            [value * times.get(word, 1)] * minutes,
+            [value * times.get(word, 1)] * points,
             host=f"{on.name}/algo-{n}",
             start=begun,
             period_s=period_s,

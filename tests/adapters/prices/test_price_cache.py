@@ -12,7 +12,7 @@ import pytest
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
 from sageaudit.errors import Throttled, Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.jobs import known
@@ -43,7 +43,7 @@ def cache(client: Any, table: str) -> PriceCache:
 
 def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
     """Rates digit by digit, what is no rate with its reason."""
-    entries = {
+    entries: dict[str, Entry] = {
         "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
         "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
         "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),

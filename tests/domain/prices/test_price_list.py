@@ -90,7 +90,7 @@ def test_a_rate_carries_its_usage_type_and_the_day_it_holds_from() -> None:
         {"usagetype": "Train:ml.m5.xlarge"},
     ],
 )
-def test_an_instance_type_and_a_usage_type_may_be_of_any_age(attributes: dict[str, str]) -> None:
+def test_an_instance_type_and_a_usage_type_may_be_of_any_age(attributes: dict[str, Any]) -> None:
     """They are the rate all the same."""
     assert isinstance(entry(product(**attributes)), ListedRate)
 

@@ -39,9 +39,9 @@ def audited(
 ) -> AuditedLine:
     """One line of job "a", in us-east-1."""
     usage = None if usage_type is None else parsed(usage_type)
-    amounts = [None if text is None else Decimal(text) for text in (quantity, usd)]
+    used, cost = (None if text is None else Decimal(text) for text in (quantity, usd))
     whole = AuditedLine(
-        ARN + "a", "a", "us-east-1", "compute", usage_type, usage, "instance-hours", *amounts,
+        ARN + "a", "a", "us-east-1", "compute", usage_type, usage, "instance-hours", used, cost,
         paid=True, crosses=False,
     )  # fmt: skip
     return replace(whole, **changes)
