@@ -18,8 +18,7 @@ import pytest
 
 from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from tests.fakes.cost_reports import ACCOUNT, PAYER, SHAPES, Charge, cur2, legacy
 

@@ -212,4 +212,4 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
     assert (new["training"], new["as_of"]) == (Decimal("0.163"), str(DAY))
     assert (kept["training"], kept["as_of"]) == (Decimal("0.14"), old["provenance"]["as_of"])
     assert "ap-east-2" not in regions
-    assert json.loads(price_table.storage_text_of(table))["regions"].keys() == regions.keys()
+    assert json.loads(price_table.text_of(table))["regions"].keys() == regions.keys()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import Lesson, learn
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import Excluded
+from sageaudit.domain.reconcile.spend import Excluded, PaidReport, PaidUsage
 from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 

@@ -10,36 +10,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Protocol
 
-from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.adapters.prices.price_cache import PriceCache, Stored
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing
+from sageaudit.domain.prices.price_list import Entry, ListedRate
 from sageaudit.errors import AwsError
 
 FRESH_FOR = timedelta(days=1)
 """Rates change only a few times a year."""
 ASK_AGAIN_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
-
-
-class Listings(Protocol):
-    """The live price list."""
-
-    def listing(self, region: str, component: Component) -> PriceListing:
-        """The price list of a region and component. Raises AwsError."""
-
-
-class Cache(Protocol):
-    """Rates from earlier reads."""
-
-    def read(self, region: str, component: Component) -> Stored | None:
-        """The last complete read; None when there is none. Raises AwsError."""
-
-    def write(self, stored: Stored) -> None:
-        """Stores a complete read. Raises AwsError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +84,7 @@ class PriceListSource:
     """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
 
     def __init__(
-        self, price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
+        self, price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
     ) -> None:
         self._price_list = price_list
         self._cache = cache
@@ -134,15 +117,12 @@ class PriceListSource:
         except AwsError as error:
             return _InMemory(now + ASK_AGAIN_AFTER, stored, str(error).rstrip("."))
         fresh = Stored(listing, now)
-        if self._cache is not None:
-            with suppress(AwsError):  # the rates are known; the next process reads again
+        with suppress(AwsError):  # the rates are known; the next process reads again
+            if self._cache is not None:
                 self._cache.write(fresh)
         return _InMemory(now + FRESH_FOR, fresh, None)
 
     def _cached(self, region: str, component: Component) -> Stored | None:
-        if self._cache is None:
-            return None
-        try:
-            return self._cache.read(region, component)
-        except AwsError:
-            return None  # the price list itself is read next
+        with suppress(AwsError):  # the price list itself is read next
+            return self._cache.read(region, component) if self._cache is not None else None
+        return None
