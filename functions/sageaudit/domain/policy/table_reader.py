@@ -50,19 +50,13 @@ class TableReader:
             raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
         return [TableReader(row, (*self.at, key, index)) for index, row in enumerate(rows)]
 
-    def usd(self, key: str, default: int | None = None) -> Decimal:
-        """An amount in USD, 0 or more; required where there is no default."""
-        return self._amount(key, default, "is not an amount in USD")
-
-    def number(self, key: str, default: int) -> Decimal:
-        """A number of 0 or more."""
-        return self._amount(key, default, "is not an amount")
-
-    def _amount(self, key: str, default: int | None, refusal: str) -> Decimal:
+    def amount(self, key: str, default: int | None = None, unit: str = " in USD") -> Decimal:
+        """An amount of 0 or more; required where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
         if not is_number(value):
-            raise self.refusal(key, f"{refusal}: a number of 0 or more, without quotes")
+            why = f"is not an amount{unit}: a number of 0 or more, without quotes"
+            raise self.refusal(key, why)
         return Decimal(str(value))
 
     def rest(self) -> list[str]:

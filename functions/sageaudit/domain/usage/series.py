@@ -48,6 +48,11 @@ class Series:
         runs = groupby(value is None for value in self.values)
         return max(len(list(run)) for missing, run in runs if missing)
 
+    @property
+    def tenths(self) -> list[int | None]:
+        """The points as they are stored: in tenths of a percent."""
+        return [None if value is None else round(value * 10) for value in self.values]
+
     def cut(self, start: int, stop: int) -> Series:
         """The points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])

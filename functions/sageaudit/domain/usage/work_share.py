@@ -16,7 +16,7 @@ vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -31,21 +31,16 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.series import Series, mean, mean_of_hosts, pairs, percentile_of_busiest
+from sageaudit.domain.usage.series import mean, mean_of_hosts, pairs, percentile_of_busiest
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
 _WITHOUT_PROGRAM = frozenset({"Downloading", "DownloadingTrainingImage", "Uploading"})
 _ZERO = Decimal(0)
 LookAt = Literal[
-    "standstill",
-    "gpu_use",
-    "data_loader",
-    "communication",
-    "batch_size",
-    "parallel_work",
+    "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
-]
+]  # fmt: skip
 """The GPUs stood still for half an hour or more; the GPU did nothing; it waits for data; all hosts
 wait alike; its memory is free; vCPUs are free. A profile shows what metrics of a minute cannot."""
 
@@ -147,20 +142,13 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
     if gpu_idle(usage):
         yield "gpu_use"
         return
+    means = [mean(line.present) for line in gpu.values()]
     waiting = [busy for busy, work in pairs(cpu, gpu) if work < _WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_OVER:
         yield "data_loader"
-    elif _even(list(gpu.values())):
+    elif len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
     memory = usage.series.get(Metric.GPU_MEMORY, {})
-    if cpu and memory and all(_low(metric.values()) for metric in (gpu, cpu, memory)):
+    busiest = [percentile_of_busiest(hosts.values(), 95) for hosts in (gpu, cpu, memory) if hosts]
+    if cpu and memory and max(busiest) < _LOW_P95:
         yield "batch_size"
-
-
-def _even(hosts: list[Series]) -> bool:
-    means = [mean(line.present) for line in hosts]
-    return len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN
-
-
-def _low(hosts: Iterable[Series]) -> bool:
-    return percentile_of_busiest(hosts, 95) < _LOW_P95
