@@ -116,22 +116,14 @@ def test_the_headroom_is_a_setting() -> None:
 @pytest.mark.parametrize(
     ("run", "use", "name", "constraint"),
     [
+        # what the run needs (test_moved_run has each resource), and what is sold
         (ONE_GPU, LITTLE | {"gpu_memory": 30}, "ml.tiny.2xlarge", Constraint.GPU_MEMORY),
-        (ONE_GPU, LITTLE, "ml.c.2xlarge", Constraint.GPUS),
         (ONE_GPU, LITTLE, "ml.dark.2xlarge", Constraint.GPU_MODEL),
-        (ONE_GPU, LITTLE, "ml.small.2xlarge", Constraint.RUN_TIME),
-        (ONE_GPU, LITTLE | {"gpu": 10, "cpu": 60}, "ml.small.xlarge", Constraint.VCPU),
-        (ONE_GPU, LITTLE | {"gpu": 10, "memory": 60}, "ml.small.xlarge", Constraint.MEMORY),
         (ONE_GPU, LITTLE, "ml.trn.xlarge", Constraint.ACCELERATOR),
         (ONE_GPU, LITTLE, "ml.unpriced.xlarge", Constraint.BILL),
         # neither host memory nor GPU memory was recorded: types with as much of each hold them
         (ONE_GPU, {"cpu": 10, "gpu": 10}, "ml.small.2xlarge", None),
-        (ONE_GPU, {"cpu": 10, "gpu": 10}, "ml.big.2xlarge", None),
         (ONE_GPU, {"cpu": 10, "gpu": 10}, "ml.small.xlarge", Constraint.NOT_RECORDED),
-        # an idle GPU goes; 32 GiB of memory that was not recorded must stay, 16 may not
-        (ONE_GPU, {"cpu": 10, "gpu": 0}, "ml.c.2xlarge", None),
-        (ONE_GPU, {"cpu": 10, "gpu": 0}, "ml.c.xlarge", Constraint.NOT_RECORDED),
-        (ONE_GPU, {"cpu": 10, "memory": 10, "gpu": 0.5}, "ml.c.xlarge", None),
         # one GPU holds four at 25%, one after the other; at 26% it would take twice as long
         (FOUR_GPUS, ALMOST_NONE | {"gpu": 25, "gpu_memory": 2}, "ml.big.xlarge", None),
         (FOUR_GPUS, ALMOST_NONE | {"gpu": 26, "gpu_memory": 2}, "ml.big.xlarge", Constraint.GPUS),

@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, known, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
 
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
 RUN = ran(3600, OWN, volume_gb=0)
@@ -40,8 +40,10 @@ class DatedPrices(FixedPrices):
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
         # not super(): dataclass slots make another class of this one
-        usd = self.hourly_usd.get(instance_type) if region == self.region else None
-        return None if usd is None else Rate(Decimal(usd), "2026-05-20", "dated")
+        rate = FixedPrices.hourly(self, region, component, instance_type)
+        if rate is None or not rate.is_estimate:
+            return rate
+        return replace(rate, unlisted="not in the list")
 
 
 def market(**then: tuple[str, Era]) -> Market:
@@ -173,21 +175,12 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     assert bool(savings) == (other < today)
 
 
-@dataclass(frozen=True, slots=True)
-class GuessedPrices(DatedPrices):
-    """The other type's rate is an estimate, whatever the day."""
-
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        rate = DatedPrices.newest(self, region, component, instance_type)
-        if rate is None or instance_type != OTHER:
-            return rate
-        return replace(rate, kind="estimate", estimated="how", unlisted="not in the list")
-
-
 def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     """$1.20 then and $0.92 today; about $0.46 for the other: half of $1.20, and no known rate."""
-    past = Market(TYPES, GuessedPrices(then={OWN: ("1.20", "past")})).relative_to(RUN)
+    guesses = DatedPrices(estimated=frozenset({OTHER}), then={OWN: ("1.20", "past")})
+    past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted, rate.negotiated) == ("how", "not in the list", False)
+    assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
+    assert rate.negotiated is False
     assert hourly(past, OWN).kind == "list"
