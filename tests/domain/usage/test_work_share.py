@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.work_share import Devices, devices, idle_causes, worked_share
+from sageaudit.domain.usage.work_share import Unit, devices, idle_causes, worked_share
 from tests.fakes.jobs import flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"
@@ -84,10 +84,10 @@ def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
 
 @pytest.mark.parametrize(
     ("instance", "expected"),
-    [(GPUS, Devices("gpu_hours", 4)), ("ml.m5.2xlarge", Devices("vcpu_hours", 8))],
+    [(GPUS, ("gpu_hours", 4)), ("ml.m5.2xlarge", ("vcpu_hours", 8))],
 )
 def test_gpus_are_counted_where_there_are_any_and_else_vcpus(
-    instance: str, expected: Devices
+    instance: str, expected: tuple[Unit, int]
 ) -> None:
     """Also for a GPU job of which the CPU alone was recorded: units never mix."""
     of = ran(3600, instance)

@@ -71,15 +71,6 @@ class ListedPrices:
         return Quote((KnownRate(rate, first, read_on),))
 
 
-@dataclass(frozen=True, slots=True)
-class _InMemory:
-    """The result for a region and component, kept in memory until the time `until`."""
-
-    until: datetime
-    stored: Stored | None
-    why: str | None
-
-
 class PriceListSource:
     """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
 
@@ -89,38 +80,37 @@ class PriceListSource:
         self._price_list = price_list
         self._cache = cache
         self._clock = clock
-        self._memory: dict[tuple[str, Component], _InMemory] = {}
+        self._memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = {}
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
         """Today's listing, or the last one read with the reason why there is none of today."""
         if region is None:
             return ListedPrices(None, component, None, None)
-        current = self._current(region, component)
-        return ListedPrices(region, component, current.stored, current.why)
-
-    def _current(self, region: str, component: Component) -> _InMemory:
         key, now = (region, component), self._clock()
         kept = self._memory.get(key)
-        if kept is None or now >= kept.until:
-            kept = self._look_up(region, component, now, None if kept is None else kept.stored)
-            self._memory[key] = kept
-        return kept
+        if kept is None or now >= kept[1]:
+            kept = self._memory[key] = self._look_up(
+                region, component, now, kept[0] if kept else None
+            )
+        return kept[0]
 
     def _look_up(
-        self, region: str, component: Component, now: datetime, known: Stored | None
-    ) -> _InMemory:
-        stored = self._cached(region, component) or known
+        self, region: str, component: Component, now: datetime, known: ListedPrices | None
+    ) -> tuple[ListedPrices, datetime]:
+        """What is known now, and until when it is kept in memory."""
+        stored = self._cached(region, component) or (known.stored if known else None)
         if stored is not None and now < stored.read_at + FRESH_FOR:
-            return _InMemory(stored.read_at + FRESH_FOR, stored, None)
+            return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
             listing = self._price_list.listing(region, component)
         except AwsError as error:
-            return _InMemory(now + ASK_AGAIN_AFTER, stored, str(error).rstrip("."))
+            why = str(error).rstrip(".")
+            return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
         fresh = Stored(listing, now)
         with suppress(AwsError):  # the rates are known; the next process reads again
             if self._cache is not None:
                 self._cache.write(fresh)
-        return _InMemory(now + FRESH_FOR, fresh, None)
+        return ListedPrices(region, component, fresh, None), now + FRESH_FOR
 
     def _cached(self, region: str, component: Component) -> Stored | None:
         with suppress(AwsError):  # the price list itself is read next

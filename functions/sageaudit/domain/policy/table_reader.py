@@ -12,7 +12,7 @@ from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
 """Larger than any amount, rate or threshold that makes sense."""
-_IN_TOML = {dict: "table", list: "array", str: "string", bool: "boolean"}
+_IN_TOML = {dict: "a table", list: "an array", str: "a string", bool: "a boolean"}
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -29,7 +29,7 @@ class TableReader:
         self.used.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise self.refusal(key, f"is not {_named(kind)}")
+            raise self.refusal(key, f"is not {_IN_TOML[kind]}")
         return value
 
     def within(self, key: str) -> TableReader:
@@ -90,8 +90,3 @@ def is_number(value: Any) -> bool:
 
 def _written(part: str) -> str:
     return part if _BARE.match(part) else json.dumps(part)
-
-
-def _named(kind: type) -> str:
-    word = _IN_TOML[kind]
-    return f"{'an' if word.startswith('a') else 'a'} {word}"

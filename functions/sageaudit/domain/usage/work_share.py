@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
@@ -56,21 +55,13 @@ _LOW_P95 = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
-    """What is counted: `count` GPUs of each host, or its vCPUs where the hosts have no GPU."""
-
-    unit: Unit
-    count: int
-
-
-def devices(usage: Measurements) -> Devices | Missing:
-    """The devices of each host, or why they are not known."""
+def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
+    """What is counted: the GPUs of each host, or its vCPUs where the hosts have no GPU."""
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
         return usage.missing.get(metric) or Missing("type_unknown", "its devices are not known")
-    return Devices("gpu_hours" if metric is Metric.GPU else "vcpu_hours", count)
+    return "gpu_hours" if metric is Metric.GPU else "vcpu_hours", count
 
 
 def _metric(usage: Measurements) -> Metric:
