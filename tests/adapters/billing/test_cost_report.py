@@ -66,17 +66,6 @@ def changed(**cells: str) -> Charge:
     return replace(CHARGE, changes=cells)
 
 
-def parquet(path: Path, text: str, types: dict[str, str]) -> Path:
-    """The report in Parquet, with columns of these types."""
-    duckdb: Any = importlib.import_module("duckdb")
-    source, out = path / "of.csv", path / "report [1].parquet"
-    source.write_text(text)
-    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
-    read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
-    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{out}' (FORMAT parquet)")
-    return out
-
-
 @pytest.mark.parametrize("shape", ["cur2", "legacy"])
 @pytest.mark.parametrize("pack", [str.encode, lambda text: gzip.compress(text.encode())])
 def test_both_kinds_of_cost_report_give_the_usage_at_on_demand_cost(
@@ -106,8 +95,12 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
         "line_item_unblended_cost": "DOUBLE",
         "line_item_net_unblended_cost": "DOUBLE",
     }
-    charges = [replace(CHARGE, quantity=Decimal("0.1"))] * 10
-    path = parquet(tmp_path, cur2(charges), types)
+    duckdb: Any = importlib.import_module("duckdb")
+    source, path = tmp_path / "of.csv", tmp_path / "report [1].parquet"
+    source.write_text(cur2([replace(CHARGE, quantity=Decimal("0.1"))] * 10))
+    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
+    read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
+    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{path}' (FORMAT parquet)")
     assert spend(path).lines == (LINE,)
     [usage] = paid(path).usage
     largest = Decimal("0.13332")

@@ -22,39 +22,21 @@ from tests.fakes.price_lists import listing
 
 DAY = date(2026, 11, 20)
 TRAINING, PROCESSING, TRANSFORM = Component
-OLD = PackagedPrices(
-    hourly_table={
-        "provenance": {
-            "component": "Hosting",
-            "as_of": "2026-05-20",
-            "source": "an earlier table",
-            "history": "what was seen before",
-            "absent": "unknown",
-        },
-        "exceptions": [
-            {
-                "region": "eu-west-1",
-                "type": "ml.g4dn.xlarge",
-                "component": "Training",
-                "usd": Decimal("0.822"),
-                "source": "a bill",
-                "note": "the Hosting rate is 0.821",
-            }
-        ],
-        "history": [],
-        "usd_per_hour": {
-            "eu-west-1": {
-                "ml.m5.xlarge": Decimal("0.257"),
-                "ml.g4dn.xlarge": Decimal("0.821"),
-                "ml.c5.xlarge": Decimal("0.23"),
-                "ml.p3.2xlarge": Decimal("4.131"),
-                "ml.r5.large": Decimal("0.17"),
-            }
-        },
-    },
-    storage_table={"regions": {}},
-    usage_table={"prefixes": {}},
-)
+EXCEPTION = {
+    "region": "eu-west-1", "type": "ml.g4dn.xlarge", "component": "Training",
+    "usd": Decimal("0.822"), "source": "a bill", "note": "the Hosting rate is 0.821",
+}  # fmt: skip
+KNOWN = {
+    "ml.m5.xlarge": Decimal("0.257"), "ml.g4dn.xlarge": Decimal("0.821"),
+    "ml.c5.xlarge": Decimal("0.23"), "ml.p3.2xlarge": Decimal("4.131"),
+    "ml.r5.large": Decimal("0.17"),
+}  # fmt: skip
+PROVENANCE = {
+    "component": "Hosting", "as_of": "2026-05-20", "source": "an earlier table",
+    "history": "what was seen before", "absent": "unknown",
+}  # fmt: skip
+HOURLY = {"exceptions": [EXCEPTION], "history": [], "usd_per_hour": {"eu-west-1": KNOWN}}
+OLD = PackagedPrices({"provenance": PROVENANCE, **HOURLY}, {"regions": {}}, {"prefixes": {}})
 LISTED = {
     "ml.m5.xlarge": "0.257",
     "ml.g4dn.xlarge": "0.9",

@@ -71,12 +71,14 @@ def test_a_standstill_is_half_an_hour_without_gpu_work_and_with_one_core_at_most
     assert on(*hosts[0], *hosts[1:]).standstills() == still
 
 
-def test_without_a_host_nothing_stands_still() -> None:
-    """The one without points may have worked."""
+def test_without_a_host_or_a_gpu_nothing_stands_still() -> None:
+    """The host without points may have worked; one core of a CPU job may be its work."""
     run = ran(7200, "ml.g4dn.2xlarge", 2)
     gpu = worked(20) + [0.0] * 80 + worked(20)
     of = usage(run, series(Metric.GPU, gpu), series(Metric.CPU, [100] * 120))
     assert of.standstills() == ()
+    on_cpu = series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)
+    assert usage(ran(7200), on_cpu).standstills() == ()
 
 
 @pytest.mark.parametrize(("period_s", "found"), [(300, True), (3600, False)])
@@ -97,9 +99,3 @@ def test_active_minutes_are_without_standstills() -> None:
     active = of.active()
     assert (active.points, active.begins_at) == (50, of.begins_at)
     assert set(active.series[Metric.GPU]["train/algo-1"].values) == {90.0}
-
-
-def test_a_cpu_job_has_none() -> None:
-    """One core of a CPU job may be its work."""
-    run = ran(7200)
-    assert usage(run, series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)).standstills() == ()
