@@ -66,10 +66,9 @@ def october(client: Client) -> AwsSpend:
 
 def test_lines_come_with_region_unit_and_exact_amounts() -> None:
     """Digit by digit: no float in between."""
-    client = Client([page(group("USE1-Train:ml.m5.xlarge", "us-east-1", usd="0.9200000001"))])
-    assert october(client).lines == (
-        AwsLine("USE1-Train:ml.m5.xlarge", "us-east-1", "Hrs", Decimal(4), Decimal("0.9200000001")),
-    )
+    m5, usd = "USE1-Train:ml.m5.xlarge", "0.9200000001"
+    spend = october(Client([page(group(m5, "us-east-1", usd=usd))]))
+    assert spend.lines == (AwsLine(m5, "us-east-1", "Hrs", Decimal(4), Decimal(usd)),)
 
 
 def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None:

@@ -278,3 +278,10 @@ def test_what_cannot_be_compared_has_no_saving() -> None:
     prices = own(market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}}))
     run = ran(3600, "ml.m5.xlarge")
     assert saving(bill(run, prices), run, SetType("ml.m5.large"), prices) is None
+
+
+def test_severities_and_buckets_have_an_order_and_a_sum() -> None:
+    """As words severities would sort by letters; possible dollars are never added to the others."""
+    ranked = sorted(Severity, key=lambda severity: severity.rank)
+    assert (ranked, Severity.INFO.rank) == (["info", "low", "medium", "high"], 0)
+    assert [bucket for bucket in Bucket if bucket.counted] == ["avoidable", "lost"]

@@ -156,18 +156,32 @@ def test_a_cpu_run_is_refused_by_what_binds(
     assert (found and found.constraint, found.reason if found else "") == (constraint, says)
 
 
+NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
+
+
 @pytest.mark.parametrize(
-    ("percent", "gpus", "holds"), [(25, 1, True), (25.3, 1, False), (50, 2, True), (50.1, 2, False)]
+    ("other", "gpus", "percent", "constraint"),
+    [
+        # without headroom: GPUs that share work take longer and do not fail
+        (machine(1), (), {"gpu": 25}, None),
+        (machine(1), (), {"gpu": 25.3}, Constraint.GPUS),
+        (machine(2), (), {"gpu": 50}, None),
+        (machine(2), (), {"gpu": 50.1}, Constraint.GPUS),
+        # a peak takes time: half of the minutes at 200% of 400, the others at nothing
+        (machine(1), ([200.0, 0.0] * 30,), {}, None),
+        # up to 1% of one GPU, of all four together: no GPU is needed, nor its memory
+        (NO_GPU, (), {"gpu": 0.25, "gpu_memory": 90}, None),
+        (NO_GPU, (), {"gpu": 0.26, "gpu_memory": 0}, Constraint.GPUS),
+    ],
 )
-def test_gpus_hold_their_mean_work(percent: float, gpus: int, holds: bool) -> None:
-    """Without headroom: GPUs that share work take longer and do not fail."""
-    found = broken(machine(4), machine(gpus), need_of(machine(4), gpu=percent))
-    assert found is (None if holds else Constraint.GPUS)
-
-
-def test_a_peak_of_the_gpus_takes_time_and_is_no_refusal() -> None:
-    """Half of the minutes at 200% of four GPUs' 400, the others at nothing: one GPU's work."""
-    assert broken(machine(4), machine(1), need_of(machine(4), [200.0, 0.0] * 30)) is None
+def test_gpus_hold_the_mean_work_of_four(
+    other: InstanceType,
+    gpus: tuple[Points, ...],
+    percent: dict[str, float],
+    constraint: Constraint | None,
+) -> None:
+    """An idle GPU holds nothing."""
+    assert broken(machine(4), other, need_of(machine(4), *gpus, **percent)) is constraint
 
 
 @pytest.mark.parametrize(
@@ -220,13 +234,6 @@ def test_copies_of_data_parallel_work_do_not_add_up(
     """Four GPUs become one; whatever is no copy would need all."""
     four, need = machine(4), need_of(machine(4), gpu_memory=percent)
     assert broken(four, machine(1, gib=gib), need, distribution=distribution) is constraint
-
-
-def test_an_idle_gpu_holds_nothing() -> None:
-    """Up to 1% of one GPU, of all four together: no GPU is needed, nor its memory."""
-    four, cpu = machine(4), instance_type("ml.m5.12xlarge", 48, 192)
-    assert broken(four, cpu, need_of(four, gpu=0.25, gpu_memory=90)) is None
-    assert broken(four, cpu, need_of(four, gpu=0.26, gpu_memory=0)) is Constraint.GPUS
 
 
 TWICE = tuple(replace(row, times_low=Decimal(2)) for row in half())
