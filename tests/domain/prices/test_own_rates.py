@@ -47,6 +47,7 @@ def test_a_rate_goes_on_after_its_last_day_and_never_before_its_first() -> None:
     """A contract may not have existed yet: the list price applies."""
     of = rates(OCTOBER, NOVEMBER)
     assert on(of, date(2026, 9, 30)) is None
+    assert known(on(of, OCTOBER.first)).usd == OCTOBER.usd
     rate = known(on(of, date(2026, 12, 24)))
     assert rate.usd == Decimal("1.20")
     assert rate.note == "the newest own rate, of 2026-11-01/2026-11-20, for 2026-12-24"
