@@ -20,7 +20,6 @@ from typing import Any
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.known_prices import factor_of
 
 DATA = Path(str(resources.files("sageaudit.data"))) / estimates.TABLE
 _SOURCE = (
@@ -45,12 +44,12 @@ def rates_of(text: str) -> tuple[str, str, dict[str, Decimal]]:
 def renewed(table: Mapping[str, Any], text: str, types: Iterable[str]) -> dict[str, Any]:
     """The table with the file's rates of these types. Raises Unreadable."""
     day, region, rates = rates_of(text)
-    factors = estimates.of_table(table).factors
+    estimated = estimates.EstimatedPrices(table)
     kept = {
         name: rates[name.removeprefix("ml.")]
         for name in types
         if name.removeprefix("ml.") in rates
-        and any(factor_of(name, component, factors) for component in Component)
+        and any(estimated.factor(name, component) for component in Component)
     }
     source = f"{_SOURCE}, generated {day}"
     provenance = {**table["provenance"], "as_of": day, "source": source}

@@ -279,7 +279,7 @@ def test_refreshed_tables_are_read_by_later_commands(run: Run, data_home: Path) 
     data_home.mkdir()
     hourly = {**tables.hourly_table, "provenance": newer, "usd_per_hour": rates}
     price_table.write(price_table.text_of(hourly), data_home / packaged.HOURLY)
-    storage = price_table.storage_text_of(dict(tables.storage_table))
+    storage = price_table.text_of(dict(tables.storage_table))
     price_table.write(storage, data_home / packaged.STORAGE_TABLE)
     words = ("prices", "ml.g5.2xlarge", "--region", "us-east-1", "--component", "training")
     [row] = rows(run(*words, "--output", "json"))

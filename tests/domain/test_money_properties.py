@@ -1,3 +1,5 @@
+"""What holds of the savings and of the idle capacity of any run."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,6 +9,7 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import (
     Change,
@@ -16,12 +19,17 @@ from sageaudit.domain.bill.change import (
     SetPurchase,
     SetType,
     Stage,
-)
+)  # fmt: skip
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, RuleName
+from sageaudit.domain.bill.idle_capacity import IdleCapacity, idle_capacity
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
-from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.rules.card import Ruleset
+from sageaudit.workflows.audit.judge import audit_job
+from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 ALMOST_NOTHING = Decimal("1e-18")
@@ -56,20 +64,18 @@ def jobs(draw: st.DrawFn) -> Job:
 
 def changes() -> st.SearchStrategy[tuple[Bucket, Change | None]]:
     """Every kind of fix in a bucket where it may stand."""
+    names = st.sampled_from(["Downloading", "Training", "Uploading", "Other"])
     avoidable = st.one_of(
-        st.builds(
-            CutPhase,
-            st.sampled_from(["Downloading", "Training", "Uploading", "Other"]),
-            SECONDS.map(Decimal),
-        ),
+        st.builds(CutPhase, names, SECONDS.map(Decimal)),
         st.builds(SetType, st.sampled_from([*PRICED, "ml.unpriced.xlarge"]), SLOWER),
         st.builds(SetCount, st.integers(1, 9), SLOWER),
+        st.builds(SetPurchase, SHARES),
     )
     return st.one_of(
         st.tuples(st.just(Bucket.AVOIDABLE), avoidable),
         st.tuples(st.just(Bucket.LOST), st.just(DropRun())),
         st.tuples(st.just(Bucket.LOST), st.just(CutPhase("Training", Decimal(0)))),
-        st.tuples(st.just(Bucket.POSSIBLE), avoidable | st.builds(SetPurchase, SHARES)),
+        st.tuples(st.just(Bucket.POSSIBLE), avoidable),
         st.just((Bucket.NONE, None)),
     )
 
@@ -91,7 +97,9 @@ def findings(draw: st.DrawFn) -> list[tuple[RuleName, Found]]:
 exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
 
 
-def allocated(of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str]) -> Savings:
+def allocated(
+    of: Job, founds: Sequence[tuple[RuleName, Found]], names: frozenset[str] = frozenset()
+) -> Savings:
     """The savings of these findings."""
     exempt = {name: Exemption("ana", None, "accepted") for name in names}
     return allocate(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
@@ -103,13 +111,10 @@ def test_avoidable_and_lost_never_exceed_the_bill(
     of: Job, founds: list[tuple[RuleName, Found]], names: frozenset[str]
 ) -> None:
     """No more can be saved than was paid, nothing is negative, and slices sum to the bill."""
-    total = bill(of, MARKET).total_usd
-    savings = allocated(of, founds, names)
-    avoidable, lost, most = savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd
-    assert total is not None
-    assert avoidable is not None
-    assert lost is not None
-    assert most is not None
+    total, savings = known(bill(of, MARKET).total_usd), allocated(of, founds, names)
+    avoidable, lost, most = (
+        known(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
+    )
     assert avoidable + lost <= avoidable + most <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
     assert all((f.alone_usd or 0) <= total for f in savings.findings)
@@ -159,9 +164,7 @@ def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
     """N times the instances cost n times as much, to the last digits."""
     [group] = of.groups
     more = replace(of, groups=(InstanceGroup(group.instance_type, group.count * times),))
-    one, many = bill(of, MARKET).total_usd, bill(more, MARKET).total_usd
-    assert one is not None
-    assert many is not None
+    one, many = (known(bill(run, MARKET).total_usd) for run in (of, more))
     assert abs(one * times - many) < ALMOST_NOTHING
 
 
@@ -176,11 +179,134 @@ def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
         warm_pool=of.warm_pool
         and replace(of.warm_pool, retained_s=(of.warm_pool.retained_s or 0) + Decimal(extra)),
     )
-    before, after = bill(of, MARKET).total_usd, bill(longer, MARKET).total_usd
-    assert before is not None
-    assert after is not None
-    assert after >= before - ALMOST_NOTHING
     billed = bill(of, MARKET)
+    assert known(bill(longer, MARKET).total_usd) >= known(billed.total_usd) - ALMOST_NOTHING
     parts = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
-    assert billed.compute_usd is not None
-    assert abs(parts - billed.compute_usd) < ALMOST_NOTHING
+    assert abs(parts - known(billed.compute_usd)) < ALMOST_NOTHING
+
+
+GPUS = {"ml.g4dn.xlarge": 1, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 4}
+VCPUS = {"ml.m5.large": 2, "ml.m5.4xlarge": 16, "ml.unpriced.xlarge": 4}
+MINUTES = 10
+POINTS = st.lists(st.floats(0, 100), min_size=MINUTES, max_size=MINUTES)
+GAPS = st.frozensets(st.integers(0, MINUTES - 1), max_size=3)
+"""As many missing points as the gate lets pass."""
+Hosts = list[list[float | None]]
+"""The points of each host, 0..100 of all its devices."""
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
+    """A run of ten minutes of Training on one to three hosts, with enough points on each."""
+    instance, count = draw(st.sampled_from([*GPUS, *VCPUS])), draw(st.integers(1, 3))
+    down, up = draw(st.integers(0, 4000)), draw(st.integers(0, 4000))
+    total = down + 60 * MINUTES + up
+    spot, plan = draw(st.none() | st.integers(0, total)), draw(st.booleans())
+    purchase = Purchase.TRAINING_PLAN if plan else Purchase.ON_DEMAND
+    of = job(
+        instance,
+        count,
+        phases=phases(("Training", 60 * MINUTES), ("Downloading", down), ("Uploading", up)),
+        training_s=Decimal(total),
+        billable_s=Decimal(total if spot is None else spot),
+        purchase=purchase if spot is None else Purchase.SPOT,
+    )
+    hosts: Hosts = [list(draw(POINTS)) for _ in range(count)]
+    for line in hosts:
+        for gap in draw(GAPS):
+            line[gap] = None
+    return of, hosts
+
+
+def measured(of: Job, hosts: Hosts) -> Measurements:
+    """GPU points of a GPU job, CPU points of any other."""
+    instance = of.groups[0].instance_type
+    metric = Metric.GPU if instance in GPUS else Metric.CPU
+    each = (GPUS | VCPUS)[instance]
+    return usage(
+        of,
+        *(
+            series(metric, [None if v is None else v * each for v in line], host=f"train/algo-{n}")
+            for n, line in enumerate(hosts, 1)
+        ),
+    )
+
+
+def idle_of(of: Job, hosts: Hosts, found: Sequence[tuple[RuleName, Found]] = ()) -> IdleCapacity:
+    """The idle capacity: these runs have points enough."""
+    savings = allocated(of, found)
+    figure = idle_capacity(of, measured(of, hosts), bill(of, MARKET), MARKET, savings)
+    assert isinstance(figure, IdleCapacity)
+    return figure
+
+
+@FAST
+@given(runs(), findings())
+def test_what_was_paid_was_worked_or_idle(
+    run: tuple[Job, Hosts], found: list[tuple[RuleName, Found]]
+) -> None:
+    """Nothing is negative, the value is at most the compute lines, and no more of it is counted."""
+    figure = idle_of(*run, found)
+    assert abs(figure.idle + figure.worked - figure.paid) < ALMOST_NOTHING
+    assert 0 <= figure.worked <= figure.paid
+    assert figure.unit == ("gpu_hours" if run[0].groups[0].instance_type in GPUS else "vcpu_hours")
+    if figure.list_usd is None or figure.counted_usd is None:
+        assert figure.list_usd is figure.counted_usd is None
+        return
+    assert 0 <= figure.counted_usd <= figure.list_usd
+    compute = bill(replace(run[0], purchase=Purchase.ON_DEMAND), MARKET).compute_usd
+    assert figure.list_usd <= known(compute) + ALMOST_NOTHING
+    savings = allocated(run[0], found)
+    if savings.avoidable_usd is not None and savings.lost_usd is not None:
+        in_sums = savings.avoidable_usd + savings.lost_usd
+        assert figure.counted_usd <= in_sums + ALMOST_NOTHING
+
+
+@FAST
+@given(runs(), st.data())
+def test_more_idleness_never_finds_fewer_idle_hours(
+    run: tuple[Job, Hosts], data: st.DataObject
+) -> None:
+    """Any point lowered; and a point that comes later takes no idle hour back."""
+    of, hosts = run
+    host = data.draw(st.integers(0, len(hosts) - 1))
+    minute = data.draw(st.sampled_from([n for n, v in enumerate(hosts[host]) if v is not None]))
+    lower = [list(line) for line in hosts]
+    lower[host][minute] = data.draw(st.floats(0, hosts[host][minute] or 0))
+    assert idle_of(of, lower).idle >= idle_of(of, hosts).idle
+    filled: Hosts = [
+        [data.draw(st.floats(0, 100)) if v is None else v for v in line] for line in hosts
+    ]
+    assert idle_of(of, filled).idle >= idle_of(of, hosts).idle
+
+
+@FAST
+@given(runs(), st.integers(1, 90_000))
+def test_an_idle_end_that_is_longer_finds_more_idle_hours(
+    run: tuple[Job, Hosts], more_s: int
+) -> None:
+    """So many seconds of an upload on top, all of them billed."""
+    of, hosts = run
+    total_s = (of.training_s or Decimal(0)) + more_s
+    longer = replace(
+        of,
+        phases=(*of.phases, replace(of.phases[-1], seconds=Decimal(more_s))),
+        training_s=total_s,
+        billable_s=total_s,
+        purchase=Purchase.ON_DEMAND,
+    )
+    before = replace(of, billable_s=of.training_s, purchase=Purchase.ON_DEMAND)
+    after = idle_of(longer, hosts)
+    assert after.idle > idle_of(before, hosts).idle
+    assert abs(after.worked - idle_of(before, hosts).worked) < ALMOST_NOTHING
+
+
+@FAST
+@given(runs())
+def test_the_written_figure_adds_up_too(run: tuple[Job, Hosts]) -> None:
+    """Rounded to 6 decimals, worked and idle are still exactly what was paid."""
+    of, hosts = run
+    audit = audit_job(of, measured(of, hosts), MARKET, Policy(), Ruleset((), "none"), now=START)
+    written = known(document(audit)["idle_capacity"])
+    assert written["worked"] + written["idle"] == written["paid"]
+    assert min(written["worked"], written["idle"]) >= 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
@@ -26,6 +26,13 @@ START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
 """When a job's billed time begins."""
 
 Points = Sequence[float | None]
+_T = TypeVar("_T")
+
+
+def known(value: _T | None) -> _T:
+    """What a test knows to be there."""
+    assert value is not None
+    return value
 
 
 def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> InstanceType:
@@ -214,29 +221,40 @@ def series(
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
-def usage(on: Job, *raw: RawSeries) -> Measurements:
-    """What was measured of a job of TYPES."""
-    return measure(on, raw, TYPES, absent=Missing("metric_missing", "no points"))
+def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
+    """What was measured of a job of these types."""
+    return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
 def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    kind = TYPES[on.groups[0].instance_type]
-    raw = []
-    for word, value in percent.items():
-        metric = Metric[word.upper()]
-        of = {Metric.CPU: kind.vcpu, Metric.GPU: kind.gpus, Metric.GPU_MEMORY: kind.gpus}
-        begun = next(p.started_at for p in on.phases if p.name == "Training")
-        raw += [
-            series(
-                metric,
-                [value * of.get(metric, 1)] * minutes,
-                host=f"{on.name}/algo-{n}",
-                start=begun or START,
-            )
-            for n in range(1, hosts + 1)
-        ]
-    return usage(on, *raw)
+    return even(on, (minutes, 60), hosts, percent, TYPES)
+
+
+def even(
+    on: Job,
+    grid: tuple[int, int],
+    hosts: int,
+    percent: Mapping[str, float],
+    types: Mapping[str, InstanceType],
+) -> Measurements:
+    """The same on a grid of so many points of so many seconds, of a job of these types."""
+    points, period_s = grid
+    kind = types[on.groups[0].instance_type]
+    times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
+    begun = next((p.started_at for p in on.phases if p.name == "Training"), None) or START
+    raw = (
+        series(
+            Metric[word.upper()],
+            [value * times.get(word, 1)] * points,
+            host=f"{on.name}/algo-{n}",
+            start=begun,
+            period_s=period_s,
+        )
+        for word, value in percent.items()
+        for n in range(1, hosts + 1)
+    )
+    return usage(on, *raw, types=types)
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -65,10 +66,9 @@ def october(client: Client) -> AwsSpend:
 
 def test_lines_come_with_region_unit_and_exact_amounts() -> None:
     """Digit by digit: no float in between."""
-    client = Client([page(group("USE1-Train:ml.m5.xlarge", "us-east-1", usd="0.9200000001"))])
-    assert october(client).lines == (
-        AwsLine("USE1-Train:ml.m5.xlarge", "us-east-1", "Hrs", Decimal(4), Decimal("0.9200000001")),
-    )
+    m5, usd = "USE1-Train:ml.m5.xlarge", "0.9200000001"
+    spend = october(Client([page(group(m5, "us-east-1", usd=usd))]))
+    assert spend.lines == (AwsLine(m5, "us-east-1", "Hrs", Decimal(4), Decimal(usd)),)
 
 
 def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None:
@@ -77,87 +77,70 @@ def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None
     october(client)
     usage, other = client.asked
     assert usage["TimePeriod"] == {"Start": "2026-10-01", "End": "2026-11-01"}
-    assert (usage["Granularity"], usage["Metrics"]) == (
-        "MONTHLY",
-        ["UnblendedCost", "UsageQuantity"],
-    )
+    assert usage["Granularity"] == "MONTHLY"
+    assert usage["Metrics"] == ["UnblendedCost", "UsageQuantity"]
     assert [one["Key"] for one in usage["GroupBy"]] == ["USAGE_TYPE", "REGION"]
     service, account, records = (one["Dimensions"] for one in usage["Filter"]["And"])
-    assert (service["Key"], service["Values"]) == ("SERVICE", ["Amazon SageMaker"])
-    assert (account["Key"], account["Values"]) == ("LINKED_ACCOUNT", [ACCOUNT])
+    assert service == {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}
+    assert account == {"Key": "LINKED_ACCOUNT", "Values": [ACCOUNT]}
     assert records["Key"] == "RECORD_TYPE"
     assert other["Filter"]["And"][2] == {"Not": {"Dimensions": records}}
 
 
 @pytest.mark.parametrize(
-    ("today", "end"),
+    ("month", "today", "end"),
     [
-        (date(2026, 10, 1), "2026-10-02"),
-        (date(2026, 10, 31), "2026-11-01"),
-        (date(2026, 11, 1), "2026-11-01"),
+        (OCTOBER, date(2026, 10, 1), "2026-10-02"),
+        (OCTOBER, date(2026, 10, 31), "2026-11-01"),
+        (OCTOBER, date(2026, 11, 1), "2026-11-01"),
+        (date(2025, 12, 1), LATER, "2026-01-01"),
     ],
 )
-def test_a_month_that_is_not_over_ends_with_today(today: date, end: str) -> None:
+def test_a_month_that_is_not_over_ends_with_today(month: date, today: date, end: str) -> None:
     """Its end is exclusive, and a day that has not come is not asked for."""
     client = Client([page()])
-    CostExplorer(client).month(ACCOUNT, OCTOBER, today)
-    assert client.asked[0]["TimePeriod"]["End"] == end
-
-
-def test_december_ends_with_the_year() -> None:
-    """The first of January is its end."""
-    client = Client([page()])
-    CostExplorer(client).month(ACCOUNT, date(2025, 12, 1), LATER)
-    assert client.asked[0]["TimePeriod"] == {"Start": "2025-12-01", "End": "2026-01-01"}
+    CostExplorer(client).month(ACCOUNT, month, today)
+    assert client.asked[0]["TimePeriod"] == {"Start": str(month), "End": end}
 
 
 def test_every_page_is_read_and_counted() -> None:
     """Three pages of usage and one of the rest are four requests."""
-    client = Client(
-        [
-            page(group("USE1-Train:a", "us-east-1"), token="2"),
-            page(group("USE1-Train:b", "us-east-1"), token="3"),
-            page(group("USE1-Train:c", "us-east-1"), Estimated=True),
-        ]
-    )
+    pages = [page(group(f"USE1-Train:{n}", "us-east-1"), token=n) for n in ("2", "3")]
+    client = Client([*pages, page(group("USE1-Train:4", "us-east-1"), Estimated=True)])
     explorer = CostExplorer(client)
     spend = explorer.month(ACCOUNT, OCTOBER, LATER)
-    assert [line.usage_type[-1] for line in spend.lines] == ["a", "b", "c"]
+    assert [line.usage_type[-1] for line in spend.lines] == ["2", "3", "4"]
     assert [asked.get("NextPageToken") for asked in client.asked] == [None, "2", "3", None]
     assert explorer.requests == 4
     assert spend.estimated is True
 
 
-def test_a_page_that_comes_twice_ends_it() -> None:
-    """A loop would be paid for until somebody noticed."""
-    client = Client([page(token="again")])
-    with pytest.raises(Unavailable, match="twice"):
+@pytest.mark.parametrize(
+    ("tokens", "asked", "said"),
+    [
+        (["again"], 2, "twice"),
+        (range(MOST_REQUESTS + 5), MOST_REQUESTS, r"more than 20 pages.*\$0\.20.*--cur"),
+    ],
+)
+def test_pages_that_nobody_would_pay_for_end_it(
+    tokens: Sequence[object], asked: int, said: str
+) -> None:
+    """A loop or a limit: it says what was spent and what to do instead."""
+    client = Client([page(token=str(token)) for token in tokens])
+    with pytest.raises(Unavailable, match=said):
         october(client)
-    assert len(client.asked) == 2
-
-
-def test_more_pages_than_anyone_would_pay_for_end_it() -> None:
-    """It stops at the limit, says what was spent and what to do instead."""
-    client = Client([page(token=str(n)) for n in range(MOST_REQUESTS + 5)])
-    with pytest.raises(Unavailable, match=r"more than 20 pages.*\$0\.20.*--cur"):
-        october(client)
-    assert len(client.asked) == MOST_REQUESTS
+    assert len(client.asked) == asked
 
 
 def test_what_is_no_usage_is_left_out_and_said() -> None:
     """Credits by their kind; usage below zero as well; lines of nothing are no lines."""
-    client = Client(
-        [
-            page(
-                group("USE1-Train:a", "us-east-1"),
-                group("USE1-Train:b", "us-east-1", usd="-1.5"),
-                group("USE1-Train:c", "us-east-1", usd="0", quantity="0"),
-                group("USE1-Train:d", "us-east-1", usd="0", quantity="3"),
-            )
-        ],
-        [page(group("Credit", usd="-12.5"), group("Tax", usd="0"))],
+    usage = page(
+        group("USE1-Train:a", "us-east-1"),
+        group("USE1-Train:b", "us-east-1", usd="-1.5"),
+        group("USE1-Train:c", "us-east-1", usd="0", quantity="0"),
+        group("USE1-Train:d", "us-east-1", usd="0", quantity="3"),
     )
-    spend = october(client)
+    spend = october(Client([usage], [page(group("Credit", usd="-12.5"), group("Tax", usd="0"))]))
     assert [line.usage_type[-1] for line in spend.lines] == ["a", "d"]
     assert spend.excluded == (
         Excluded("Credit", None, Decimal("-12.5")),
@@ -172,25 +155,20 @@ def test_no_region_is_none(region: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "said"),
+    ("code", "kind", "said"),
     [
         ("AccessDeniedException", AccessDenied, "ce:GetCostAndUsage"),
         ("ExpiredTokenException", NoCredentials, "expired"),
         ("ThrottlingException", Throttled, "throttled"),
         ("DataUnavailableException", Unavailable, "DataUnavailableException"),
+        (None, NoCredentials, "redentials"),
     ],
 )
-def test_a_refusal_is_one_of_our_errors(error: str, kind: type[AwsError], said: str) -> None:
-    """With the action in it, and nothing of botocore."""
-    refusal = ClientError({"Error": {"Code": error, "Message": "no"}}, "GetCostAndUsage")
+def test_a_refusal_is_one_of_our_errors(code: str | None, kind: type[AwsError], said: str) -> None:
+    """With the action in it, and nothing of botocore; no credentials as everywhere."""
+    refusal = ClientError({"Error": {"Code": code, "Message": "no"}}, "GetCostAndUsage")
     with pytest.raises(kind, match=said):
-        october(Client([refusal]))
-
-
-def test_without_credentials_it_says_so() -> None:
-    """As everywhere."""
-    with pytest.raises(NoCredentials):
-        october(Client([NoCredentialsError()]))
+        october(Client([refusal if code else NoCredentialsError()]))
 
 
 @pytest.mark.parametrize(
@@ -205,17 +183,10 @@ def test_without_credentials_it_says_so() -> None:
         page(group("a", "b", quantity="1e999")),
         page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": {"Amount": "1"}}}),
         page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": None, "UnblendedCost": None}}),
-        page(
-            {
-                "Keys": ["a", "b"],
-                "Metrics": {
-                    "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
-                    "UnblendedCost": {"Amount": "1", "Unit": "CNY"},
-                },
-            }
-        ),
+        page({"Keys": ["a", "b"], "Metrics": {"UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
+         "UnblendedCost": {"Amount": "1", "Unit": "CNY"}}}),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_cannot_be_read_is_refused(answer: dict[str, Any]) -> None:
     """Never a guess, and never a 0."""
     with pytest.raises(Malformed):

@@ -18,8 +18,7 @@ import pytest
 
 from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 from tests.fakes.cost_reports import ACCOUNT, PAYER, SHAPES, Charge, cur2, legacy
 
@@ -67,17 +66,6 @@ def changed(**cells: str) -> Charge:
     return replace(CHARGE, changes=cells)
 
 
-def parquet(path: Path, text: str, types: dict[str, str]) -> Path:
-    """The report in Parquet, with columns of these types."""
-    duckdb: Any = importlib.import_module("duckdb")
-    source, out = path / "of.csv", path / "report [1].parquet"
-    source.write_text(text)
-    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
-    read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
-    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{out}' (FORMAT parquet)")
-    return out
-
-
 @pytest.mark.parametrize("shape", ["cur2", "legacy"])
 @pytest.mark.parametrize("pack", [str.encode, lambda text: gzip.compress(text.encode())])
 def test_both_kinds_of_cost_report_give_the_usage_at_on_demand_cost(
@@ -107,8 +95,12 @@ def test_parquet_numbers_count_as_they_print(tmp_path: Path) -> None:
         "line_item_unblended_cost": "DOUBLE",
         "line_item_net_unblended_cost": "DOUBLE",
     }
-    charges = [replace(CHARGE, quantity=Decimal("0.1"))] * 10
-    path = parquet(tmp_path, cur2(charges), types)
+    duckdb: Any = importlib.import_module("duckdb")
+    source, path = tmp_path / "of.csv", tmp_path / "report [1].parquet"
+    source.write_text(cur2([replace(CHARGE, quantity=Decimal("0.1"))] * 10))
+    columns = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in types.items())
+    read = f"SELECT * REPLACE ({columns}) FROM read_csv('{source}', all_varchar = true)"  # noqa: S608
+    duckdb.execute(f"SET TimeZone = 'UTC'; COPY ({read}) TO '{path}' (FORMAT parquet)")
     assert spend(path).lines == (LINE,)
     [usage] = paid(path).usage
     largest = Decimal("0.13332")
@@ -187,11 +179,8 @@ def test_what_a_savings_plan_covers_costs_what_the_plan_does(write: Write, shape
 
 def test_the_plans_net_cost_goes_before_its_cost(write: Write) -> None:
     """A contract may have a discount on the plan too; without any cost of it there is no rate."""
-    charge = replace(
-        CHARGE,
-        plan_price=Decimal("0.9"),
-        changes={"savings_plan_net_savings_plan_effective_cost": "0.81"},
-    )
+    net = {"savings_plan_net_savings_plan_effective_cost": "0.81"}
+    charge = replace(CHARGE, plan_price=Decimal("0.9"), changes=net)
     [usage] = paid(*write(cur2([charge])), basis=RateBasis.AMORTISED).usage
     assert usage.usd == Decimal("0.81")
     unknown = changed(line_item_line_item_type="SavingsPlanCoveredUsage")
@@ -212,6 +201,9 @@ def test_what_is_no_usage_is_left_out_and_counted(write: Write, shape: str) -> N
     ]  # fmt: skip
     if not shape.startswith("focus"):
         assert spend(path) == AwsSpend((LINE,), report.left_out)
+    below = changed(line_item_usage_amount="-1", line_item_unblended_cost="-0.1")
+    left_out = (Excluded("Usage below zero", 1, Decimal("-0.1")),)
+    assert spend(*write(cur2([CHARGE, below]))) == AwsSpend((LINE,), left_out)
 
 
 def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> None:
@@ -227,14 +219,6 @@ def test_corrections_and_usage_without_a_price_are_left_out(write: Write) -> Non
     charges = [replace(CHARGE, changes={"ChargeClass": "", **of}) for of in kinds.values()]
     report = paid(*write(SHAPES["focus-1.2"](charges)))
     assert (report.usage, [left.kind for left in report.left_out]) == ((), [*kinds])
-
-
-def test_usage_below_zero_is_left_out_of_a_comparison(write: Write) -> None:
-    """With its dollars."""
-    text = cur2([CHARGE, changed(line_item_usage_amount="-1", line_item_unblended_cost="-0.1")])
-    assert spend(*write(text)) == AwsSpend(
-        (LINE,), (Excluded("Usage below zero", 1, Decimal("-0.1")),)
-    )
 
 
 def test_without_net_columns_the_unblended_cost_is_paid(write: Write) -> None:
@@ -268,9 +252,7 @@ def test_a_monthly_line_is_of_the_whole_month(write: Write) -> None:
     assert usage.first == usage.last == date(1, 1, 1)
 
 
-def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(
-    write: Write,
-) -> None:
+def test_the_region_and_account_are_those_of_the_job_where_no_column_has_them(write: Write) -> None:
     """The region is never that of the usage type's prefix."""
     unnamed = {"line_item_usage_account_id": "", "product_region_code": "", "pricing_unit": ""}
     assert spend(*write(cur2([changed(**unnamed)]))).lines == (replace(LINE, unit=""),)
@@ -316,18 +298,14 @@ def test_a_missing_column_is_named(write: Write, shape: str, column: str, said: 
         paid(*write(without(shape, column)))
 
 
-def test_a_comparison_needs_resource_ids(write: Write) -> None:
-    """Rates do not."""
+def test_another_column_may_serve_but_a_comparison_needs_resource_ids(write: Write) -> None:
+    """FOCUS has a quantity twice; the billing period is a start."""
+    assert paid(*write(without("focus-1.2", "PricingQuantity", "PricingUnit"))).usage == (PAID,)
+    assert spend(*write(without("cur2", "line_item_usage_start_date"))).lines == (LINE,)
     text = without("cur2", "line_item_resource_id")
     assert paid(*write(text)).usage == (PAID,)
     with pytest.raises(BadUsage, match=r"line_item_resource_id is missing \(export it with res"):
         spend(*write(text))
-
-
-def test_another_column_may_serve(write: Write) -> None:
-    """FOCUS has a quantity twice; the billing period is a start."""
-    assert paid(*write(without("focus-1.2", "PricingQuantity", "PricingUnit"))).usage == (PAID,)
-    assert spend(*write(without("cur2", "line_item_usage_start_date"))).lines == (LINE,)
 
 
 @pytest.mark.parametrize(
@@ -380,16 +358,12 @@ def test_what_is_no_report_is_one_sentence(write: Write, content: bytes, said: s
     assert "\n" not in str(refused.value)
 
 
-def test_an_absent_file_is_one_sentence(tmp_path: Path) -> None:
-    """Without a trace of the engine."""
+def test_without_the_file_or_the_engine_it_says_so(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one sentence, with what to install."""
     with pytest.raises(BadUsage, match=r"absent.csv: cannot be read \(No such file"):
         spend(tmp_path / "absent.csv")
-
-
-def test_without_the_engine_it_says_what_to_install(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In one sentence."""
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(BadUsage, match="reading a cost report needs DuckDB: `pip install duckdb`"):
         spend(*write(TEXT))

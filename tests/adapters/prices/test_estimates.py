@@ -10,19 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.prices import packaged, sources
-from sageaudit.adapters.prices.estimates import estimates
+from sageaudit.adapters.prices.estimates import EstimatedPrices, estimates
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
+from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 
-REGION, TRAINING = "us-east-1", Component.TRAINING
-M6I, P4D, M5 = "ml.m6i.large", "ml.p4d.24xlarge", "ml.m5.large"
+REGION, TRAINING, TRANSFORM = "us-east-1", Component.TRAINING, Component.TRANSFORM
+M6I, M5 = "ml.m6i.large", "ml.m5.large"
 TYPES = packaged.types()
-READ_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+BOOK = sources.offline_book(REGION, TRAINING, None)
+KARPENTER = "aws/karpenter-provider-aws (Apache-2.0)"
 
 
 def offline(name: str, component: Component = TRAINING, region: str = REGION) -> Rate | None:
@@ -30,15 +32,55 @@ def offline(name: str, component: Component = TRAINING, region: str = REGION) ->
     return sources.offline_book(region, component, None).hourly(region, component, name)
 
 
-def known(rate: Rate | None) -> Rate:
-    """The rate, which must be known."""
-    assert rate is not None
-    return rate
-
-
 def listed(rates: dict[str, str]) -> ListedPrices:
     """The live price list of the region with these rates alone."""
-    return ListedPrices(REGION, TRAINING, Stored(listing(rates, region=REGION), READ_AT), None)
+    read_at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    return ListedPrices(REGION, TRAINING, Stored(listing(rates, region=REGION), read_at), None)
+
+
+FACTORS = [
+    {"family": family, "size": size, "factor": factor, "pairs": pairs, "lowest": "1.19",
+     "highest": "1.21"}
+    for family, size, factor, pairs in (
+        ("g4dn", None, "1.25", {"Hosting": 9}), ("g4dn", "xlarge", "1.40", {"Hosting": 3}),
+        ("c5n", None, "1.20", {"Training": 5}), ("g7", None, "1.25", {"Hosting": 0}),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "component", "factor"),
+    [
+        ("ml.g4dn.xlarge", TRAINING, "1.40"),
+        ("ml.g4dn.2xlarge", TRAINING, "1.25"),
+        ("ml.g4dn.2xlarge", TRANSFORM, "1.25"),
+        ("ml.c5n.large", TRAINING, "1.20"),
+        ("ml.c5n.large", Component.PROCESSING, None),
+        ("ml.g7.2xlarge", TRAINING, None),
+        ("ml.g4.xlarge", TRAINING, None),
+        ("ml.c5n-flex.large", TRAINING, None),
+        ("odd", TRAINING, None),
+    ],
+)
+def test_a_factor_is_of_the_size_or_family_and_was_tested_for_the_component(
+    name: str, component: Component, factor: str | None
+) -> None:
+    """Hosting stands in for every component; a family without a pair has no factor."""
+    found = EstimatedPrices({"factors": FACTORS}).factor(name, component)
+    assert (None if found is None else found["factor"]) == factor
+
+
+def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
+    """Of the day on which EC2's rate was read; it never says that SageMaker sells the type."""
+    rates = {REGION: {"ml.c5n.large": Decimal("0.108")}}
+    provenance = {"as_of": "2026-07-20", "source": "EC2"}
+    table = {"factors": FACTORS, "ec2_usd_per_hour": rates, "provenance": provenance}
+    [one] = EstimatedPrices({**table, "unlisted": []}).quote(REGION, TRAINING, "ml.c5n.large").rates
+    assert one.rate == Rate(
+        Decimal("0.1296"), "2026-07-20", f"EC2's on-demand rate in {REGION} x 1.20: EC2",
+        "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21", "estimate", estimated=(
+        "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"),
+    )  # fmt: skip
 
 
 def test_every_known_rate_is_predicted() -> None:
@@ -51,20 +93,15 @@ def test_every_known_rate_is_predicted() -> None:
     for name in estimates().table["ec2_usd_per_hour"][REGION]:
         seen = table.present(REGION, TRAINING, name)
         if seen is not None:
-            [known] = estimates().hourly(REGION, TRAINING, name).rates
-            guess = known.rate
-            assert abs(guess.usd - seen.rate.usd) <= Decimal("0.005") * seen.rate.usd, name
+            [guess] = estimates().quote(REGION, TRAINING, name).rates
+            assert abs(guess.rate.usd / seen.rate.usd - 1) <= Decimal("0.005"), name
             compared += 1
     assert compared == 114
 
 
 @pytest.mark.parametrize(
     ("component", "seen", "guessed", "unknown"),
-    [
-        (TRAINING, 114, 68, 43),
-        (Component.PROCESSING, 106, 59, 42),
-        (Component.TRANSFORM, 90, 18, 3),
-    ],
+    [(TRAINING, 114, 68, 43), (Component.PROCESSING, 106, 59, 42), (TRANSFORM, 90, 18, 3)],
 )
 def test_how_many_types_have_a_rate(
     component: Component, seen: int, guessed: int, unknown: int
@@ -90,10 +127,15 @@ def test_what_was_never_tested_or_has_no_ec2_rate_stays_unknown(name: str) -> No
 
 
 def test_a_rate_that_was_tested_for_one_component_is_no_rate_of_another() -> None:
-    """p2's factor rests on a training rate; m6i's on Hosting too, which stands in for all."""
+    """p2's factor rests on a training rate; m6i's on Hosting too, which stands in for all.
+
+    r6i was in no training or processing product of a price list, and so it says.
+    """
     assert known(offline("ml.p2.xlarge")).usd == Decimal("1.125")
     assert offline("ml.p2.xlarge", Component.PROCESSING) is None
-    assert known(offline("ml.m6i.xlarge", Component.TRANSFORM)).is_estimate
+    assert known(offline("ml.m6i.xlarge", TRANSFORM)).is_estimate
+    assert "price list of 2026-09-24" in (known(offline("ml.r6i.large")).unlisted or "")
+    assert known(offline("ml.r6i.large", TRANSFORM)).unlisted is None
 
 
 @pytest.mark.parametrize("region", sorted({*packaged.tables().regions} - {REGION}))
@@ -106,11 +148,11 @@ def test_another_region_has_no_estimate(region: str) -> None:
 def test_sources_and_licences_are_named() -> None:
     """Of the EC2 rates; every factor has at least one pair of rates behind it."""
     table = estimates().table
-    assert "aws/karpenter-provider-aws (Apache-2.0)" in table["provenance"]["source"]
+    assert KARPENTER in table["provenance"]["source"]
     assert all(sum(row["pairs"].values()) > 0 for row in table["factors"])
     rate = known(offline(M6I))
     assert (rate.usd, rate.as_of) == (Decimal("0.1152"), table["provenance"]["as_of"])
-    assert "aws/karpenter-provider-aws (Apache-2.0)" in rate.source
+    assert KARPENTER in rate.source
 
 
 @given(st.dates(date(2019, 1, 1), date(2030, 1, 1)), st.sampled_from(sorted(TYPES)))
@@ -118,52 +160,35 @@ def test_an_estimate_never_displaces_an_observed_rate_of_any_day(day: date, name
     """With and without estimates the book has the same rate wherever a rate was ever seen."""
     alone = PriceBook((packaged.tables(),), day).hourly(REGION, TRAINING, name)
     rate = sources.offline_book(REGION, TRAINING, day).hourly(REGION, TRAINING, name)
-    if alone is not None:
-        assert rate == alone
-    else:
-        assert rate is None or rate.is_estimate
+    assert rate == alone or (alone is None and rate and rate.is_estimate)
 
 
-def test_the_price_list_wins_over_the_estimate() -> None:
-    """Where it has the type."""
-    rate = known(
-        sources.offline_book(REGION, TRAINING, None)
-        .after(listed({M6I: "0.12"}))
-        .hourly(REGION, TRAINING, M6I)
-    )
-    assert (rate.usd, rate.kind) == (Decimal("0.12"), "list")
-
-
-def test_a_price_list_that_lacks_the_type_leaves_an_estimate_that_says_so() -> None:
-    """The job ran on it all the same; as an alternative it is not sold."""
-    book = sources.offline_book(REGION, TRAINING, None).after(listed({M5: "0.115"}))
-    rate = known(book.hourly(REGION, TRAINING, M6I))
-    assert (rate.kind, rate.unlisted) == ("estimate", "not in the price list of 2026-11-20")
-    assert (rate.note or "").startswith("estimate of 2026-07-20: not in the price list of")
-
-
-def test_a_price_list_that_was_not_read_does_not_say_that_the_type_is_not_sold() -> None:
-    """Its reason is a note."""
-    unread = ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted")
-    rate = known(
-        sources.offline_book(REGION, TRAINING, None).after(unread).hourly(REGION, TRAINING, M6I)
-    )
-    assert (rate.kind, rate.unlisted) == ("estimate", None)
-    assert "pricing:GetProducts is not permitted" in (rate.note or "")
-
-
-def test_a_family_that_a_price_list_lacked_says_so() -> None:
-    """r6i was in no training or processing product; its Hosting rates stand in for transform."""
-    assert "price list of 2026-09-24" in (known(offline("ml.r6i.large")).unlisted or "")
-    assert known(offline("ml.r6i.large", Component.TRANSFORM)).unlisted is None
+@pytest.mark.parametrize(
+    ("first", "kind", "unlisted", "note"),
+    [
+        (listed({M6I: "0.12"}), "list", None, None),
+        # the job ran on it all the same; as an alternative it is not sold
+        (listed({M5: "0.115"}), "estimate", "not in the price list of 2026-11-20",
+         "estimate of 2026-07-20: not in the price list of"),
+        # a list that was not read does not say that the type is not sold
+        (ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted"), "estimate",
+         None, "estimate of 2026-07-20: pricing:GetProducts is not permitted"),
+    ],
+)  # fmt: skip
+def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
+    first: ListedPrices, kind: str, unlisted: str | None, note: str | None
+) -> None:
+    """Else the estimate says why there is no rate."""
+    rate = known(BOOK.after(first).hourly(REGION, TRAINING, M6I))
+    assert (rate.kind, rate.unlisted) == (kind, unlisted)
+    assert (rate.note or "").startswith(note or "")
 
 
 def test_own_rates_win_over_the_estimate() -> None:
     """A rate of the type as it is; a percentage leaves an estimate, lowered."""
-    book = sources.offline_book(REGION, TRAINING, None)
-    own = OwnPrices(book, Discounts(rates={REGION: {M6I: Decimal("0.1")}}))
+    own = OwnPrices(BOOK, Discounts(rates={REGION: {M6I: Decimal("0.1")}}))
     assert known(own.hourly(REGION, TRAINING, M6I)).kind == "own"
-    less = known(OwnPrices(book, Discounts(percent={"Training": Decimal(10)})).hourly(
-        REGION, TRAINING, M6I))  # fmt: skip
-    assert (less.usd, less.kind, less.negotiated) == (Decimal("0.10368"), "estimate", True)
-    assert (less.estimated or "").endswith("x 1.20, less 10% by policy")
+    less = OwnPrices(BOOK, Discounts(percent={"Training": Decimal(10)}))
+    rate = known(less.hourly(REGION, TRAINING, M6I))
+    assert (rate.usd, rate.kind, rate.negotiated) == (Decimal("0.10368"), "estimate", True)
+    assert (rate.estimated or "").endswith("x 1.20, less 10% by policy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,10 +12,11 @@ import pytest
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
 from sageaudit.errors import Throttled, Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.price_lists import listing, stored
+from tests.fakes.jobs import known
+from tests.fakes.price_lists import stored
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = {f"ml.m5.{n}xlarge": f"0.{n:03}" for n in range(1, 120)}
@@ -41,23 +41,15 @@ def cache(client: Any, table: str) -> PriceCache:
     return PriceCache(client, table)
 
 
-def test_nothing_stored_is_nothing_known(cache: PriceCache) -> None:
-    """Not an empty listing."""
-    assert cache.read("eu-west-1", Component.TRAINING) is None
-
-
 def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
     """Rates digit by digit, what is no rate with its reason."""
-    whole = PriceListing(
-        "eu-west-1",
-        Component.TRAINING,
-        {
-            "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
-            "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
-            "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
-            STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
-        },
-    )
+    entries: dict[str, Entry] = {
+        "ml.m5.xlarge": ListedRate(Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"),
+        "ml.p4d.24xlarge": ListedRate(Decimal("25.2512883"), None, "EU-Train:ml.p4d.24xlarge"),
+        "ml.g5.xlarge": Refused("it is priced in CNY, not in USD"),
+        STORAGE: ListedRate(Decimal("0.154"), None, "EU-Train:VolumeUsage.gp2"),
+    }
+    whole = PriceListing("eu-west-1", Component.TRAINING, entries)
     cache.write(Stored(whole, NOW))
     assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)
 
@@ -72,7 +64,7 @@ def test_many_types_are_one_query(client: Any, table: str) -> None:
 
 
 def test_regions_and_components_do_not_mix(cache: PriceCache) -> None:
-    """Each has its own partition."""
+    """Each has its own partition; nothing stored is no empty listing."""
     cache.write(stored({"ml.m5.xlarge": "0.257"}, NOW))
     assert cache.read("eu-west-1", Component.PROCESSING) is None
     assert cache.read("eu-west-2", Component.TRAINING) is None
@@ -106,15 +98,10 @@ def test_items_expire(client: Any, table: str) -> None:
 
 
 @pytest.mark.parametrize("usd", ["0", "-1"])
-def test_a_stored_price_that_is_no_amount_is_refused(client: Any, table: str, usd: str) -> None:
+def test_a_stored_price_that_is_no_amount_is_refused(cache: PriceCache, usd: str) -> None:
     """Whoever wrote it: nothing is priced 0."""
-    listed = listing({"ml.m5.xlarge": "0.257"})
-    [rate] = listed.rates.values()
-    bad = replace(listed, entries={"ml.m5.xlarge": replace(rate, usd=Decimal(usd))})
-    cache = PriceCache(client, table)
-    cache.write(Stored(bad, NOW))
-    read = cache.read("eu-west-1", Component.TRAINING)
-    assert read is not None
+    cache.write(stored({"ml.m5.xlarge": usd}, NOW))
+    read = known(cache.read("eu-west-1", Component.TRAINING))
     assert isinstance(read.listing.entries["ml.m5.xlarge"], Refused)
 
 

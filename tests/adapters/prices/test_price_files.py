@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from datetime import date
-from decimal import Decimal
 from typing import IO, Any
 
 import boto3
@@ -64,21 +63,16 @@ class Client:
     """ListPriceLists and GetPriceListFileUrl."""
 
     def __init__(self, *versions: str, url: str = URL) -> None:
-        self._versions = versions
+        self._arns = [ARN.format(version) for version in versions]
         self._url = url
         self.asked: dict[str, Any] = {}
 
     def list_price_lists(self, **asked: Any) -> dict[str, Any]:
         self.asked = asked
-        return {
-            "PriceLists": [
-                {"PriceListArn": ARN.format(version), "RegionCode": "us-east-1"}
-                for version in self._versions
-            ]
-        }
+        listed = [{"PriceListArn": arn, "RegionCode": "us-east-1"} for arn in self._arns]
+        return {"PriceLists": listed}
 
     def get_price_list_file_url(self, **asked: Any) -> dict[str, Any]:
-        self.asked = asked
         return {"Url": self._url}
 
 
@@ -88,45 +82,35 @@ def files(client: Any, content: str = FILE) -> PriceFiles:
 
 
 def test_the_list_of_a_day_is_named_with_its_date() -> None:
-    """The newest that was in force."""
+    """The newest that was in force; AWS keeps no list of every day."""
     client = Client("20250128120000", "20241201000000")
     assert files(client).in_force("us-east-1", date(2025, 2, 1)) == PAST
     assert client.asked["ServiceCode"] == "AmazonSageMaker"
     assert client.asked["EffectiveDate"].isoformat() == "2025-02-01T00:00:00+00:00"
-
-
-def test_a_day_without_a_list_is_none() -> None:
-    """AWS keeps no list of every day."""
     assert files(Client()).in_force("us-east-1", date(2010, 1, 1)) is None
 
 
 def test_the_file_gives_the_rates_of_its_day() -> None:
-    """On-demand rows of the component; the traps of the live list are traps here too."""
-    listing = files(Client()).listing(PAST, Component.TRAINING)
-    assert {name: rate.usd for name, rate in listing.rates.items()} == {
-        "ml.m5.xlarge": Decimal("0.23"),
-        "ml.p4d.24xlarge": Decimal("37.688"),
-    }
-
-
-@pytest.mark.parametrize("column", ["Instance Name", "PricePerUnit", "usageType", "Component"])
-def test_a_column_that_is_not_there_is_said(column: str) -> None:
-    """None is guessed from another."""
-    with pytest.raises(Unavailable, match=r"has no column [a-z]+\.$"):
-        files(Client(), FILE.replace(f'"{column}"', '"Else"')).listing(PAST, Component.TRAINING)
-
-
-@pytest.mark.parametrize("content", ["", PREAMBLE, "<html>\n"])
-def test_a_file_without_a_header_is_no_price_list(content: str) -> None:
-    """One sentence."""
-    with pytest.raises(Unavailable, match="has no header"):
-        files(Client(), content).listing(PAST, Component.TRAINING)
-
-
-def test_a_line_that_was_cut_off_is_left_out() -> None:
-    """It has fewer columns."""
+    """On-demand rows of the component; the traps of the live list, and cut lines, are left out."""
     listing = files(Client(), FILE + '"S","T","R","OnDemand"\n').listing(PAST, Component.TRAINING)
-    assert len(listing.rates) == 2
+    assert {name: str(rate.usd) for name, rate in listing.rates.items()} == {
+        "ml.m5.xlarge": "0.23", "ml.p4d.24xlarge": "37.688",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        *((FILE.replace(f'"{column}"', '"Else"'), r"has no column [a-z]+\.$")
+          for column in ("Instance Name", "PricePerUnit", "usageType", "Component")),
+        *((content, "has no header") for content in ("", PREAMBLE, "<html>\n")),
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_what_is_no_price_list_is_one_sentence(content: str, said: str) -> None:
+    """No column is guessed from another."""
+    with pytest.raises(Unavailable, match=said):
+        files(Client(), content).listing(PAST, Component.TRAINING)
 
 
 def test_a_file_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import Any
-
 import boto3
 import pytest
 from botocore.exceptions import ClientError
@@ -12,26 +9,29 @@ from botocore.stub import Stubber
 
 from sageaudit.adapters.prices.price_list import PriceList, endpoint_of
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, Refused
+from sageaudit.domain.prices.price_list import STORAGE, PriceListing, Refused
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
 from tests.fakes.price_lists import PricingClient, denied, dimension_of, product, volume
 
+EVERYTHING = [
+    product(),
+    product("ml.c5.xlarge", "0.238"),
+    product(component=Component.PROCESSING),
+    product(component=Component.TRANSFORM),
+    product(region="eu-west-2", usd="0.266"),
+    volume("0.154", component=Component.TRAINING),
+    volume("0.11", component=Component.PROCESSING),
+]
 
-def price_list(client: Any) -> PriceList:
-    """Over one client, whatever its endpoint."""
-    return PriceList(lambda _endpoint: client)
 
-
-def everything() -> list[Any]:
-    """Training and Processing of two types, their storage, and another region's."""
-    return [
-        product(),
-        product("ml.c5.xlarge", "0.238"),
-        product(component=Component.PROCESSING),
-        product(region="eu-west-2", usd="0.266"),
-        volume("0.154", component=Component.TRAINING),
-        volume("0.11", component=Component.PROCESSING),
-    ]
+def listed(
+    client: PricingClient,
+    component: Component = Component.TRAINING,
+    name: str | None = None,
+    region: str = "eu-west-1",
+) -> PriceListing:
+    """The listing of a region, whatever the client's endpoint."""
+    return PriceList(lambda _endpoint: client).listing(region, component, name)
 
 
 @pytest.mark.parametrize(
@@ -47,72 +47,52 @@ def everything() -> list[Any]:
 )
 def test_the_endpoint_follows_the_partition_and_not_the_job(region: str, endpoint: str) -> None:
     """The API answers in few regions, for all of them; each one chosen exists."""
-    session = boto3.Session()
     partition = "aws-cn" if region.startswith("cn-") else "aws"
+    available = boto3.Session().get_available_regions("pricing", partition_name=partition)
     assert endpoint_of(region) == endpoint
-    assert endpoint in session.get_available_regions("pricing", partition_name=partition)
+    assert endpoint in available
 
 
 def test_one_read_brings_a_region_and_component_with_its_storage() -> None:
-    """Not one call a type."""
-    client = PricingClient(everything())
-    listing = price_list(client).listing("eu-west-1", Component.TRAINING)
-    assert {name: rate.usd for name, rate in listing.rates.items()} == {
-        "ml.m5.xlarge": Decimal("0.257"),
-        "ml.c5.xlarge": Decimal("0.238"),
-        STORAGE: Decimal("0.154"),
-    }
-    assert len(client.calls) == 2
-    assert {call["ServiceCode"] for call in client.calls} == {"AmazonSageMaker"}
-
-
-def test_transform_has_no_storage_to_ask_for() -> None:
-    """One call."""
-    client = PricingClient([product(component=Component.TRANSFORM)])
-    price_list(client).listing("eu-west-1", Component.TRANSFORM)
-    assert len(client.calls) == 1
+    """Not one call a type; transform has no storage to ask for."""
+    client = PricingClient(EVERYTHING)
+    assert {name: str(rate.usd) for name, rate in listed(client).rates.items()} == {
+        "ml.m5.xlarge": "0.257", "ml.c5.xlarge": "0.238", STORAGE: "0.154",
+    }  # fmt: skip
+    assert [call["ServiceCode"] for call in client.calls] == ["AmazonSageMaker"] * 2
+    listed(client, Component.TRANSFORM)
+    assert len(client.calls) == 3
 
 
 def test_one_type_is_asked_for_by_its_name() -> None:
     """`instanceName` is the clean one; `instanceType` has suffixes."""
-    client = PricingClient(everything())
-    listing = price_list(client).listing("eu-west-1", Component.TRAINING, "ml.c5.xlarge")
-    assert list(listing.rates) == ["ml.c5.xlarge"]
+    client = PricingClient(EVERYTHING)
+    assert list(listed(client, name="ml.c5.xlarge").rates) == ["ml.c5.xlarge"]
     [call] = client.calls
-    assert {(one["Field"], one["Value"]) for one in call["Filters"]} == {
-        ("regionCode", "eu-west-1"),
-        ("component", "Training"),
-        ("instanceName", "ml.c5.xlarge"),
-    }
+    assert {one["Field"]: one["Value"] for one in call["Filters"]} == {
+        "regionCode": "eu-west-1", "component": "Training", "instanceName": "ml.c5.xlarge",
+    }  # fmt: skip
 
 
-def test_pages_are_read_to_the_end() -> None:
-    """A page has at most 100 products."""
-    client = PricingClient([product(f"ml.m5.{n}xlarge") for n in range(250)])
-    listing = price_list(client).listing("eu-west-1", Component.TRAINING)
-    assert len(listing.rates) == 250
-
-
-def test_an_answer_that_never_ends_is_given_up() -> None:
-    """The cap is far above what any region has."""
-    client = PricingClient([product()] * 100, page=1)
+def test_pages_are_read_to_the_end_but_not_without_end() -> None:
+    """A page has at most 100 products; the cap is far above what any region has."""
+    many = PricingClient([product(f"ml.m5.{n}xlarge") for n in range(250)])
+    assert len(listed(many).rates) == 250
+    endless = PricingClient([product()] * 100, page=1)
     with pytest.raises(Unavailable, match="more than 30 pages"):
-        price_list(client).listing("eu-west-1", Component.TRAINING)
-    assert len(client.calls) == 30
+        listed(endless)
+    assert len(endless.calls) == 30
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "[]", "7", '{"product": 1}', "[" * 10_000])
 def test_a_product_that_cannot_be_read_spoils_no_other(text: str) -> None:
     """Nor does it stop the reading."""
-    client = PricingClient([text, product()])
-    listing = price_list(client).listing("eu-west-1", Component.TRAINING)
-    assert list(listing.rates) == ["ml.m5.xlarge"]
+    assert list(listed(PricingClient([text, product()])).rates) == ["ml.m5.xlarge"]
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("AccessDeniedException", AccessDenied),
         ("ThrottlingException", Throttled),
         ("InternalErrorException", Unavailable),
         ("ExpiredNextTokenException", Unavailable),
@@ -124,7 +104,7 @@ def test_a_refusal_is_one_of_our_errors(code: str, expected: type[AwsError]) -> 
     client = PricingClient()
     client.refusal = ClientError({"Error": {"Code": code, "Message": "no"}}, "GetProducts")
     with pytest.raises(expected):
-        price_list(client).listing("eu-west-1", Component.TRAINING)
+        listed(client)
 
 
 def test_a_missing_permission_is_named() -> None:
@@ -132,27 +112,22 @@ def test_a_missing_permission_is_named() -> None:
     client = PricingClient()
     client.refusal = denied()
     with pytest.raises(AccessDenied, match=r"^pricing:GetProducts is not permitted\.$"):
-        price_list(client).listing("eu-west-1", Component.TRAINING)
+        listed(client)
 
 
 def test_a_region_without_prices_is_no_empty_listing() -> None:
-    """An empty answer would make every type unknown for a day."""
+    """It would make every type unknown for a day; China's other currency is said."""
     with pytest.raises(Unavailable, match=r"^The price list has no Training prices of xx-1\.$"):
-        price_list(PricingClient()).listing("xx-1", Component.TRAINING)
-
-
-def test_a_region_priced_in_another_currency_says_so() -> None:
-    """China's."""
+        listed(PricingClient(), region="xx-1")
     document = product(region="cn-north-1")
     dimension_of(document)["pricePerUnit"] = {"CNY": "1.7"}
     with pytest.raises(Unavailable, match="is priced in CNY, not in USD"):
-        price_list(PricingClient([document])).listing("cn-north-1", Component.TRAINING)
+        listed(PricingClient([document]), region="cn-north-1")
 
 
 def test_a_refused_product_is_kept_with_its_reason() -> None:
     """So that the book can say why there is no rate."""
-    client = PricingClient([product(), product("ml.c5.xlarge", "NaN")])
-    listing = price_list(client).listing("eu-west-1", Component.TRAINING)
+    listing = listed(PricingClient([product(), product("ml.c5.xlarge", "NaN")]))
     assert isinstance(listing.entries["ml.c5.xlarge"], Refused)
 
 
@@ -163,5 +138,5 @@ def test_the_request_is_one_that_boto3_accepts() -> None:
         for _ in range(2):
             stubber.add_response("get_products", {"FormatVersion": "aws_v1", "PriceList": []})
         with pytest.raises(Unavailable, match="has no Training prices"):
-            price_list(client).listing("eu-west-1", Component.TRAINING)
+            listed(client)
         stubber.assert_no_pending_responses()

@@ -15,42 +15,40 @@ from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
-from tests.fakes.jobs import ran
+from sageaudit.domain.prices.price_list import STORAGE
+from tests.fakes.jobs import known, ran
 
 M5, C5 = "ml.m5.xlarge", "ml.c5.xlarge"
 REGION, TRAINING = "eu-west-1", Component.TRAINING
 DAY = date(2026, 11, 20)
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+UNREAD = ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted")
 
 
 @dataclass(frozen=True)
 class Negotiated:
-    """A source in one class: a company's own rates."""
+    """A source in one class: a company's own rates, the same in every region; it notes what is
+    asked for.
+    """
 
     usd: dict[str, str] = field(default_factory=dict)
     why: str | None = None
+    asked: list[str] = field(default_factory=list)
 
     name = "negotiated"
     version = "negotiated 2026-11-01"
 
     def read(self, region: str | None, component: Component) -> Negotiated:
-        """Nothing to read."""
         return self
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """The rate of the type in every region."""
-        if instance_type not in self.usd:
+    def quote(self, region: str, component: Component, what: str) -> Quote:
+        self.asked.append(what)
+        if what not in self.usd:
             return Quote(why=self.why)
-        usd = Decimal(self.usd[instance_type])
-        rate = KnownRate(Rate(usd, "2026-11-01", "the contract", kind="own"), DAY, DAY)
-        return Quote((rate,))
-
-    def storage(self, region: str, component: Component) -> Quote:
-        """None."""
-        return Quote(why=self.why)
+        usd = Decimal(self.usd[what])
+        return Quote((KnownRate(Rate(usd, "2026-11-01", "a contract", kind="own"), DAY, DAY),))
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """None."""
         return None
 
 
@@ -61,47 +59,34 @@ def book(*first: Negotiated) -> PriceBook:
 
 def test_a_source_before_the_others_answers_with_its_own_kind_of_price() -> None:
     """The list prices behind it are of another kind, so that they are no price of other days."""
-    rate = book(Negotiated({M5: "0.2"})).hourly(REGION, TRAINING, M5)
-    assert rate is not None
-    assert (rate.usd, rate.as_of, rate.source) == (Decimal("0.2"), "2026-11-01", "the contract")
+    rate = known(book(Negotiated({M5: "0.2"})).hourly(REGION, TRAINING, M5))
+    assert (rate.usd, rate.as_of, rate.source) == (Decimal("0.2"), "2026-11-01", "a contract")
     assert (rate.kind, rate.note, rate.other_usd, rate.era) == ("own", None, None, "today")
 
 
 @pytest.mark.parametrize("why", [None, "no contract for it"])
 def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
     """Beside the rate of the source that does, which is the one without it but for the note."""
-    plain = book().hourly(REGION, TRAINING, C5)
-    rate = book(Negotiated(why=why)).hourly(REGION, TRAINING, C5)
-    assert plain is not None
-    assert rate is not None
+    plain = known(book().hourly(REGION, TRAINING, C5))
+    rate = known(book(Negotiated(why=why)).hourly(REGION, TRAINING, C5))
     assert rate.usd == plain.usd
     assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
 
 
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
-    listed = ListedPrices(REGION, TRAINING, None, "pricing:GetProducts is not permitted")
-    made = book(Negotiated(why="no contract for it")).after(listed)
-    rate = made.storage(REGION, TRAINING)
-    assert rate is not None
-    why = "pricing:GetProducts is not permitted; no contract for it"
-    assert rate.note == f"packaged {rate.as_of}: {why}"
+    made = book(Negotiated(why="no contract for it")).after(UNREAD)
+    rate = known(made.storage(REGION, TRAINING))
+    assert rate.note == f"packaged {rate.as_of}: {UNREAD.why}; no contract for it"
 
 
 def test_a_book_has_the_version_of_its_first_source_that_was_read() -> None:
-    """A price list that was not read gives none."""
-    unread = ListedPrices(REGION, TRAINING, None, "why")
-    assert book(Negotiated()).after(unread).version == "negotiated 2026-11-01"
-    assert book().after(unread).version == "packaged 2026-05-20"
-    assert PriceBook(()).version == "no prices"
-
-
-def test_without_any_source_all_is_unknown() -> None:
-    """Never 0."""
+    """A price list that was not read gives none; without any source all is unknown, never 0."""
+    assert book(Negotiated()).after(UNREAD).version == "negotiated 2026-11-01"
+    assert book().after(UNREAD).version == "packaged 2026-05-20"
     empty = PriceBook(())
-    assert empty.hourly(REGION, TRAINING, M5) is None
-    assert empty.storage(REGION, TRAINING) is None
-    assert empty.usage_type(REGION, TRAINING, M5) is None
+    assert (empty.version, empty.hourly(REGION, TRAINING, M5)) == ("no prices", None)
+    assert empty.storage(REGION, TRAINING) is empty.usage_type(REGION, TRAINING, M5) is None
 
 
 def test_a_bill_is_made_of_the_sources_in_order() -> None:
@@ -111,43 +96,16 @@ def test_a_bill_is_made_of_the_sources_in_order() -> None:
     assert bill(run, markets.market(run, NOW)).compute_usd == Decimal("0.2")
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Packaged prices that note which type was asked for."""
-
-    asked: list[str] = field(default_factory=list)
-
-    name, version = "counted", "counted 2026-11-01"
-
-    def read(self, region: str | None, component: Component) -> Counted:
-        """Nothing to read."""
-        return self
-
-    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """As packaged."""
-        self.asked.append(instance_type)
-        return packaged.tables().hourly(region, component, instance_type)
-
-    def storage(self, region: str, component: Component) -> Quote:
-        """As packaged."""
-        self.asked.append("storage")
-        return packaged.tables().storage(region, component)
-
-    def usage_type(self, region: str, component: Component, what: str) -> str | None:
-        """None."""
-        return None
-
-
 def test_a_source_is_asked_once_for_all_jobs_of_a_day() -> None:
     """An unknown rate too; jobs of another region or day ask again."""
-    counted = Counted()
-    markets = PricedMarkets(packaged.types(), (counted,))
+    source = Negotiated({M5: "0.2", STORAGE: "0.1"})
+    markets = PricedMarkets(packaged.types(), (source,))
     for _ in range(3):
-        prices = markets.market(ran(3600, M5, region="us-east-1"), NOW).prices
+        prices = markets.market(ran(3600, M5, region=REGION), NOW).prices
         for name in (M5, "ml.none.large"):
-            prices.hourly("us-east-1", Component.TRAINING, name)
-        prices.storage("us-east-1", Component.TRAINING)
-    assert counted.asked == [M5, "ml.none.large", "storage"]
-    prices.hourly("eu-west-1", Component.TRAINING, M5)
-    prices.newest("us-east-1", Component.TRAINING, M5)
-    assert counted.asked[3:] == [M5, M5]
+            prices.hourly(REGION, TRAINING, name)
+        prices.storage(REGION, TRAINING)
+    assert source.asked == [M5, "ml.none.large", STORAGE]
+    prices.hourly("us-east-1", TRAINING, M5)
+    prices.newest(REGION, TRAINING, M5)
+    assert source.asked[3:] == [M5, M5]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,43 +17,26 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
 from sageaudit.errors import BadUsage, Unavailable
+from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 
 DAY = date(2026, 11, 20)
 TRAINING, PROCESSING, TRANSFORM = Component
-OLD = PackagedPrices(
-    hourly_table={
-        "provenance": {
-            "component": "Hosting",
-            "as_of": "2026-05-20",
-            "source": "an earlier table",
-            "history": "what was seen before",
-            "absent": "unknown",
-        },
-        "exceptions": [
-            {
-                "region": "eu-west-1",
-                "type": "ml.g4dn.xlarge",
-                "component": "Training",
-                "usd": Decimal("0.822"),
-                "source": "a bill",
-                "note": "the Hosting rate is 0.821",
-            }
-        ],
-        "history": [],
-        "usd_per_hour": {
-            "eu-west-1": {
-                "ml.m5.xlarge": Decimal("0.257"),
-                "ml.g4dn.xlarge": Decimal("0.821"),
-                "ml.c5.xlarge": Decimal("0.23"),
-                "ml.p3.2xlarge": Decimal("4.131"),
-                "ml.r5.large": Decimal("0.17"),
-            }
-        },
-    },
-    storage_table={"regions": {}},
-    usage_table={"prefixes": {}},
-)
+EXCEPTION = {
+    "region": "eu-west-1", "type": "ml.g4dn.xlarge", "component": "Training",
+    "usd": Decimal("0.822"), "source": "a bill", "note": "the Hosting rate is 0.821",
+}  # fmt: skip
+KNOWN = {
+    "ml.m5.xlarge": Decimal("0.257"), "ml.g4dn.xlarge": Decimal("0.821"),
+    "ml.c5.xlarge": Decimal("0.23"), "ml.p3.2xlarge": Decimal("4.131"),
+    "ml.r5.large": Decimal("0.17"),
+}  # fmt: skip
+PROVENANCE = {
+    "component": "Hosting", "as_of": "2026-05-20", "source": "an earlier table",
+    "history": "what was seen before", "absent": "unknown",
+}  # fmt: skip
+HOURLY = {"exceptions": [EXCEPTION], "history": [], "usd_per_hour": {"eu-west-1": KNOWN}}
+OLD = PackagedPrices({"provenance": PROVENANCE, **HOURLY}, {"regions": {}}, {"prefixes": {}})
 LISTED = {
     "ml.m5.xlarge": "0.257",
     "ml.g4dn.xlarge": "0.9",
@@ -82,84 +64,59 @@ def again(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
     """A rate that is there."""
-    rate = PriceBook((book,), day).hourly("eu-west-1", component, name)
-    assert rate is not None
-    return rate
+    return known(PriceBook((book,), day).hourly("eu-west-1", component, name))
 
 
-def test_what_became_of_the_rows_is_counted() -> None:
-    """Four of five came back, one is new; two changed or vanished, the exception apart."""
-    done = price_table.refreshed(OLD, read(), DAY)
-    assert (done.known, done.came_back, done.added) == (5, 4, 1)
+@pytest.mark.parametrize(
+    ("name", "component", "day", "usd", "as_of"),
+    [
+        # m6i had none; the exception spoke of the earlier table
+        ("ml.m6i.large", TRAINING, None, "0.12", "2026-11-20"),
+        ("ml.g4dn.xlarge", TRAINING, None, "0.9", "2026-11-20"),
+        # a changed price keeps the old one with its date, and a job in between is ambiguous
+        ("ml.c5.xlarge", TRAINING, None, "0.238", "2026-11-20"),
+        ("ml.c5.xlarge", TRAINING, date(2026, 8, 1), "0.238 or 0.23", "2026-11-20"),
+        ("ml.c5.xlarge", TRAINING, date(2026, 5, 20), "0.23", "2026-05-20"),
+        # what did not come back is not known to be gone
+        ("ml.p3.2xlarge", TRAINING, None, "4.131", "2026-05-20"),
+        # each component has its own figure where they differ
+        ("ml.m6i.large", PROCESSING, None, "0.13", "2026-11-20"),
+    ],
+)
+def test_a_new_table_has_the_listed_rates_and_the_old_ones_as_history(
+    tmp_path: Path, name: str, component: Component, day: date | None, usd: str, as_of: str
+) -> None:
+    """By type, component and day."""
+    listings = read(processing=LISTED | {"ml.m6i.large": "0.13"})
+    rate = hourly(again(listings, tmp_path), name, component, day)
+    known_usd = [str(one) for one in (rate.usd, rate.other_usd) if one is not None]
+    assert (" or ".join(known_usd), rate.as_of) == (usd, as_of)
 
 
-def test_a_new_type_gets_its_price(tmp_path: Path) -> None:
-    """m6i had none."""
-    rate = hourly(again(read(), tmp_path), "ml.m6i.large", TRAINING)
-    assert (rate.usd, rate.as_of) == (Decimal("0.12"), "2026-11-20")
-
-
-def test_a_changed_price_keeps_the_old_one_with_its_date(tmp_path: Path) -> None:
-    """A job in between is ambiguous."""
-    book = again(read(), tmp_path)
-    assert hourly(book, "ml.c5.xlarge", TRAINING).usd == Decimal("0.238")
-    between = hourly(book, "ml.c5.xlarge", TRAINING, date(2026, 8, 1))
-    assert (between.usd, between.other_usd) == (Decimal("0.238"), Decimal("0.23"))
-    assert hourly(book, "ml.c5.xlarge", TRAINING, date(2026, 5, 20)).usd == Decimal("0.23")
-
-
-def test_a_price_that_did_not_change_leaves_no_history(tmp_path: Path) -> None:
-    """Nothing to tell."""
-    rows = again(read(), tmp_path).hourly_table["history"]
-    assert not [row for row in rows if row["type"] == "ml.m5.xlarge"]
-
-
-def test_a_type_that_did_not_come_back_keeps_its_old_date(tmp_path: Path) -> None:
-    """It is not known to be gone."""
-    rate = hourly(again(read(), tmp_path), "ml.p3.2xlarge", TRAINING)
-    assert (rate.usd, rate.as_of) == (Decimal("4.131"), "2026-05-20")
-
-
-def test_an_exception_is_kept_and_does_not_override_the_new_figure(tmp_path: Path) -> None:
-    """It spoke of the earlier table; its figure is in the history."""
-    book = again(read(), tmp_path)
-    assert hourly(book, "ml.g4dn.xlarge", TRAINING).usd == Decimal("0.9")
-    [row] = book.hourly_table["exceptions"]
-    assert (row["settled"], row["usd"]) == ("2026-11-20", Decimal("0.822"))
-    before = [
-        (row["component"], row["usd"])
-        for row in book.hourly_table["history"]
-        if row["type"] == "ml.g4dn.xlarge"
-    ]
-    assert before == [
-        ("Training", Decimal("0.822")),
-        ("Processing", Decimal("0.821")),
-        ("BatchTransform", Decimal("0.821")),
-    ]
-
-
-def test_each_component_has_its_own_figure_where_they_differ(tmp_path: Path) -> None:
-    """And none where the type is not sold for it."""
-    book = again(read(processing=LISTED | {"ml.m6i.large": "0.13"}, transform={
-        name: usd for name, usd in LISTED.items() if name != "ml.m6i.large"
-    }), tmp_path)  # fmt: skip
-    assert hourly(book, "ml.m6i.large", TRAINING).usd == Decimal("0.12")
-    assert hourly(book, "ml.m6i.large", PROCESSING).usd == Decimal("0.13")
-    assert not book.hourly("eu-west-1", TRANSFORM, "ml.m6i.large").rates
-
-
-def test_a_component_that_could_not_be_read_keeps_its_old_prices(tmp_path: Path) -> None:
-    """A throttled read is no price list without transform."""
-    book = again(read()[:2], tmp_path)
-    rate = hourly(book, "ml.m5.xlarge", TRANSFORM)
+def test_a_component_without_the_type_or_that_could_not_be_read(tmp_path: Path) -> None:
+    """A type is not sold for it; a throttled read is no price list without transform."""
+    none = {name: usd for name, usd in LISTED.items() if name != "ml.m6i.large"}
+    book = again(read(transform=none), tmp_path)
+    assert not book.quote("eu-west-1", TRANSFORM, "ml.m6i.large").rates
+    rate = hourly(again(read()[:2], tmp_path), "ml.m5.xlarge", TRANSFORM)
     assert (rate.usd, rate.as_of) == (Decimal("0.257"), "2026-05-20")
 
 
-def test_provenance_of_the_earlier_table_is_kept(tmp_path: Path) -> None:
-    """Each table says where its figures came from."""
-    provenance = again(read(), tmp_path).hourly_table["provenance"]
-    assert provenance["as_of"] == "2026-11-20"
-    [earlier] = provenance["earlier"]
+def test_history_exceptions_and_provenance_are_kept(tmp_path: Path) -> None:
+    """A price that did not change leaves no history; a figure of an exception is in it."""
+    done = price_table.refreshed(OLD, read(), DAY)
+    assert (done.known, done.came_back, done.added) == (5, 4, 1)
+    table = again(read(), tmp_path).hourly_table
+    [row] = table["exceptions"]
+    assert (row["settled"], row["usd"]) == ("2026-11-20", Decimal("0.822"))
+    rows = [(row["type"], row.get("component"), str(row["usd"])) for row in table["history"]]
+    assert rows == [
+        ("ml.g4dn.xlarge", "Training", "0.822"), ("ml.g4dn.xlarge", "Processing", "0.821"),
+        ("ml.g4dn.xlarge", "BatchTransform", "0.821"), ("ml.c5.xlarge", None, "0.23"),
+        ("ml.p3.2xlarge", None, "4.131"),
+    ]  # fmt: skip
+    assert table["provenance"]["as_of"] == "2026-11-20"
+    [earlier] = table["provenance"]["earlier"]
     assert (earlier["as_of"], earlier["source"]) == ("2026-05-20", "an earlier table")
 
 
@@ -180,50 +137,33 @@ def test_the_order_of_listings_never_matters() -> None:
 def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Path) -> None:
     """All 2,065 rows survive the way through the file, digit by digit."""
     book = packaged.tables()
+
+    def rates(of: PackagedPrices, region: str, component: Component) -> dict[str, str]:
+        prices, names = PriceBook((of,)), book.hourly_table["usd_per_hour"][region]
+        found = {name: prices.hourly(region, component, name) for name in names}
+        return {name: str(rate.usd) for name, rate in found.items() if rate is not None}
+
+    places = [(region, one) for region in book.regions for one in Component]
     listings = [
-        listing(
-            {
-                name: str(rate.usd)
-                for name in row
-                if (rate := PriceBook((book,)).hourly(region, component, name)) is not None
-            },
-            region=region,
-            component=component,
-        )
-        for region, row in book.hourly_table["usd_per_hour"].items()
-        for component in Component
+        listing(rates(book, *place), region=place[0], component=place[1]) for place in places
     ]
     done = price_table.refreshed(book, listings, DAY)
     path = tmp_path / "table.json"
     price_table.write(price_table.text_of(done.table), path)
-    table = json.loads(path.read_text("utf-8"), parse_float=Decimal)
-    after = replace(book, hourly_table=table)
+    after = replace(book, hourly_table=json.loads(path.read_text("utf-8"), parse_float=Decimal))
     assert (done.known, done.came_back, done.added, done.superseded) == (2065, 2065, 0, 0)
-    for region, row in book.hourly_table["usd_per_hour"].items():
-        for name in row:
-            for component in Component:
-                before, now = (
-                    PriceBook((b,)).hourly(region, component, name) for b in (book, after)
-                )
-                assert before is not None
-                assert now is not None
-                assert now.usd == before.usd
+    assert all(rates(after, *place) == rates(book, *place) for place in places)
 
 
 def test_the_file_is_replaced_in_one_step(tmp_path: Path) -> None:
-    """Nothing of a half-written one stays."""
+    """Nothing of a half-written one stays; a folder that is not there is one sentence."""
     path = tmp_path / "table.json"
     path.write_text("old")
-    price_table.write(price_table.text_of(price_table.refreshed(OLD, read(), DAY).table), path)
+    price_table.write("new", path)
     assert [one.name for one in tmp_path.iterdir()] == ["table.json"]
-    assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    """Usage, not a stack trace."""
-    table: dict[str, Any] = price_table.refreshed(OLD, read(), DAY).table
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
     with pytest.raises(BadUsage, match="cannot be written: No such file"):
-        price_table.write(price_table.text_of(table), tmp_path / "nowhere" / "table.json")
+        price_table.write("new", tmp_path / "nowhere" / "table.json")
 
 
 def test_no_packaged_price_is_zero_or_less() -> None:
@@ -240,25 +180,18 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
     """A region without a figure of Training's own gets none from Processing's."""
     old = packaged.tables().storage_table
     listed = [
-        _storage("eu-west-1", Component.TRAINING, "0.16"),
-        _storage("eu-west-1", Component.PROCESSING, "0.12"),
-        _storage("eu-west-3", Component.TRAINING, "0.163"),
-        _storage("ap-east-2", Component.PROCESSING, "0.1"),
-    ]
+        PriceListing(region, one, {STORAGE: ListedRate(Decimal(usd), DAY, "X:VolumeUsage.gp2")})
+        for region, one, usd in (
+            ("eu-west-1", TRAINING, "0.16"), ("eu-west-1", PROCESSING, "0.12"),
+            ("eu-west-3", TRAINING, "0.163"), ("ap-east-2", PROCESSING, "0.1"),
+        )
+    ]  # fmt: skip
     table = price_table.storage_refreshed(old, listed, DAY)
     regions = table["regions"]
-    assert (regions["eu-west-1"]["training"], regions["eu-west-1"]["processing"]) == (
-        Decimal("0.16"),
-        Decimal("0.12"),
-    )
-    assert regions["eu-west-3"]["training"] == Decimal("0.163")
-    assert regions["eu-west-3"]["as_of"] == str(DAY)
-    assert regions["us-east-1"]["training"] == Decimal("0.14")
-    assert regions["us-east-1"]["as_of"] == old["provenance"]["as_of"]
+    rates = [str(regions["eu-west-1"][part]) for part in ("training", "processing")]
+    assert rates == ["0.16", "0.12"]
+    new, kept = regions["eu-west-3"], regions["us-east-1"]
+    assert (new["training"], new["as_of"]) == (Decimal("0.163"), str(DAY))
+    assert (kept["training"], kept["as_of"]) == (Decimal("0.14"), old["provenance"]["as_of"])
     assert "ap-east-2" not in regions
-    assert json.loads(price_table.storage_text_of(table))["regions"].keys() == regions.keys()
-
-
-def _storage(region: str, component: Component, usd: str) -> PriceListing:
-    rate = ListedRate(Decimal(usd), DAY, f"X-{component.value}:VolumeUsage.gp2")
-    return PriceListing(region, component, {STORAGE: rate})
+    assert json.loads(price_table.text_of(table))["regions"].keys() == regions.keys()

@@ -24,6 +24,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from tests.fakes.jobs import known
 
 DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -72,12 +73,10 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
             for host in (".ecr.eu-west-1.amazonaws.com", "-ecr.eu-west-1.on.aws")
         ),
         # built-in rules have no instance type; a custom rule runs as its own job
-        (
-            {"DebugRuleConfigurations": RULES},
-            "custom Debugger rule mine runs as a processing job of its own, billed there",
-        ),
+        ({"DebugRuleConfigurations": RULES},
+         "custom Debugger rule mine runs as a processing job of its own, billed there"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
     """S3, NAT, FSx and the like; an image of another region, custom rules."""
     notes = facts_of(describe(**changes)).notes
@@ -87,76 +86,50 @@ def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: s
 def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
     """14,683 s of ml.m5.4xlarge would be $3.76 on demand; the plan is prepaid."""
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/reserved"
-    answer = describe(
-        EnableManagedSpotTraining=False,
-        ResourceConfig={
-            "InstanceType": "ml.m5.4xlarge",
-            "InstanceCount": 1,
-            "TrainingPlanArn": plan,
-        },
-    )
-    job, market = parse(answer, {}), packaged.market()
-    billed = bill(job, market)
-    value = facts(job, billed, market, savings_plan=False).prepaid_value_usd
-    assert billed.total_usd == 0
-    assert value is not None
-    assert round(value, 2) == Decimal("3.76")
+    instances = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "TrainingPlanArn": plan}
+    answer = describe(EnableManagedSpotTraining=False, ResourceConfig=instances)
+    assert bill(parse(answer, {}), packaged.market()).total_usd == 0
+    assert round(known(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
+
+
+def audited(path: Path, policy: Policy) -> dict[str, Any]:
+    """The document of a recorded job without metrics, at packaged prices."""
+    job, market = parse(describe(path), {}), packaged.market()
+    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return dict(document(audit_job(job, usage, market, policy, catalogue.ruleset(), now=now)))
 
 
 def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -> None:
     """Spot would take usage from a commitment that is paid anyway."""
-    answer = describe(
-        DATA / "profiled-046-p3-2xlarge.json",
-    )
-    job = parse(answer, {})
-    market = packaged.market()
-    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
-
-    def audited(policy: Policy) -> dict[str, Any]:
-        audit = audit_job(
-            job,
-            usage,
-            market,
-            policy,
-            catalogue.ruleset(),
-            now=datetime(2026, 1, 1, tzinfo=UTC),
-        )
-        return dict(document(audit))
-
-    told = Policy(thresholds={"spot-not-used": {"from_usd": 0.0}})
-    plain = audited(told)
-    plan = audited(replace(told, discounts=Discounts(savings_plan=True)))
+    path = DATA / "profiled-046-p3-2xlarge.json"
+    policy = Policy(thresholds={"spot-not-used": {"from_usd": 0.0}})
+    plain = audited(path, policy)
+    plan = audited(path, replace(policy, discounts=Discounts(savings_plan=True)))
     assert plain["bill"]["total_usd"] == plan["bill"]["total_usd"]
     assert UNDER_A_PLAN in plan["bill"]["notes"]
     assert UNDER_A_PLAN not in plain["bill"]["notes"]
-    assert plain["possible_usd"] > 0
-    assert plan["possible_usd"] == 0
+    assert plain["possible_usd"] > plan["possible_usd"] == 0
     [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
-    assert spot["saving_usd"] is None
+    assert (spot["saving_usd"], "Savings Plan" in spot["caution"]) == (None, True)
+    region = known(parse(describe(path), {}).region)
     rate = OwnRate(
-        job.region or "", Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
+        region, Component.TRAINING, "ml.p3.2xlarge", Decimal(2),
         date(2020, 1, 1), date(2030, 1, 1), Decimal(10), "cur.csv",
     )  # fmt: skip
     learnt = own_rates(RateBasis.AMORTISED, None, [rate])
-    amortised = audited(Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
+    amortised = audited(path, Policy(discounts=Discounts(savings_plan=True, learnt=learnt)))
     assert AMORTISED in amortised["bill"]["notes"]
     assert UNDER_A_PLAN not in amortised["bill"]["notes"]
-    assert "Savings Plan" in spot["caution"]
 
 
 def test_own_prices_mark_the_bill_and_its_lines() -> None:
     """Every figure says whether it is list or own price."""
-    job, market = parse(describe(), {}), packaged.market()
-    usage = measure(job, (), market.types, absent=Missing("metric_missing", "none"))
-    policy = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
-    audit = audit_job(
-        job, usage, market, policy, catalogue.ruleset(), now=datetime(2026, 1, 1, tzinfo=UTC)
-    )
-    own = document(audit)["bill"]
+    half = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
+    own = audited(FSX_SPOT, half)["bill"]
+    listed = known(bill(parse(describe(), {}), packaged.market()).total_usd)
     assert own["price_kind"] == "own"
     assert {line["price_kind"] for line in own["lines"]} == {"own"}
-    listed = bill(job, market).total_usd
-    assert listed is not None
     assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
 
 
@@ -171,24 +144,17 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
 )
 def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
     """Nothing is priced 0 by a name that looks like it: 2 x ml.p4d.24xlarge for 10 h is $505."""
-    arn = "arn:aws:sagemaker:us-east-1:111122223333:processing-job/rule"
+    cluster = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2, "VolumeSizeInGB": 30}
     answer = {
         "ProcessingJobName": "rule",
-        "ProcessingJobArn": arn,
+        "ProcessingJobArn": "arn:aws:sagemaker:us-east-1:111122223333:processing-job/rule",
         "ProcessingJobStatus": "Completed",
         "AppSpecification": {"ImageUri": image},
-        "ProcessingResources": {
-            "ClusterConfig": {
-                "InstanceType": "ml.p4d.24xlarge",
-                "InstanceCount": 2,
-                "VolumeSizeInGB": 30,
-            }
-        },
+        "ProcessingResources": {"ClusterConfig": cluster},
         "ProcessingStartTime": "2026-06-01T00:00:00Z",
         "ProcessingEndTime": "2026-06-01T10:00:00Z",
     }
-    total = bill(parse(answer, {}), packaged.market()).total_usd
-    assert total is not None
+    total = known(bill(parse(answer, {}), packaged.market()).total_usd)
     assert round(total, 2) == (0 if free else Decimal("505.03"))
 
 

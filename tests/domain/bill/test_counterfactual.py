@@ -25,7 +25,7 @@ from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Market
-from tests.fakes.jobs import job, market, phases, ran
+from tests.fakes.jobs import job, known, market, phases, ran
 
 EXEMPT = Exemption("ana", date(2027, 1, 31), "release week")
 DOWNLOAD = CutPhase("Downloading", Decimal(1200))
@@ -63,8 +63,7 @@ def the(name: str, savings: Savings) -> Finding:
 
 def usd(amount: Decimal | None) -> str:
     """To the millionth of a dollar."""
-    assert amount is not None
-    return f"{amount:.6f}"
+    return f"{known(amount):.6f}"
 
 
 def test_the_worked_example_holds() -> None:
@@ -126,95 +125,74 @@ def test_a_run_that_gave_nothing_takes_the_whole_bill() -> None:
 
 def test_a_run_that_may_be_lost_counts_nothing_and_says_up_to_what() -> None:
     """Beside $0.50 that are avoidable, the rest of the bill is the most that can be lost."""
-    run = job()
-    perhaps = (
-        RuleName("SA602", "failed"),
-        Found(
-            Confidence.DERIVED,
-            Bucket.LOST,
-            "because",
-            {},
-            change=CutPhase("Training", Decimal(0)),
-            best=DropRun(),
-        ),
-    )
-    total_usd = bill(run, market()).total_usd
-    assert total_usd is not None
+    run, perhaps = job(), found(602, CutPhase("Training", Decimal(0)), Bucket.LOST, best=DropRun())
+    total_usd = known(bill(run, market()).total_usd)
     alone = allocated(run, perhaps)
     assert (alone.lost_usd, alone.lost_up_to_usd, alone.avoidable_usd) == (0, total_usd, 0)
     assert alone.findings[0].severity is Severity.LOW
-    both = allocated(run, perhaps, found(101, CutPhase("Downloading", Decimal(1200))))
+    both = allocated(run, perhaps, found(101, DOWNLOAD))
     assert both.avoidable_usd
     assert both.lost_up_to_usd == total_usd - both.avoidable_usd
-    exempt = {"failed": Exemption("ana", None, "known")}
-    accepted = allocate(run, bill(run, market()), [perhaps], market(), Severities(), exempt)
-    assert accepted.lost_up_to_usd == 0
+    assert allocated(run, perhaps, exempt={"r602": EXEMPT}).lost_up_to_usd == 0
 
 
-def test_a_useless_fix_does_not_make_the_others_worse() -> None:
-    """What saves nothing is not applied: the download still counts at the job's own rate."""
-    savings = allocated(job(), found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge")))
-    assert usd(savings.avoidable_usd) == "0.505000"
+TWO_TYPES = (found(202, SetType("ml.m5.2xlarge")), found(205, SetType("ml.m5.xlarge")))
+BIG = job("ml.m5.4xlarge")
+FOUR = ran(3600, instances=4)
+LARGE = found(205, SetType("ml.m5.large"))
 
 
-def test_one_type_wins() -> None:
-    """Two other types: the one that saves most; the loser has no share and says who won."""
-    savings = allocated(
-        job("ml.m5.4xlarge"),
-        found(202, SetType("ml.m5.2xlarge")),
-        found(205, SetType("ml.m5.xlarge")),
+@pytest.mark.parametrize(
+    ("of", "founds", "exempt", "shares", "instead"),
+    [
+        # what saves nothing is not applied: the download still counts at the job's own rate
+        (job(), (found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge"))), (),
+         {"r101": "0.505000"}, {}),
+        # of two types the one that saves most, 3 h x (0.92 - 0.23); the loser says who won
+        (BIG, TWO_TYPES, (), {"r205": "2.070000"}, {"r202": "r205"}),
+        # an exempt finding leaves the sums, and its stage is free for another: 3 h x (0.92 - 0.46)
+        (BIG, TWO_TYPES, ("r205",), {"r202": "1.380000"}, {}),
+        # `possible` never pushes a derived saving out, however large it hopes to be
+        (BIG, (found(202, SetType("ml.m5.large"), Bucket.POSSIBLE), TWO_TYPES[1]), (),
+         {"r205": "2.070000"}, {"r202": "r205"}),
+        # spot's 60 % is of the bill after the counted fixes: 0.6 x 3 h x 0.94
+        (job(), (found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)),
+         (), {"r202": "1.725000", "r401": "1.692000"}, {}),
+        # the one that subsumes another tells the same story, where that was found
+        (job(), (found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",))), (),
+         {"r202": "1.725000"}, {"r101": "r202"}),
+        (job(), (found(101, DOWNLOAD), found(202, None, Bucket.NONE, subsumes=("r999",))), (),
+         {"r101": "0.505000"}, {}),
+        # hosts that take over work and a smaller type are one contest: what the type held was
+        # recorded on more hosts
+        (FOUR, (found(303, SetCount(1, Decimal(1))), LARGE), (), {"r303": "0.706935"},
+         {"r205": "r303"}),
+        (FOUR, (found(303, SetCount(3, Decimal(1), refills=False)), LARGE), (),
+         {"r205": "0.345000", "r303": "0.235645"}, {}),
+    ],
+)  # fmt: skip
+def test_each_dollar_is_counted_once(
+    of: Job,
+    founds: tuple[tuple[RuleName, Found], ...],
+    exempt: tuple[str, ...],
+    shares: dict[str, str],
+    instead: dict[str, str],
+) -> None:
+    """Shares by rule, and which rule stands instead of another; `possible` is in no sum."""
+    savings = allocated(of, *founds, exempt=dict.fromkeys(exempt, EXEMPT))
+    by_rule = {finding.rule.name: finding for finding in savings.findings}
+    assert {n: usd(one.saving_usd) for n, one in by_rule.items() if one.saving_usd} == shares
+    winners = {name: one.superseded_by or one.subsumed_by for name, one in by_rule.items()}
+    assert {name: winner for name, winner in winners.items() if winner} == instead
+    assert [name for name, finding in by_rule.items() if finding.exempt] == list(exempt)
+    counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].found.bucket.counted]
+    assert savings.avoidable_usd == sum(counted)
+    assert known(savings.possible_usd) + sum(counted) == sum(
+        one.saving_usd or 0 for one in by_rule.values()
     )
-    winner, loser = the("r205", savings), the("r202", savings)
-    assert (winner.superseded_by, loser.superseded_by) == (None, "r205")
-    assert loser.saving_usd == 0
-    assert usd(loser.alone_usd) == "1.380000"  # 3 h x (0.92 - 0.46)
-    # 3 h x (0.92 - 0.23) of compute, the volume stays
-    assert usd(savings.avoidable_usd) == "2.070000"
-
-
-def test_a_counted_fix_wins_over_a_trial() -> None:
-    """`possible` never pushes a derived saving out, however large it hopes to be."""
-    savings = allocated(
-        job("ml.m5.4xlarge"),
-        found(202, SetType("ml.m5.large"), Bucket.POSSIBLE),
-        found(205, SetType("ml.m5.xlarge")),
-    )
-    assert the("r202", savings).superseded_by == "r205"
-    assert savings.possible_usd == 0
-
-
-def test_possible_dollars_are_of_what_is_left() -> None:
-    """Spot's 60 % is of the bill after the counted fixes, and in no sum with them."""
-    savings = allocated(
-        job(), found(202, SMALLER), found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)
-    )
-    assert usd(savings.avoidable_usd) == "1.725000"
-    assert usd(savings.possible_usd) == "1.692000"  # 0.6 x 3 h x 0.94
-    assert "r401" not in {part.name.rpartition(" ")[2] for part in savings.waterfall}
-
-
-def test_an_exempt_finding_stays_visible_without_dollars() -> None:
-    """It leaves the sums, and its stage is free for another fix."""
-    savings = allocated(
-        job("ml.m5.4xlarge"),
-        found(202, SetType("ml.m5.2xlarge")),
-        found(205, SetType("ml.m5.xlarge")),
-        exempt={"r205": EXEMPT},
-    )
-    assert the("r205", savings).exempt is EXEMPT
-    assert the("r205", savings).saving_usd == 0
-    assert the("r202", savings).superseded_by is None
-    assert usd(savings.avoidable_usd) == "1.380000"
-
-
-def test_a_subsumed_finding_leaves_the_sums() -> None:
-    """It tells the same story as the one that subsumes it, where that was found."""
-    savings = allocated(job(), found(101, DOWNLOAD), found(202, SMALLER, subsumes=("r101",)))
-    assert the("r101", savings).subsumed_by == "r202"
-    assert the("r101", savings).saving_usd == 0
-    assert usd(savings.avoidable_usd) == "1.725000"
-    other = found(202, None, Bucket.NONE, subsumes=("r999",))
-    assert the("r101", allocated(job(), other, found(101, DOWNLOAD))).subsumed_by is None
+    assert {part.name.rpartition(" ")[2] for part in savings.waterfall} == {
+        "rest", *(name for name in shares if by_rule[name].found.bucket.counted),
+    }  # fmt: skip
 
 
 def test_a_range_shows_both_ends_alone() -> None:
@@ -233,17 +211,6 @@ def test_what_is_not_known_has_no_dollars() -> None:
     assert (unknown.findings[0].saving_usd, unknown.waterfall) == (None, ())
     unpriced = allocated(ran(3600), found(205, SetType("ml.unpriced.xlarge")))
     assert (the("r205", unpriced).alone_usd, unpriced.avoidable_usd) == (None, 0)
-
-
-def test_hosts_that_take_over_work_and_a_smaller_type_are_one_contest() -> None:
-    """What the type held was recorded on more hosts: the fix that saves more alone stands."""
-    fewer, kind = found(303, SetCount(1, Decimal(1))), found(205, SetType("ml.m5.large"))
-    savings = allocated(ran(3600, instances=4), fewer, kind)
-    assert the("r205", savings).superseded_by == "r303"
-    assert (the("r205", savings).saving_usd, the("r303", savings).superseded_by) == (0, None)
-    beside = found(303, SetCount(3, Decimal(1), refills=False))
-    both = allocated(ran(3600, instances=4), beside, kind)
-    assert not any(one.superseded_by for one in both.findings)
 
 
 def test_the_order_of_findings_does_not_matter() -> None:
@@ -298,8 +265,8 @@ def test_rates_of_different_times_are_not_compared() -> None:
     run = replace(ran(3600, "ml.p4d.24xlarge"), started_at=datetime(2025, 1, 15, tzinfo=UTC))
     prices = sources.offline_markets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
     before = bill(run, prices)
-    assert before.lines[0].rate is not None
-    assert (before.lines[0].rate.usd, before.lines[0].rate.era) == (Decimal("37.688"), "past")
+    rate = known(before.lines[0].rate)
+    assert (rate.usd, rate.era) == (Decimal("37.688"), "past")
     assert saving(before, run, SetType("ml.g5.48xlarge"), prices) is None
 
 
@@ -313,10 +280,8 @@ def test_what_cannot_be_compared_has_no_saving() -> None:
     assert saving(bill(run, prices), run, SetType("ml.m5.large"), prices) is None
 
 
-def test_possible_fixes_never_take_from_counted_ones() -> None:
-    """With or without a trial beside it, a counted fix has the same share."""
-    trial = found(401, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE)
-    alone = allocated(job(), found(101, DOWNLOAD))
-    beside = allocated(job(), found(101, DOWNLOAD), trial)
-    assert the("r101", alone).saving_usd == the("r101", beside).saving_usd
-    assert alone.avoidable_usd == beside.avoidable_usd
+def test_severities_and_buckets_have_an_order_and_a_sum() -> None:
+    """As words severities would sort by letters; possible dollars are never added to the others."""
+    ranked = sorted(Severity, key=lambda severity: severity.rank)
+    assert (ranked, Severity.INFO.rank) == (["info", "low", "medium", "high"], 0)
+    assert [bucket for bucket in Bucket if bucket.counted] == ["avoidable", "lost"]

@@ -16,9 +16,8 @@ from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, demand
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Metric, Missing
-from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
 """Percent of all there is."""
@@ -59,9 +58,8 @@ def need_of(today: InstanceType, *gpus: Points, **percent: float) -> Demand:
             series(Metric[word.upper()], values, host=f"train/algo-{number}")
             for word, values in use.items()
         ]
-    run = ran(3600, today.name, hosts)
-    absent = Missing("metric_missing", "no points")
-    return demand(measure(run, raw, {today.name: today}, absent=absent), today, Decimal(20))
+    measured = usage(ran(3600, today.name, hosts), *raw, types={today.name: today})
+    return demand(measured, today, Decimal(20))
 
 
 def moved(
@@ -158,18 +156,32 @@ def test_a_cpu_run_is_refused_by_what_binds(
     assert (found and found.constraint, found.reason if found else "") == (constraint, says)
 
 
+NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
+
+
 @pytest.mark.parametrize(
-    ("percent", "gpus", "holds"), [(25, 1, True), (25.3, 1, False), (50, 2, True), (50.1, 2, False)]
+    ("other", "gpus", "percent", "constraint"),
+    [
+        # without headroom: GPUs that share work take longer and do not fail
+        (machine(1), (), {"gpu": 25}, None),
+        (machine(1), (), {"gpu": 25.3}, Constraint.GPUS),
+        (machine(2), (), {"gpu": 50}, None),
+        (machine(2), (), {"gpu": 50.1}, Constraint.GPUS),
+        # a peak takes time: half of the minutes at 200% of 400, the others at nothing
+        (machine(1), ([200.0, 0.0] * 30,), {}, None),
+        # up to 1% of one GPU, of all four together: no GPU is needed, nor its memory
+        (NO_GPU, (), {"gpu": 0.25, "gpu_memory": 90}, None),
+        (NO_GPU, (), {"gpu": 0.26, "gpu_memory": 0}, Constraint.GPUS),
+    ],
 )
-def test_gpus_hold_their_mean_work(percent: float, gpus: int, holds: bool) -> None:
-    """Without headroom: GPUs that share work take longer and do not fail."""
-    found = broken(machine(4), machine(gpus), need_of(machine(4), gpu=percent))
-    assert found is (None if holds else Constraint.GPUS)
-
-
-def test_a_peak_of_the_gpus_takes_time_and_is_no_refusal() -> None:
-    """Half of the minutes at 200% of four GPUs' 400, the others at nothing: one GPU's work."""
-    assert broken(machine(4), machine(1), need_of(machine(4), [200.0, 0.0] * 30)) is None
+def test_gpus_hold_the_mean_work_of_four(
+    other: InstanceType,
+    gpus: tuple[Points, ...],
+    percent: dict[str, float],
+    constraint: Constraint | None,
+) -> None:
+    """An idle GPU holds nothing."""
+    assert broken(machine(4), other, need_of(machine(4), *gpus, **percent)) is constraint
 
 
 @pytest.mark.parametrize(
@@ -222,13 +234,6 @@ def test_copies_of_data_parallel_work_do_not_add_up(
     """Four GPUs become one; whatever is no copy would need all."""
     four, need = machine(4), need_of(machine(4), gpu_memory=percent)
     assert broken(four, machine(1, gib=gib), need, distribution=distribution) is constraint
-
-
-def test_an_idle_gpu_holds_nothing() -> None:
-    """Up to 1% of one GPU, of all four together: no GPU is needed, nor its memory."""
-    four, cpu = machine(4), instance_type("ml.m5.12xlarge", 48, 192)
-    assert broken(four, cpu, need_of(four, gpu=0.25, gpu_memory=90)) is None
-    assert broken(four, cpu, need_of(four, gpu=0.26, gpu_memory=0)) is Constraint.GPUS
 
 
 TWICE = tuple(replace(row, times_low=Decimal(2)) for row in half())
@@ -290,13 +295,8 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     dark = need_of(machine(1), gpu=-1)
     known = moved(machine(1), machine(1, "W"), dark).run_time()
     assert isinstance(known, Duration)
-    assert (known.counted, known.because) == (
-        2,
-        (
-            f"{RANGE.format('2.00', 6)} {WIDEST}; "
-            "how busy it was is not known, so it is counted as always busy."
-        ),
-    )
+    says = "how busy it was is not known, so it is counted as always busy."
+    assert (known.counted, known.because) == (2, f"{RANGE.format('2.00', 6)} {WIDEST}; {says}")
     found = refused(machine(1, ratios=half("2.01")), machine(1, "W"), -1)
     assert found.constraint is Constraint.NOT_RECORDED
 

@@ -15,19 +15,10 @@ from sageaudit.domain.bill.type_vetoes import (
     type_refused,
 )
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
-from sageaudit.domain.job.kinds import JobKind
+from tests.fakes.jobs import job
 
-JOB = Job(
-    kind=JobKind.TRAINING,
-    name="train",
-    arn=None,
-    account=None,
-    region="us-east-1",
-    status="Completed",
-    groups=(InstanceGroup("ml.g5.2xlarge", 1),),
-)
-
-
+TYPES = packaged.types()
+JOB = job(image=None)
 DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
 
@@ -36,58 +27,62 @@ def moved(
     today: str, other: str, count: int = 1, hints: Hints | None = None, image: str | None = None
 ) -> str | None:
     """Why a job with so many instances cannot change its type."""
-    job = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
-    types = packaged.types()
-    return type_refused(job, types[today], types[other])
+    run = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
+    return type_refused(run, TYPES[today], TYPES[other])
 
 
-def test_gpus_joined_by_nvlink_stay_joined() -> None:
-    """One GPU, or one after, needs no link; ratios do not hold across the line, either way."""
-    assert "NVLink" in (moved("ml.p3.8xlarge", "ml.g5.12xlarge") or "")
-    assert "NVLink" in (moved("ml.p4d.24xlarge", "ml.g6e.48xlarge") or "")
-    assert moved("ml.p3.16xlarge", "ml.p4d.24xlarge") is None
-    assert moved("ml.p3.2xlarge", "ml.g5.2xlarge") is None
-    assert moved("ml.p3.8xlarge", "ml.g5.16xlarge") is None
-    assert moved("ml.g5.12xlarge", "ml.g6e.12xlarge") is None
-    assert "NVLink" in (moved("ml.g6e.48xlarge", "ml.p4d.24xlarge") or "")
-    assert moved("ml.g6e.16xlarge", "ml.p4d.24xlarge") is None
+TOGETHER = Hints(distribution="ddp")
+FLASH, HALF = Hints(flash_attention=True), Hints(mixed_precision=True)
+EIGHT = Hints(mixed_precision=True, fp8=True)
 
 
-def test_several_instances_keep_their_gpu_and_their_efa() -> None:
-    """On another GPU their network is not known; on the same one EFA counts where they train."""
-    together = Hints(distribution="ddp")
-    assert "network" in (moved("ml.g5.2xlarge", "ml.g6.2xlarge", 2) or "")
-    assert "EFA" in (moved("ml.g5.48xlarge", "ml.g5.4xlarge", 2, together) or "")
-    assert moved("ml.g5.48xlarge", "ml.g5.4xlarge", 2) is None
-    assert moved("ml.g5.48xlarge", "ml.g5.4xlarge", 1, together) is None
-    assert moved("ml.g5.48xlarge", "ml.g5.24xlarge", 2, together) is None
-    assert "network" in (moved("ml.p4d.24xlarge", "ml.p4de.24xlarge", 2) or "")
-
-
-@pytest.mark.parametrize("hints", [Hints(flash_attention=True), Hints(mixed_precision=True)])
-def test_bf16_and_flash_attention_need_ampere(hints: Hints) -> None:
-    """A run on a GPU without them cannot have used them."""
-    assert "too old" in (moved("ml.g5.xlarge", "ml.g4dn.xlarge", hints=hints) or "")
-    assert "too old" in (moved("ml.g5.2xlarge", "ml.p3.2xlarge", hints=hints) or "")
-    assert moved("ml.g5.xlarge", "ml.g6.xlarge", hints=hints) is None
-    assert moved("ml.p3.2xlarge", "ml.g4dn.2xlarge", hints=hints) is None
-    assert moved("ml.g5.xlarge", "ml.g4dn.xlarge") is None
+@pytest.mark.parametrize(
+    ("today", "other", "count", "hints", "why"),
+    [
+        # GPUs joined by NVLink stay joined, and ratios do not hold across the line, either way
+        ("p3.8xlarge", "g5.12xlarge", 1, None, "NVLink"),
+        ("p4d.24xlarge", "g6e.48xlarge", 1, None, "NVLink"),
+        ("g6e.48xlarge", "p4d.24xlarge", 1, None, "NVLink"),
+        ("p3.16xlarge", "p4d.24xlarge", 1, None, None),
+        ("g5.12xlarge", "g6e.12xlarge", 1, None, None),
+        # one GPU, or one after, needs no link
+        ("p3.2xlarge", "g5.2xlarge", 1, None, None),
+        ("p3.8xlarge", "g5.16xlarge", 1, None, None),
+        ("g6e.16xlarge", "p4d.24xlarge", 1, None, None),
+        # of several instances the network is not known on another GPU
+        ("g5.2xlarge", "g6.2xlarge", 2, None, "network"),
+        ("p4d.24xlarge", "p4de.24xlarge", 2, None, "network"),
+        # on the same one EFA counts where they train together
+        ("g5.48xlarge", "g5.4xlarge", 2, TOGETHER, "EFA"),
+        ("g5.48xlarge", "g5.4xlarge", 2, None, None),
+        ("g5.48xlarge", "g5.4xlarge", 1, TOGETHER, None),
+        ("g5.48xlarge", "g5.24xlarge", 2, TOGETHER, None),
+        # bf16 and FlashAttention need Ampere; a run on a GPU without cannot have used them
+        *((*types, 1, hints, why) for hints in (FLASH, HALF) for *types, why in (
+            ("g5.xlarge", "g4dn.xlarge", "too old"), ("g5.2xlarge", "p3.2xlarge", "too old"),
+            ("g5.xlarge", "g6.xlarge", None), ("p3.2xlarge", "g4dn.2xlarge", None),
+        )),
+        ("g5.xlarge", "g4dn.xlarge", 1, None, None),
+        # fp8 from Ada on; the README of FlashAttention does not name Blackwell
+        ("p5.4xlarge", "g5.2xlarge", 1, EIGHT, "fp8"),
+        ("p5.4xlarge", "g6e.2xlarge", 1, EIGHT, None),
+        ("g6e.2xlarge", "g7e.2xlarge", 1, FLASH, "not documented"),
+        ("g7e.4xlarge", "g7e.2xlarge", 1, FLASH, None),
+    ],
+)  # fmt: skip
+def test_a_run_stays_with_what_its_gpus_can_do(
+    today: str, other: str, count: int, hints: Hints | None, why: str | None
+) -> None:
+    """Links, network and precision."""
+    found = moved(f"ml.{today}", f"ml.{other}", count, hints)
+    assert found is None if why is None else why in (found or "")
 
 
 def test_what_each_gpu_can_do() -> None:
     """K80 has neither; V100 and T4 have tensor cores without bf16; a CPU type has no GPU."""
-    types = packaged.types()
-    able = {
-        name: (has_tensor_cores(types[f"ml.{name}"]), has_bf16(types[f"ml.{name}"]))
-        for name in ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
-    }
-    assert able == {
-        "p2.xlarge": (False, False),
-        "p3.2xlarge": (True, False),
-        "g4dn.xlarge": (True, False),
-        "g5.xlarge": (True, True),
-        "m5.xlarge": (False, False),
-    }
+    names = ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
+    able = [(has_tensor_cores(TYPES[f"ml.{n}"]), has_bf16(TYPES[f"ml.{n}"])) for n in names]
+    assert able == [(False, False), (True, False), (True, False), (True, True), (False, False)]
 
 
 @pytest.mark.parametrize(
@@ -127,15 +122,11 @@ def test_the_images_cuda_must_have_code_for_the_gpu(
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.2-1", "names p2, p3"),
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.0-1", "on a GPU is not documented"),
         ("ml.g6.8xlarge", "ml.g6.2xlarge", f"{XGBOOST}1.7-1", None),
-        (
-            "ml.p3.2xlarge", "ml.g6e.2xlarge",
-            "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
-            "Semantic Segmentation on g6e is not documented",
-        ),
-        (
-            "ml.p3.2xlarge", "ml.g6e.2xlarge",
-            "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None,
-        ),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
+         "438346466558.dkr.ecr.eu-west-1.amazonaws.com/semantic-segmentation:1",
+         "Semantic Segmentation on g6e is not documented"),
+        ("ml.p3.2xlarge", "ml.g6e.2xlarge",
+         "111122223333.dkr.ecr.us-east-1.amazonaws.com/xgboost:1", None),
     ],
 )  # fmt: skip
 def test_a_built_in_algorithm_stays_on_documented_families(
@@ -148,8 +139,7 @@ def test_a_built_in_algorithm_stays_on_documented_families(
 
 def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
     """However idle its GPU is; XGBoost may."""
-    types = packaged.types()
-    today, other = types["ml.p3.2xlarge"], types["ml.m5.2xlarge"]
+    today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.m5.2xlarge"]
     seq2seq = replace(JOB, image="811284229777.dkr.ecr.us-east-1.amazonaws.com/seq2seq:1")
     assert not_documented(seq2seq, today, other) == (
         "Sequence to Sequence trains on GPU instances only"
@@ -157,20 +147,9 @@ def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
     assert not_documented(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
 
 
-def test_fp8_and_flash_attention_keep_to_gpus_that_are_known_for_them() -> None:
-    """fp8 from Ada on; the README of FlashAttention does not name Blackwell."""
-    eight = Hints(mixed_precision=True, fp8=True)
-    assert "fp8" in (moved("ml.p5.4xlarge", "ml.g5.2xlarge", hints=eight) or "")
-    assert moved("ml.p5.4xlarge", "ml.g6e.2xlarge", hints=eight) is None
-    flash = Hints(flash_attention=True)
-    assert "not documented" in (moved("ml.g6e.2xlarge", "ml.g7e.2xlarge", hints=flash) or "")
-    assert moved("ml.g7e.4xlarge", "ml.g7e.2xlarge", hints=flash) is None
-
-
-def checks(today: str, other: str, job: Job = JOB) -> list[str]:
+def checks(today: str, other: str, run: Job = JOB) -> list[str]:
     """What is to be checked before a move."""
-    types = packaged.types()
-    return list(to_check(job, types[today], types[other]))
+    return list(to_check(run, TYPES[today], TYPES[other]))
 
 
 def test_what_no_recording_shows_is_to_be_checked() -> None:

@@ -17,15 +17,14 @@ from sageaudit.domain.policy.discounts import Discounts, OwnPrices, own
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from sageaudit.errors import BadPolicy
+from tests.fakes.jobs import known
 
 REGION = "us-east-1"
 
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
     """The own rate of a type in us-east-1."""
-    rate = OwnPrices(packaged.prices(), discounts).hourly(REGION, component, name)
-    assert rate is not None
-    return rate.usd
+    return known(OwnPrices(packaged.prices(), discounts).hourly(REGION, component, name)).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
@@ -35,57 +34,25 @@ def policy(tmp_path: Path, text: str) -> Discounts:
     return load(path).discounts
 
 
-def test_a_component_takes_its_percentage_off_the_list() -> None:
-    """20% off Training: ml.g5.2xlarge at $1.515 becomes $1.212; Processing keeps its rate."""
-    discounts = Discounts(percent={"Training": Decimal(20)})
-    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.212")
-    assert hourly(discounts, "ml.g5.2xlarge", Component.PROCESSING) == Decimal("1.515")
-
-
-def test_a_family_stands_before_its_component_and_is_not_added() -> None:
-    """30% off g5 and 20% off Training: 30%, not 44 or 50."""
-    discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)})
-    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.0605")
-    assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
-
-
-def test_a_rate_stands_for_itself() -> None:
-    """It holds in its region only, and no percentage is taken off it."""
-    discounts = Discounts(
-        percent={"Training": Decimal(20)}, rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}
-    )
-    assert hourly(discounts, "ml.g5.2xlarge") == Decimal("1.1")
-    other = OwnPrices(packaged.prices(), discounts).hourly(
-        "us-west-2", Component.TRAINING, "ml.g5.2xlarge"
-    )
-    assert other is not None
-    assert other.usd == Decimal("1.212")
-
-
-def test_an_own_price_says_that_it_is_one() -> None:
-    """List and own never look alike."""
-    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
-    training = prices.hourly(REGION, Component.TRAINING, "ml.g5.2xlarge")
-    processing = prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge")
-    assert training is not None
-    assert processing is not None
-    assert (training.kind, processing.kind) == ("own", "list")
-    assert "less 20% by policy" in training.source
-
-
-def test_an_unknown_price_stays_unknown() -> None:
-    """A percentage of nothing is no price."""
-    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
-    assert prices.hourly(REGION, Component.TRAINING, "ml.p2.xlarge") is None
-
-
-def test_without_discounts_the_market_is_the_list() -> None:
-    """A Savings Plan alone changes no price."""
-    market = packaged.market()
-    assert own(market, Discounts(savings_plan=True)) is market
-
-
-def test_the_policy_names_percentages_rates_and_a_plan(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("region", "component", "name", "usd"),
+    [
+        # 12.5% off Training, and nothing off Processing
+        (REGION, "Training", "ml.m5.xlarge", "0.20125"),
+        (REGION, "Processing", "ml.m5.xlarge", "0.23"),
+        # a family stands before its component and is not added: 30% off, not 44 or 50
+        (REGION, "Training", "ml.g5.4xlarge", "1.421"),
+        (REGION, "Processing", "ml.g5.4xlarge", "1.421"),
+        # a rate stands for itself, in its region only
+        (REGION, "Training", "ml.g5.2xlarge", "1.1"),
+        ("us-west-2", "Training", "ml.g5.2xlarge", "1.0605"),
+        # a percentage of nothing is no price
+        (REGION, "Training", "ml.p2.xlarge", None),
+    ],
+)
+def test_the_policy_names_percentages_rates_and_a_plan(
+    tmp_path: Path, region: str, component: str, name: str, usd: str | None
+) -> None:
     """As its comments show them."""
     discounts = policy(
         tmp_path,
@@ -93,8 +60,25 @@ def test_the_policy_names_percentages_rates_and_a_plan(tmp_path: Path) -> None:
         '[discounts.rates.us-east-1]\n"ml.g5.2xlarge" = 1.10\n',
     )
     assert discounts.savings_plan is True
-    assert discounts.percent == {"Training": Decimal("12.5"), "g5": Decimal(30)}
-    assert discounts.rates == {REGION: {"ml.g5.2xlarge": Decimal("1.1")}}
+    rate = OwnPrices(packaged.prices(), discounts).hourly(region, Component(component), name)
+    assert (rate and rate.usd) == (None if usd is None else Decimal(usd))
+
+
+def test_an_own_price_says_that_it_is_one() -> None:
+    """List and own never look alike."""
+    prices = OwnPrices(packaged.prices(), Discounts(percent={"Training": Decimal(20)}))
+    training, processing = (
+        known(prices.hourly(REGION, one, "ml.g5.2xlarge"))
+        for one in (Component.TRAINING, Component.PROCESSING)
+    )
+    assert (training.kind, processing.kind) == ("own", "list")
+    assert "less 20% by policy" in training.source
+
+
+def test_without_discounts_the_market_is_the_list() -> None:
+    """A Savings Plan alone changes no price."""
+    market = packaged.market()
+    assert own(market, Discounts(savings_plan=True)) is market
 
 
 @pytest.mark.parametrize(
@@ -132,11 +116,8 @@ STORED = own_rates(
 
 def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
     """What an hour of training on ml.g5.2xlarge costs on a day."""
-    rate = OwnPrices(packaged.prices(), discounts, day).hourly(
-        REGION, Component.TRAINING, "ml.g5.2xlarge"
-    )
-    assert rate is not None
-    return rate
+    prices = OwnPrices(packaged.prices(), discounts, day)
+    return known(prices.hourly(REGION, Component.TRAINING, "ml.g5.2xlarge"))
 
 
 def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
@@ -144,15 +125,12 @@ def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
     discounts = Discounts(learnt=STORED)
     assert (paid(discounts).usd, paid(discounts).kind) == (Decimal("1.3332"), "own")
     assert paid(discounts, None).usd == Decimal("1.3332")
-    assert (paid(discounts, date(2026, 9, 30)).usd, paid(discounts, date(2026, 9, 30)).kind) == (
-        Decimal("1.515"), "list",
-    )  # fmt: skip
+    before = paid(discounts, date(2026, 9, 30))
     prices = OwnPrices(packaged.prices(), discounts, OCTOBER)
-    processing = prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge")
-    storage = prices.storage(REGION, Component.TRAINING)
-    assert processing is not None
-    assert storage is not None
-    assert (processing.usd, processing.kind) == (Decimal("1.515"), "list")
+    processing = known(prices.hourly(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
+    storage = known(prices.storage(REGION, Component.TRAINING))
+    for rate in (before, processing):
+        assert (rate.usd, rate.kind) == (Decimal("1.515"), "list")
     assert (storage.usd, storage.kind) == (Decimal("0.1232"), "own")
 
 
@@ -163,8 +141,7 @@ def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
     assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
     assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
     storage = OwnPrices(packaged.prices(), discounts, OCTOBER).storage(REGION, Component.TRAINING)
-    assert storage is not None
-    assert storage.usd == Decimal("0.1232")
+    assert known(storage).usd == Decimal("0.1232")
 
 
 def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:

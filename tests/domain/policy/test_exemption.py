@@ -34,51 +34,36 @@ def row(family: str | None, until: date | None) -> FamilyExemption:
     return FamilyExemption("gpu-underused", family, Exemption("ana", until, "release week"))
 
 
-def test_a_tag_exempts_the_rules_that_it_names_until_a_day() -> None:
-    """The day itself is included."""
-    accepted, warnings = held("gpu-underused spot-not-used until=2026-11-20")
-    assert set(accepted) == set(RULES)
-    assert (accepted["gpu-underused"].by, accepted["gpu-underused"].until) == ("tag", TODAY)
-    assert not warnings
-
-
-def test_a_tag_without_a_day_holds_for_its_run() -> None:
-    """A tag belongs to one job: the next run has its own."""
-    accepted, warnings = held("gpu-underused")
-    assert set(accepted) == {"gpu-underused"}
-    assert not warnings
-
-
-def test_a_tag_that_has_run_out_exempts_nothing() -> None:
-    """And needs no warning."""
-    assert held("gpu-underused until=2026-11-19") == ({}, [])
+@pytest.mark.parametrize(
+    ("tag", "rules", "until"),
+    [
+        # the day itself is included; a tag belongs to one job: the next run has its own
+        ("gpu-underused spot-not-used until=2026-11-20", RULES, TODAY),
+        ("gpu-underused", RULES[:1], None),
+        # one that has run out needs no warning
+        ("gpu-underused until=2026-11-19", (), None),
+    ],
+)
+def test_a_tag_exempts_the_rules_that_it_names_until_a_day(
+    tag: str, rules: tuple[str, ...], until: date | None
+) -> None:
+    """Or for its run."""
+    accepted = Exemption("tag", until, "tag sageaudit:ignore")
+    assert held(tag) == (dict.fromkeys(rules, accepted), [])
 
 
 @pytest.mark.parametrize(
     "tag",
-    [
-        "gpu-underused until=soon",
-        "gpu-underused until=2026-13-45",
-        "gpu-underused until=",
-        "gpu-underused until=2026-12-01 until=2027-12-01",
-        "until=2026-12-01",
-        "gpu-idle until=2026-12-01",
-        "gpu-underused gpu-idle until=2026-12-01",
-        "gpu-underused for=2026-12-01",
-        "all until=2026-12-01",
-        "*",
-        "SA000",
-        "SA601",
-        "GPU-UNDERUSED",
-        "",
-    ],
-)
+    ["gpu-underused until=soon", "gpu-underused until=2026-13-45", "gpu-underused until=",
+     "gpu-underused until=2026-12-01 until=2027-12-01", "until=2026-12-01",
+     "gpu-idle until=2026-12-01", "gpu-underused gpu-idle until=2026-12-01",
+     "gpu-underused for=2026-12-01", "all until=2026-12-01", "*", "SA000", "SA601",
+     "GPU-UNDERUSED", ""],
+)  # fmt: skip
 def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
     """What cannot be read exempts nothing."""
-    accepted, warnings = held(tag)
-    assert not accepted
-    assert len(warnings) == 1
-    assert "sageaudit:ignore" in warnings[0]
+    accepted, [warning] = held(tag)
+    assert (accepted, "sageaudit:ignore" in warning) == ({}, True)
 
 
 @pytest.mark.parametrize(
@@ -102,25 +87,29 @@ def test_the_policys_reason_stands_where_both_exempt() -> None:
     assert accepted["gpu-underused"].by == "ana"
 
 
-@pytest.mark.parametrize("rule", ["failed-spend", "limit-hit"])
-def test_no_tag_hides_what_was_lost(rule: str) -> None:
-    """Nor by the rule that includes it; the tag holds for the others, and the audit says so."""
-    accepted, [warning] = held(f"{rule} gpu-underused")
-    assert set(accepted) == {"gpu-underused"}
+@pytest.mark.parametrize(
+    ("may_accept", "rule", "accepted"),
+    [
+        # a tag hides nothing that was lost, nor by the rule that includes it
+        (None, "failed-spend", "gpu-underused"),
+        (None, "limit-hit", "gpu-underused"),
+        # what the policy lists, and nothing else
+        ({"failed-spend"}, "gpu-underused", "failed-spend"),
+    ],
+)
+def test_the_policy_or_the_card_says_what_a_tag_may_accept(
+    may_accept: set[str] | None, rule: str, accepted: str
+) -> None:
+    """The tag holds for the others, and the audit says so."""
+    allowed = None if may_accept is None else frozenset(may_accept)
+    found, [warning] = held(f"{rule} {accepted}", may_accept=allowed)
+    assert set(found) == {accepted}
     assert f"ignored for {rule}:" in warning
     assert "tags.may_accept" in warning
-
-
-def test_the_policy_says_what_a_tag_may_accept() -> None:
-    """What it lists, and nothing else."""
-    accepted, [warning] = held("gpu-underused failed-spend", may_accept=frozenset({"failed-spend"}))
-    assert set(accepted) == {"failed-spend"}
-    assert "gpu-underused" in warning
     assert held("gpu-underused", may_accept=frozenset())[0] == {}
 
 
 def test_what_the_policy_accepts_needs_no_tag() -> None:
     """So the tag is not refused for it."""
-    accepted, warnings = held("failed-spend", FamilyExemption("failed-spend", None, EXEMPT))
-    assert accepted == {"failed-spend": EXEMPT}
-    assert not warnings
+    row = FamilyExemption("failed-spend", None, EXEMPT)
+    assert held("failed-spend", row) == ({"failed-spend": EXEMPT}, [])

@@ -18,6 +18,7 @@ from sageaudit.domain.prices.gpu import (
     strict_doubt,
     times_as_long,
 )
+from tests.fakes.jobs import known
 
 HALF, FP32, STRICT = Precision.HALF, Precision.FP32, Precision.STRICT
 MODELS = sorted({kind.gpu_model or "" for kind in packaged.types().values() if kind.gpus})
@@ -67,31 +68,29 @@ def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, s
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "low", "high"),
+    ("today", "other", "precision", "low", "high"),
     [
-        ("H100", "A100", "1.45", "2.33"),
-        ("A100", "L40S", "1.22", "1.93"),
-        ("A100", "A10G", "2.01", "4.41"),
-        ("V100", "A10G", "0.59", "1.6"),
-        ("V100", "T4", "1.71", "3.26"),
-        ("A10G", "T4", "1.55", "5.53"),
-        ("T4", "A10G", "0.1808", "0.6452"),
-        ("A100", "H100", "0.4291", "0.6897"),
-        ("L40S", "A100", "0.5181", "0.8197"),
+        ("H100", "A100", None, "1.45", "2.33"),
+        ("A100", "L40S", None, "1.22", "1.93"),
+        ("A100", "A10G", None, "2.01", "4.41"),
+        ("V100", "A10G", None, "0.59", "1.6"),
+        ("V100", "T4", None, "1.71", "3.26"),
+        ("A10G", "T4", None, "1.55", "5.53"),
+        ("T4", "A10G", None, "0.1808", "0.6452"),
+        ("A100", "H100", None, "0.4291", "0.6897"),
+        ("L40S", "A100", None, "0.5181", "0.8197"),
+        # a known one takes its own range: V100 is ahead of A10G in 16 bits only
+        ("V100", "A10G", HALF, "1.08", "1.6"),
+        ("V100", "A10G", FP32, "0.59", "1.1"),
+        ("V100", "L4", STRICT, "1.35", "1.68"),
     ],
 )
 def test_an_unknown_precision_takes_the_widest_of_both_classes(
-    today: str, other: str, low: str, high: str
+    today: str, other: str, precision: Precision | None, low: str, high: str
 ) -> None:
     """The figures of the page on GPU throughput."""
-    assert ends(today, other) == (Decimal(low), Decimal(high))
-
-
-def test_a_known_precision_takes_its_own_range() -> None:
-    """V100 is ahead of A10G in 16 bits only: 1.08 to 1.6 there, 0.59 to 1.1 in FP32."""
-    assert ends("V100", "A10G", HALF) == (Decimal("1.08"), Decimal("1.6"))
-    assert ends("V100", "A10G", FP32) == (Decimal("0.59"), Decimal("1.1"))
-    assert ends("V100", "L4", STRICT) == (Decimal("1.35"), Decimal("1.68"))
+    classes = (precision,) if precision else ()
+    assert ends(today, other, *classes) == (Decimal(low), Decimal(high))
 
 
 @pytest.mark.parametrize(
@@ -133,33 +132,27 @@ def test_what_a_range_rests_on_is_said() -> None:
 def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> None:
     """Data sheets of the models that have one, ratios between models that SageMaker has."""
     types = packaged.types().values()
-    known = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
-    assert known == {
+    models = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
+    assert models == {
         "K80", "T4", "V100", "A10G", "L4", "L40S", "A100", "H100", "H200", "B200",
         "RTX PRO Server 6000",
     }  # fmt: skip
     assert all(kind.gpu_peaks.source for kind in types if kind.gpu_peaks is not None)
-    assert {model for row in packaged.gpu_ratios() for model in (row.fast, row.slow)} <= known
+    assert {model for row in packaged.gpu_ratios() for model in (row.fast, row.slow)} <= models
 
 
 def test_a_class_without_tf32_is_a_doubt_only_where_no_measured_range_covers_it() -> None:
     """67 against 19.5 TFLOPS from an H100 to an A100; an L40S has more of it than an A100."""
 
     def doubt(today: str, other: str) -> Decimal | None:
-        sheets = [
-            next(k.gpu_peaks for k in packaged.types().values() if k.gpu_model == name)
-            for name in (today, other)
-        ]
+        types = packaged.types().values()
+        sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
         found = moved(today, other)
-        assert sheets[0] is not None
-        assert sheets[1] is not None
         assert isinstance(found, TimesAsLong)
-        return strict_doubt(sheets[0], sheets[1], found)
+        return strict_doubt(known(sheets[today]), known(sheets[other]), found)
 
-    assert round(doubt("H100", "A100") or 0, 2) == Decimal("3.44")
-    assert doubt("A100", "L40S") is None
-    assert doubt("H100", "V100") is None
-    assert doubt("V100", "T4") is None
+    assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
+    assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
 
 
 @given(

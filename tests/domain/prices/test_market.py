@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.policy.discounts import Discounts, own
 from sageaudit.domain.prices.market import Era, Market, Rate, comparable
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
 
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
 RUN = ran(3600, OWN, volume_gb=0)
@@ -40,8 +40,10 @@ class DatedPrices(FixedPrices):
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
         # not super(): dataclass slots make another class of this one
-        usd = self.hourly_usd.get(instance_type) if region == self.region else None
-        return None if usd is None else Rate(Decimal(usd), "2026-05-20", "dated")
+        rate = FixedPrices.hourly(self, region, component, instance_type)
+        if rate is None or not rate.is_estimate:
+            return rate
+        return replace(rate, unlisted="not in the list")
 
 
 def market(**then: tuple[str, Era]) -> Market:
@@ -52,9 +54,7 @@ def market(**then: tuple[str, Era]) -> Market:
 
 def hourly(on: Market, name: str) -> Rate:
     """What a type costs a training job here."""
-    rate = on.hourly(REGION, JobKind.TRAINING, name)
-    assert rate is not None
-    return rate
+    return known(on.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(
@@ -90,22 +90,14 @@ def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates(
 
 
 def test_the_jobs_own_bill_does_not_change() -> None:
-    """Only what it is compared with."""
+    """Only what it is compared with; a job of several types is compared with none."""
     plain = market(m5_4xlarge=("1.20", "past"))
-    assert bill(RUN, plain.relative_to(RUN)) == bill(RUN, plain)
-    assert hourly(plain.relative_to(RUN), OWN) == hourly(plain, OWN)
-
-
-def test_a_job_of_several_types_is_compared_with_none() -> None:
-    """There is no one rate to relate to."""
+    beside = plain.relative_to(RUN)
+    assert bill(RUN, beside) == bill(RUN, plain)
+    assert hourly(beside, OWN) == hourly(plain, OWN)
     both = replace(RUN, groups=(InstanceGroup(OWN, 1, "a"), InstanceGroup(OTHER, 1, "b")))
-    plain = market(m5_4xlarge=("1.20", "past"))
     assert plain.relative_to(both) == plain
-
-
-def test_a_type_that_nobody_prices_stays_unknown() -> None:
-    """And one of a region without prices."""
-    beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
+    # what nobody prices stays unknown, and so does a region without prices
     assert beside.hourly(REGION, JobKind.TRAINING, "ml.unpriced.xlarge") is None
     assert beside.hourly(None, JobKind.TRAINING, OTHER) is None
     assert beside.hourly("eu-west-9", JobKind.TRAINING, OTHER) is None
@@ -138,17 +130,13 @@ def learnt(*names: str) -> Discounts:
         # what is paid under a contract tells nothing of a list price, nor of its day
         (Discounts(rates={REGION: {OWN: Decimal("0.50")}}), "0.46", "list", None),
         # nobody pays more than the list price, so the saving is at least the difference
-        (
-            learnt(OWN),
-            "0.46",
-            "own",
-            "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
-        ),
+        (learnt(OWN), "0.46", "own",
+         "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs"),
         (learnt(OWN, OTHER), "0.50", "own", None),
         # the job's own type may have the same discount, and the saving would be too high
         (learnt(OTHER), "0.50", "own", None),
     ],
-)
+)  # fmt: skip
 def test_an_own_rate_stands_beside_a_list_price(
     discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:
@@ -182,28 +170,17 @@ def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decim
     rates = {OWN: str(today), OTHER: str(other)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
     done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    total = done.bill.total_usd
-    assert total is not None
-    savings = [done.saves(candidate) for candidate in done.certain]
-    assert all(saving is not None and 0 < saving <= total for saving in savings)
+    savings = [known(done.saves(candidate)) for candidate in done.certain]
+    assert all(0 < saving <= known(done.bill.total_usd) for saving in savings)
     assert bool(savings) == (other < today)
-
-
-@dataclass(frozen=True, slots=True)
-class GuessedPrices(DatedPrices):
-    """The other type's rate is an estimate, whatever the day."""
-
-    def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        rate = DatedPrices.newest(self, region, component, instance_type)
-        if rate is None or instance_type != OTHER:
-            return rate
-        return replace(rate, kind="estimate", estimated="how", unlisted="not in the list")
 
 
 def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     """$1.20 then and $0.92 today; about $0.46 for the other: half of $1.20, and no known rate."""
-    past = Market(TYPES, GuessedPrices(then={OWN: ("1.20", "past")})).relative_to(RUN)
+    guesses = DatedPrices(estimated=frozenset({OTHER}), then={OWN: ("1.20", "past")})
+    past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted, rate.negotiated) == ("how", "not in the list", False)
+    assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
+    assert rate.negotiated is False
     assert hourly(past, OWN).kind == "list"

@@ -8,80 +8,50 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.prices.known_prices import KnownRate, day_of, rate_on
-from tests.fakes.jobs import ran
+from tests.fakes.jobs import known, ran
 
 OLD = KnownRate.seen(Decimal("37.688"), "2025-01", "a table of January 2025")
 NEW = KnownRate.seen(Decimal("25.2512883"), "2026-05-20", "the packaged table")
+ROUNDED = KnownRate.seen(Decimal("25.251"), "2026-11-20", "Price List API")
+SUSPECT = KnownRate.seen(Decimal(1), "2026-05-20", "a table", "suspect")
 BOTH = [OLD, NEW]
+BETWEEN = (
+    "ambiguous: {} lies between two known prices, $37.688 (2025-01) and $25.2512883 (2026-05-20)"
+)
 
 
 @pytest.mark.parametrize(
-    ("day", "usd", "other_usd"),
+    ("rates", "day", "usd", "other_usd", "note"),
     [
-        ("2024-12-31", "37.688", None),
-        ("2025-01-01", "37.688", None),
-        ("2025-01-31", "37.688", None),
-        ("2025-02-01", "25.2512883", "37.688"),
-        ("2026-05-19", "25.2512883", "37.688"),
-        ("2026-05-20", "25.2512883", None),
-        ("2026-11-20", "25.2512883", None),
+        (BOTH, "2024-12-31", "37.688", None,
+         "the earliest known price, of 2025-01, for 2024-12-31"),
+        (BOTH, "2025-01-01", "37.688", None, None),
+        (BOTH, "2025-01-31", "37.688", None, None),
+        (BOTH, "2025-02-01", "25.2512883", "37.688", BETWEEN.format("2025-02-01")),
+        (BOTH, "2026-05-19", "25.2512883", "37.688", BETWEEN.format("2026-05-19")),
+        (BOTH, "2026-05-20", "25.2512883", None, None),
+        (BOTH, "2026-11-20", "25.2512883", None, None),
+        (BOTH, None, "25.2512883", None, None),
+        # two roundings of one price are no change
+        ([NEW, ROUNDED], "2026-07-01", "25.251", None, None),
+        # what speaks against a price is said beside the note of the day
+        ([SUSPECT], "2026-01-01", "1", None,
+         "the earliest known price, of 2026-05-20, for 2026-01-01 · suspect"),
     ],
-)
-@pytest.mark.parametrize("known", [BOTH, BOTH[::-1]])
+)  # fmt: skip
 def test_a_day_has_the_price_that_was_seen_then(
-    known: list[KnownRate], day: str, usd: str, other_usd: str | None
+    rates: list[KnownRate], day: str | None, usd: str, other_usd: str | None, note: str | None
 ) -> None:
-    """Between two that differ the newer is taken and the other shown."""
-    rate = rate_on(known, date.fromisoformat(day))
-    assert rate is not None
-    assert rate.usd == Decimal(usd)
-    assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
-
-
-def test_an_ambiguous_day_shows_both_figures() -> None:
-    """With the dates on which they were seen."""
-    rate = rate_on(BOTH, date(2025, 6, 15))
-    assert rate is not None
-    assert rate.note == (
-        "ambiguous: 2025-06-15 lies between two known prices,"
-        " $37.688 (2025-01) and $25.2512883 (2026-05-20)"
-    )
-
-
-def test_a_day_before_all_that_is_known_says_so() -> None:
-    """The earliest price stands in."""
-    rate = rate_on(BOTH, date(2023, 4, 1))
-    assert rate is not None
-    assert rate.note == "the earliest known price, of 2025-01, for 2023-04-01"
-
-
-def test_without_a_day_the_newest_price_answers() -> None:
-    """As of its own date."""
-    rate = rate_on(BOTH, None)
-    assert rate is not None
-    assert (rate.usd, rate.as_of, rate.note) == (NEW.rate.usd, "2026-05-20", None)
+    """Between two that differ the newer is taken and the other shown; in any order."""
+    for order in (rates, rates[::-1]):
+        rate = known(rate_on(order, None if day is None else date.fromisoformat(day)))
+        assert (str(rate.usd), rate.note) == (usd, note)
+        assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
 
 
 def test_nothing_known_is_unknown() -> None:
     """Not 0."""
     assert rate_on([], date(2026, 1, 1)) is None
-
-
-def test_two_roundings_of_one_price_are_one_price() -> None:
-    """25.251 and 25.2512883 are no change."""
-    rounded = KnownRate.seen(Decimal("25.251"), "2026-11-20", "Price List API")
-    rate = rate_on([NEW, rounded], date(2026, 7, 1))
-    assert rate is not None
-    assert (rate.usd, rate.other_usd, rate.note) == (rounded.rate.usd, None, None)
-
-
-def test_what_speaks_against_a_price_is_said_too() -> None:
-    """Beside the note of the day."""
-    disputed = KnownRate.seen(Decimal(1), "2026-05-20", "a table", "suspect")
-    rate = rate_on([disputed], date(2026, 1, 1))
-    assert rate is not None
-    assert rate.note is not None
-    assert rate.note.endswith(" · suspect")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +68,8 @@ def test_a_price_may_be_seen_on_a_day_in_a_month_or_for_years(
     when: str, first: str, last: str
 ) -> None:
     """It held on each of those days."""
-    known = KnownRate.seen(Decimal(1), when, "x")
-    assert (known.first.isoformat(), known.last.isoformat()) == (first, last)
+    seen = KnownRate.seen(Decimal(1), when, "x")
+    assert (seen.first.isoformat(), seen.last.isoformat()) == (first, last)
 
 
 @pytest.mark.parametrize("when", ["", "May 2026", "2026-13", "2026-05-20T10:00", "26"])
@@ -111,7 +81,5 @@ def test_a_date_that_is_none_is_an_error(when: str) -> None:
 
 def test_a_job_is_priced_on_the_day_it_started() -> None:
     """In UTC."""
-    east = timezone(timedelta(hours=9))
-    assert day_of(ran(60, at=datetime(2026, 3, 2, 3, tzinfo=east)), datetime.now(UTC)) == date(
-        2026, 3, 1
-    )
+    east = datetime(2026, 3, 2, 3, tzinfo=timezone(timedelta(hours=9)))
+    assert day_of(ran(60, at=east), datetime.now(UTC)) == date(2026, 3, 1)

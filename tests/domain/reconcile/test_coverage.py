@@ -77,24 +77,18 @@ def test_what_audits_do_not_cover_has_a_name(usage_type: str, region: str, name:
 
 
 def test_an_audited_line_without_a_usage_type_is_shown_as_such() -> None:
-    """Warm pools have no usage type of their own."""
-    [row] = covered([], [audited(None, "3")]).jobs
+    """Warm pools have none of their own; a bill of nothing has no share: it is not 0."""
+    found = covered([], [audited(None, "3")], "3")
+    [row] = found.jobs
     assert (row.usage, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
-
-
-def test_a_bill_of_nothing_has_no_share() -> None:
-    """It is not known, not 0."""
-    assert covered([], total="3").percent is None
+    assert found.percent is None
 
 
 USAGE = st.sampled_from(
     ["USE1-Train:ml.m5.large", "Processing:ml.m5.large", "USE1-Host:x", "Odd", "EU-Tsform:y"]
 )
 LINES = st.builds(
-    line,
-    USAGE,
-    st.decimals(0, 10_000, places=6),
-    st.sampled_from(["us-east-1", "eu-west-1", None]),
+    line, USAGE, st.decimals(0, 10_000, places=6), st.sampled_from(["us-east-1", "eu-west-1", None])
 )
 
 

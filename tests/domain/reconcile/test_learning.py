@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis
 from sageaudit.domain.reconcile.learning import Lesson, learn
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import Excluded
+from sageaudit.domain.reconcile.spend import Excluded, PaidReport, PaidUsage
 from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
@@ -60,13 +59,6 @@ def rates(lesson: Lesson) -> list[OwnRate]:
     return [found.rate for found in lesson.learnt]
 
 
-def why(lesson: Lesson) -> str:
-    """Why its only product has no rate."""
-    [found] = lesson.not_learnt
-    assert not lesson.learnt
-    return found.why
-
-
 def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
     """With its days, from the first of the month on, its hours and the report's public price."""
     lesson = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
@@ -97,76 +89,65 @@ def test_the_components_are_those_of_the_price_tables(
     assert (rate.region, rate.component, rate.what) == ("us-east-1", component, what)
 
 
-def test_a_price_change_within_the_month_gives_two_rates() -> None:
-    """Not an average that nobody paid on any day; usage at $0 changes no price."""
-    days = [line("2.0", "7.3", day) for day in (3, 4, 9)] + [line("1.5", "2", 12), line("1.5")]
-    days[-1] = line("1.5", "1", 20)
-    lesson = taught(*days, free("3"))
-    assert [(rate.usd, rate.first.day, rate.last.day, rate.note) for rate in rates(lesson)] == [
-        (Decimal(2), 1, 9, None), (Decimal("1.5"), 12, 20, None),
-    ]  # fmt: skip
+MIXED = [
+    line(price, hours, day) for day in range(1, 9) for price, hours in (("1", "3"), ("2", "1"))
+]
 
 
-def test_different_prices_of_the_same_days_are_averaged_by_usage_and_it_is_said() -> None:
-    """Two accounts with prices of their own: 3 hours at $1 and 1 hour at $2."""
-    days = [
-        line(price, hours, day) for day in range(1, 9) for price, hours in (("1", "3"), ("2", "1"))
-    ]
-    [rate] = rates(taught(*days))
-    assert (rate.usd, rate.note) == (Decimal("1.25"), "the average of prices from $1 to $2")
+@pytest.mark.parametrize(
+    ("usage", "basis", "expected"),
+    [
+        # a price change within the month gives two rates; usage at $0 changes no price
+        ([*(line("2.0", "7.3", day) for day in (3, 4, 9)), line("1.5", "2", 12),
+          line("1.5", "1", 20), free("3")], RateBasis.NET,
+         ["2 of 21.9 from 10-01 to 10-09: None", "1.5 of 3 from 10-12 to 10-20: None"]),
+        # two accounts with prices of their own on the same days: 3 hours at $1 and 1 hour at $2
+        (MIXED, RateBasis.NET,
+         ["1.25 of 32 from 10-01 to 10-08: the average of prices from $1 to $2"]),
+        # prices change a few times a year: every day is a mixture
+        ([line(str(1 + day / 10), "1", day) for day in range(1, 11)], RateBasis.NET,
+         ["1.55 of 10 from 10-01 to 10-10: the average of prices from $1.1 to $2"]),
+        # a file may have several months
+        ([LINE, line("1.3332", day=38)], RateBasis.NET,
+         ["1.3332 of 1 from 10-01 to 10-05: None", "1.3332 of 1 from 11-01 to 11-07: None"]),
+        # 9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours
+        ([LINE, under_plan("9", "8.1")], RateBasis.AMORTISED,
+         ["0.94332 of 10 from 10-01 to 10-05: a Savings Plan covers 90% of its hours"]),
+        ([LINE, under_plan("9", "0")], RateBasis.NET, ["1.3332 of 1 from 10-01 to 10-05: None"]),
+        # 50 hours at $0 do not make the other hours cheaper
+        ([LINE, free("50")], RateBasis.NET, ["1.3332 of 1 from 10-01 to 10-05: None"]),
+        # six minutes are enough; $3.33 for 2.5 h is $1.33 in a report in cents
+        ([line("1.3332", "0.1")], RateBasis.NET, ["1.3332 of 0.1 from 10-01 to 10-05: None"]),
+        ([line("1.3332", "2.5", places=CENT)], RateBasis.NET,
+         ["1.33 of 2.5 from 10-01 to 10-05: None"]),
+    ],
+)  # fmt: skip
+def test_a_rate_is_of_the_days_with_one_price(
+    usage: list[PaidUsage], basis: RateBasis, expected: list[str]
+) -> None:
+    """Not an average that nobody paid on any day, where there is a choice; else it is said."""
+    assert [
+        f"{rate.usd.normalize():f} of {rate.quantity.normalize():f}"
+        f" from {rate.first:%m-%d} to {rate.last:%m-%d}: {rate.note}"
+        for rate in rates(taught(*usage, basis=basis))
+    ] == expected
 
 
-def test_prices_that_change_every_day_are_one_average() -> None:
-    """Prices change a few times a year: this is a mixture."""
-    [rate] = rates(taught(*(line(str(1 + day / 10), "1", day) for day in range(1, 11))))
-    assert rate.usd == Decimal("1.55")
-    assert rate.note == "the average of prices from $1.1 to $2"
-
-
-def test_each_month_has_its_own_rate() -> None:
-    """A file may have several."""
-    first = [rate.first for rate in rates(taught(LINE, line("1.3332", day=38)))]
-    assert first == [date(2026, 10, 1), date(2026, 11, 1)]
-
-
-def test_covered_hours_are_in_no_net_rate_and_it_is_said() -> None:
-    """Their on-demand cost is not paid, and the plan's is no price of an hour more."""
-    covered = under_plan("9", "0")
-    lesson = taught(LINE, covered)
-    assert [(rate.usd, rate.quantity) for rate in rates(lesson)] == [(Decimal("1.3332"), 1)]
-    assert "9.00 hours are covered by a Savings Plan" in lesson.notes[0]
-    assert why(taught(covered)).startswith("a Savings Plan covers all of it")
-
-
-def test_an_amortised_rate_averages_covered_and_other_hours() -> None:
-    """9 h at $0.90 under the plan and 1 h at $1.3332: $9.4332 for 10 hours."""
-    [rate] = rates(taught(LINE, under_plan("9", "8.1"), basis=RateBasis.AMORTISED))
-    assert (rate.usd, rate.quantity) == (Decimal("0.94332"), 10)
-    assert rate.note == "a Savings Plan covers 90% of its hours"
-
-
-def test_a_free_tier_is_not_a_rate() -> None:
-    """50 hours at $0 do not make the other hours cheaper, and alone they have no rate."""
-    lesson = taught(LINE, free("50"))
-    assert [rate.usd for rate in rates(lesson)] == [Decimal("1.3332")]
-    assert lesson.notes == (
-        "50.00 hours or GB-months cost $0 and are in no rate: a free tier is not a rate",
-    )
-    assert why(taught(free("50"))) == "all of it cost $0, and a free tier is not a rate"
-
-
-def test_a_few_minutes_are_too_little() -> None:
-    """Six minutes are enough."""
-    assert why(taught(line("1.3332", "0.09"))) == "only 0.09 hours were used, and 0.1 are needed"
-    assert [rate.usd for rate in rates(taught(line("1.3332", "0.1")))] == [Decimal("1.3332")]
-
-
-def test_a_rate_has_no_digit_that_its_source_lacks() -> None:
-    """$3.33 for 2.5 h is $1.33 in a report in cents; $0.13 for 6 minutes tells nothing."""
-    assert [rate.usd for rate in rates(taught(line("1.3332", "2.5", places=CENT)))] == [
-        Decimal("1.33")
-    ]
-    assert "rounds its costs so much" in why(taught(line("1.3332", "0.1", places=CENT)))
+@pytest.mark.parametrize(
+    ("usage", "why"),
+    [
+        # on-demand cost of covered hours is not paid, and the plan's is no price of an hour more
+        (under_plan("9", "0"), "a Savings Plan covers all of it: --amortised counts what the plan"),
+        (free("50"), "all of it cost $0, and a free tier is not a rate"),
+        (line("1.3332", "0.09"), "only 0.09 hours were used, and 0.1 are needed"),
+        (line("1.3332", "0.1", places=CENT), "the report rounds its costs so much that 0.1 hours"),
+    ],
+)
+def test_too_little_tells_no_rate(usage: PaidUsage, why: str) -> None:
+    """And says why."""
+    lesson = taught(usage)
+    [found] = lesson.not_learnt
+    assert (lesson.learnt, found.why[: len(why)]) == ((), why)
 
 
 @pytest.mark.parametrize("price", ["10000.0001", "1e15"])
@@ -180,30 +161,41 @@ def test_a_rate_above_any_price_is_refused_with_its_line(price: str) -> None:
 
 def test_usage_that_no_price_table_knows_is_listed_and_no_rate_is_guessed() -> None:
     """A spot role, a warm pool's, an endpoint, another volume, another unit, no region."""
+    unknown = {
+        "USE1-TrSpt:ml.g5.2xlarge": MANAGED_SPOT, "USE1-TrainWarmPool:ml.g5.2xlarge": "other",
+        "USE1-Host:ml.g5.2xlarge": "endpoints", "USE1-Train:VolumeUsage.gp3": "jobs", "": "other",
+    }  # fmt: skip
     lesson = taught(
-        *(
-            replace(LINE, usage_type=usage_type)
-            for usage_type in (
-                "USE1-TrSpt:ml.g5.2xlarge",
-                "USE1-TrainWarmPool:ml.g5.2xlarge",
-                "USE1-Host:ml.g5.2xlarge",
-                "USE1-Train:VolumeUsage.gp3",
-                "",
-            )
-        ),
+        *(replace(LINE, usage_type=usage_type) for usage_type in unknown),
         replace(LINE, unit="Quantity"),
         replace(LINE, region=None),
     )
     assert (lesson.learnt, lesson.not_learnt) == ((), ())
+    name = "Train:ml.g5.2xlarge"
     assert {(found.usage, found.area, found.why) for found in lesson.unpriced} == {
-        ("TrSpt:ml.g5.2xlarge", MANAGED_SPOT, "no price table knows it"),
-        ("TrainWarmPool:ml.g5.2xlarge", "other", "no price table knows it"),
-        ("Host:ml.g5.2xlarge", "endpoints", "no price table knows it"),
-        ("Train:VolumeUsage.gp3", "jobs", "no price table knows it"),
-        ("", "other", "no price table knows it"),
-        ("Train:ml.g5.2xlarge", "jobs", "it is counted in Quantity, not in hours"),
-        ("Train:ml.g5.2xlarge", "jobs", "its region is not named"),
+        *((one.removeprefix("USE1-"), unknown[one], "no price table knows it") for one in unknown),
+        (name, "jobs", "it is counted in Quantity, not in hours"),
+        (name, "jobs", "its region is not named"),
     }
+
+
+OTHER = "222233334444"
+
+
+@pytest.mark.parametrize(
+    ("usage", "note"),
+    [
+        ([LINE, under_plan("9", "0")], "9.00 hours are covered by a Savings Plan"),
+        ([LINE, free("50")], "50.00 hours or GB-months cost $0 and are in no rate: a free tier"),
+        ([LINE, replace(LINE, payer=OTHER)], "the report has lines of 2 payer accounts"),
+        ([LINE, replace(line("1.515"), account=OTHER)], "the report has lines of 2 accounts"),
+        # where all accounts pay the same there is nothing to say
+        ([LINE, replace(LINE, account=OTHER)], None),
+    ],
+)
+def test_what_a_rate_does_not_have_is_said(usage: list[PaidUsage], note: str | None) -> None:
+    """Each account may have a contract of its own."""
+    assert [said[: len(note or "")] for said in taught(*usage).notes] == ([note] if note else [])
 
 
 def test_repeats_and_what_is_left_out_are_kept_in_the_lesson() -> None:
@@ -214,16 +206,6 @@ def test_repeats_and_what_is_left_out_are_kept_in_the_lesson() -> None:
     assert lesson.notes == (
         "1,200 lines are in two of the files (two versions of one report?): each is counted once",
     )
-
-
-def test_several_payers_and_accounts_with_different_prices_are_said() -> None:
-    """Each may have a contract of its own; where all pay the same there is nothing to say."""
-    [note] = taught(LINE, replace(LINE, payer="222200001111")).notes
-    assert note.startswith("the report has lines of 2 payer accounts")
-    other = replace(line("1.515"), account="222233334444")
-    [note] = taught(LINE, other).notes
-    assert note.startswith("the report has lines of 2 accounts")
-    assert not taught(LINE, replace(LINE, account="222233334444")).notes
 
 
 PRICES = st.decimals("0.05", "110", places=7)

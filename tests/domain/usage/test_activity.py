@@ -35,11 +35,9 @@ Q20 = [2.0] * 20
     ("hosts", "still"),
     [
         # half an hour on one core or none; a minute less is an ordinary pause
-        *(
-            ([(worked(20) + [0.0] * minutes + worked(20), Q20 + [cores] * minutes + Q20)], still)
-            for cores in (0.05, 1.0, 1.2)
-            for minutes, still in ((29, ()), (30, (range(20, 50),)), (200, (range(20, 220),)))
-        ),
+        *(([(worked(20) + [0.0] * minutes + worked(20), Q20 + [cores] * minutes + Q20)],
+         still) for cores in (0.05, 1.0, 1.2) for minutes,
+         still in ((29, ()), (30, (range(20, 50),)), (200, (range(20, 220),)))),
         # 1.21 cores on one of two hosts, or one percent of a GPU and a bit, are work
         ([(STILL, [1.0] * 100), (STILL, [1.0] * 100)], (range(20, 80),)),
         ([(STILL, [1.0] * 100), (STILL, [1.21] * 100)], ()),
@@ -49,20 +47,14 @@ Q20 = [2.0] * 20
         ([([0.0] * 60 + worked(60), [1.0] * 120)], ()),
         ([([0.0] * 120, [1.0] * 120)], ()),
         # the hosts must stand still together: 35 of 40 minutes are common, or 20
-        (
-            [(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 25)],
-            (range(25, 60),),
-        ),
+        ([(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 25)],
+         (range(25, 60),)),
         ([(worked(n) + [0.0] * 40 + worked(60 - n), [1.0] * 100) for n in (20, 40)], ()),
         # three lost points between still ones are still; four may have been work
-        (
-            [(worked(20) + [0.0] * 20 + [None] * 3 + [0.0] * 37 + worked(20), [1.0] * 100)],
-            (range(20, 80),),
-        ),
-        (
-            [(worked(20) + [0.0] * 20 + [None] * 4 + [0.0] * 36 + worked(20), [1.0] * 100)],
-            (range(44, 80),),
-        ),
+        ([(worked(20) + [0.0] * 20 + [None] * 3 + [0.0] * 37 + worked(20), [1.0] * 100)],
+         (range(20, 80),)),
+        ([(worked(20) + [0.0] * 20 + [None] * 4 + [0.0] * 36 + worked(20), [1.0] * 100)],
+         (range(44, 80),)),
         ([(STILL, [1.0] * 40 + [None] * 4 + [1.0] * 56)], (range(44, 80),)),
         # one busy minute of the CPU between ten still ones is a scheduled task, and no work
         ([(STILL[:80], [1.0] * 35 + [5.0] + [1.0] * 44)], (range(20, 80),)),
@@ -71,7 +63,7 @@ Q20 = [2.0] * 20
         # a minute of the GPU is work
         ([(STILL[:35] + [40.0] + STILL[20:44] + worked(20), [1.0] * 80)], ()),  # noqa: RUF005
     ],
-)
+)  # fmt: skip
 def test_a_standstill_is_half_an_hour_without_gpu_work_and_with_one_core_at_most(
     hosts: list[tuple[Points, Points]], still: tuple[range, ...]
 ) -> None:
@@ -79,12 +71,14 @@ def test_a_standstill_is_half_an_hour_without_gpu_work_and_with_one_core_at_most
     assert on(*hosts[0], *hosts[1:]).standstills() == still
 
 
-def test_without_a_host_nothing_stands_still() -> None:
-    """The one without points may have worked."""
+def test_without_a_host_or_a_gpu_nothing_stands_still() -> None:
+    """The host without points may have worked; one core of a CPU job may be its work."""
     run = ran(7200, "ml.g4dn.2xlarge", 2)
     gpu = worked(20) + [0.0] * 80 + worked(20)
     of = usage(run, series(Metric.GPU, gpu), series(Metric.CPU, [100] * 120))
     assert of.standstills() == ()
+    on_cpu = series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)
+    assert usage(ran(7200), on_cpu).standstills() == ()
 
 
 @pytest.mark.parametrize(("period_s", "found"), [(300, True), (3600, False)])
@@ -93,9 +87,7 @@ def test_long_periods_hide_work(period_s: int, found: bool) -> None:
     run = ran(24 * period_s, "ml.g4dn.2xlarge")
     gpu, cpu = [90] * 4 + [0] * 16 + [90] * 4, [200] * 4 + [100] * 16 + [200] * 4
     of = usage(
-        run,
-        series(Metric.GPU, gpu, period_s=period_s),
-        series(Metric.CPU, cpu, period_s=period_s),
+        run, series(Metric.GPU, gpu, period_s=period_s), series(Metric.CPU, cpu, period_s=period_s)
     )
     assert bool(of.standstills()) is found
 
@@ -107,9 +99,3 @@ def test_active_minutes_are_without_standstills() -> None:
     active = of.active()
     assert (active.points, active.begins_at) == (50, of.begins_at)
     assert set(active.series[Metric.GPU]["train/algo-1"].values) == {90.0}
-
-
-def test_a_cpu_job_has_none() -> None:
-    """One core of a CPU job may be its work."""
-    run = ran(7200)
-    assert usage(run, series(Metric.CPU, [900] * 20 + [100] * 80 + [900] * 20)).standstills() == ()

@@ -35,16 +35,21 @@ def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
     assert [gpu_works(percent, 8) for percent in (0.1, 0.2)] == [False, True]
 
 
-def test_a_host_works_by_either_and_is_idle_by_both() -> None:
-    """A missing point leaves it open, unless the other one works."""
-    of = measured([0, 100, 0, 100, None, None], [0, 0, None, None, 50, 0])
-    assert at_work(of) == {"train/algo-1": [False, True, None, True, True, None]}
-
-
-def test_without_gpu_points_a_gpu_host_is_never_known_to_be_idle() -> None:
-    """Its GPU may work."""
-    run = ran(120, "ml.g4dn.xlarge")
-    assert at_work(usage(run, series(Metric.CPU, [0, 100]))) == {"train/algo-1": [None, True]}
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "works"),
+    [
+        # a missing point leaves it open, unless the other one works
+        ([0, 100, 0, 100, None, None], [0, 0, None, None, 50, 0],
+         [False, True, None, True, True, None]),
+        # without GPU points a GPU host is never known to be idle: its GPU may work
+        ([0, 100], [None, None], [None, True]),
+    ],
+)  # fmt: skip
+def test_a_host_works_by_either_and_is_idle_by_both(
+    cpu: Points, gpu: Points, works: list[bool | None]
+) -> None:
+    """Of CPU and GPU."""
+    assert at_work(measured(cpu, gpu)) == {"train/algo-1": works}
 
 
 def test_hosts_end_and_take_part_by_themselves() -> None:
@@ -64,29 +69,28 @@ def test_hosts_end_and_take_part_by_themselves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "head"),
+    ("cpu", "gpu", "head"),
     [
-        ([0] * 5 + [100] * 5, range(5)),
-        ([None] * 3 + [0] * 5 + [100] * 5, range(3, 8)),
-        ([100] * 6 + [0] * 5 + [100] * 5, range(6, 11)),
-        ([100] * 7 + [0] * 5 + [100] * 5, range(0)),
-        ([0, 100, 0, 0, 0, 100], range(2, 5)),
-        ([0] * 5 + [None] * 3 + [0] * 5 + [100], range(13)),
-        ([0] * 5 + [None] * 4 + [0] * 5 + [100], range(5)),
-        ([100] * 3 + [0] * 9, range(0)),
-        ([0] * 9, range(0)),
-        ([], range(0)),
+        ([0] * 5 + [100] * 5, None, range(5)),
+        ([None] * 3 + [0] * 5 + [100] * 5, None, range(3, 8)),
+        ([100] * 6 + [0] * 5 + [100] * 5, None, range(6, 11)),
+        ([100] * 7 + [0] * 5 + [100] * 5, None, range(0)),
+        ([0, 100, 0, 0, 0, 100], None, range(2, 5)),
+        ([0] * 5 + [None] * 3 + [0] * 5 + [100], None, range(13)),
+        ([0] * 5 + [None] * 4 + [0] * 5 + [100], None, range(5)),
+        ([100] * 3 + [0] * 9, None, range(0)),
+        ([0] * 9, None, range(0)),
+        ([], None, range(0)),
+        # GPU work ends the start: what is idle after it is a pause
+        ([100, 0, 0, 100], [50, 0, 0, 50], range(0)),
+        ([100, 0, 0, 100], [0, 0, 0, 50], range(1, 3)),
     ],
 )
-def test_the_head_is_the_longest_known_idle_stretch_at_the_start(cpu: Points, head: range) -> None:
+def test_the_head_is_the_longest_known_idle_stretch_at_the_start(
+    cpu: Points, gpu: Points | None, head: range
+) -> None:
     """It begins within six minutes, and work follows."""
-    assert idle_head(measured(cpu)) == head
-
-
-def test_gpu_work_ends_the_start() -> None:
-    """What is idle after it is a pause."""
-    assert idle_head(measured([100, 0, 0, 100], [50, 0, 0, 50])) == range(0)
-    assert idle_head(measured([100, 0, 0, 100], [0, 0, 0, 50])) == range(1, 3)
+    assert idle_head(measured(cpu, gpu)) == head
 
 
 @pytest.mark.parametrize(
@@ -99,29 +103,27 @@ def test_gpu_work_ends_the_start() -> None:
         ([0, None, None, None, None, 0, 50], range(0)),
         ([0, 0, 0], range(0)),
         ([50, 0], range(0)),
+        (None, range(0)),
     ],
 )
-def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points, wait: range) -> None:
-    """From its first point to its first work."""
-    of = measured([100] * len(gpu), gpu)
-    assert [*before_gpu(of)] == [*wait]
+def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points | None, wait: range) -> None:
+    """From its first point to its first work; a CPU job has none."""
+    assert [*before_gpu(measured([100] * len(gpu or (0, 100)), gpu))] == [*wait]
 
 
-def test_without_a_gpu_there_is_no_wait_for_it() -> None:
-    """A CPU job."""
-    assert before_gpu(measured([0, 100])) == range(0)
-
-
-def test_a_short_gap_in_idleness_is_idle() -> None:
-    """Up to three lost points between idle ones or at the end; next to work nobody knows."""
-    assert idle_tail(measured([100, 0, 0])) == range(1, 3)
-    assert idle_tail(measured([100, 0, None, None, None])) == range(1, 5)
-    assert len(idle_tail(measured([100, 0, *[None] * 4]))) == 0
-    assert idle_tail(measured([100, None, 0])) == range(2, 3)
-    assert idle_tail(measured([0, 0])) == range(2)
-
-
-def test_a_gap_is_short_in_seconds() -> None:
-    """One lost point of five minutes is no short gap."""
-    of = replace(measured([100, 0, None, 0]), period_s=300)
-    assert idle_tail(of) == range(3, 4)
+@pytest.mark.parametrize(
+    ("cpu", "period_s", "tail"),
+    [
+        # up to three lost points between idle ones or at the end; next to work nobody knows
+        ([100, 0, 0], 60, range(1, 3)),
+        ([100, 0, None, None, None], 60, range(1, 5)),
+        ([100, 0, *[None] * 4], 60, range(6, 6)),
+        ([100, None, 0], 60, range(2, 3)),
+        ([0, 0], 60, range(2)),
+        # one lost point of five minutes is no short gap
+        ([100, 0, None, 0], 300, range(3, 4)),
+    ],
+)
+def test_a_short_gap_in_idleness_is_idle(cpu: Points, period_s: int, tail: range) -> None:
+    """Short in seconds."""
+    assert idle_tail(replace(measured(cpu), period_s=period_s)) == tail

@@ -10,12 +10,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import (
-    Measurements,
-    Metric,
-    Missing,
-    RawSeries,
-)
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 
 MINUTE = timedelta(minutes=1)
@@ -31,6 +26,8 @@ def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list
 TRAINED = phases(("Downloading", 120), ("Training", 180), ("Uploading", 60))
 HALF_PAST = (Phase("Training", START + timedelta(seconds=30), Decimal(180), billed=True),)
 TWICE = phases(("Training", 120), ("Interrupted", 120), ("Training", 60))
+MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
+ALIKE = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +54,14 @@ TWICE = phases(("Training", 120), ("Interrupted", 120), ("Training", 60))
         *((ran(120), series(CPU, [40, broken]), CPU, [10.0, None])
           for broken in (nan, inf, -inf, -1.0, 421.0, 1e300)),
         (ran(60), series(CPU, [403.2]), CPU, [100.0]),
+        # null in the series, and minutes before the first and after the last point: never 0
+        (ran(360), series(CPU, [40, None, 80], start=START + MINUTE), CPU,
+         [None, 10.0, None, 20.0, None, None]),
+        # memory is a share already, so that a mixed cluster needs no map
+        (ran(60, groups=MIXED), series(MEMORY, [30]), MEMORY, [30.0]),
+        # two groups of 8 vCPUs and one GPU each: every host is alike
+        (ran(60, groups=ALIKE), series(CPU, [400]), CPU, [50.0]),
+        (ran(60, groups=ALIKE), series(GPU, [50]), GPU, [50.0]),
     ],
 )  # fmt: skip
 def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
@@ -66,16 +71,10 @@ def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
     of = usage(run, read)
     assert values(of, metric) == expected
     assert (of.points, of.period_s, of.minutes) == (len(expected), 60, len(expected))
-
-
-def test_a_missing_point_stays_missing() -> None:
-    """Null in the series, and minutes before the first and after the last point: never 0."""
-    of = usage(ran(360), series(CPU, [40, None, 80], start=START + MINUTE))
-    assert values(of, CPU) == [None, 10.0, None, 20.0, None, None]
-    assert of.share(CPU) == pytest.approx(2 / 6)
-
-
-MIXED = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 1))
+    present = [value for value in expected if value is not None]
+    assert of.share(metric) == pytest.approx(
+        len(present) / len(expected) / (run.instance_count or 1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,26 +138,16 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
     assert beside.vcpu == 8
 
 
-def test_memory_of_a_mixed_cluster_needs_no_map() -> None:
-    """It is a share already."""
-    assert values(usage(ran(60, groups=MIXED), series(MEMORY, [30])), MEMORY) == [30.0]
-
-
-def test_groups_of_the_same_size_need_no_map() -> None:
-    """Two groups of 8 vCPUs and one GPU each: every host is alike."""
-    groups = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
-    of = usage(ran(60, groups=groups), series(CPU, [400]), series(GPU, [50]))
-    assert (values(of, CPU), values(of, GPU)) == ([50.0], [50.0])
-
-
-@pytest.mark.parametrize("kind", [JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM])
-def test_a_host_without_series_lowers_the_coverage(kind: JobKind) -> None:
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    [(JobKind.TRAINING, "Training"), (JobKind.PROCESSING, "Processing"),
+     (JobKind.TRANSFORM, "Transform")],
+)  # fmt: skip
+def test_a_host_without_series_lowers_the_coverage(kind: JobKind, work: str) -> None:
     """One of four hosts was seen: a quarter of the points, for every kind of job."""
-    work = {"training": "Training", "processing": "Processing", "transform": "Transform"}
-    run = ran(120, instances=4, kind=kind, phases=phases((work[kind.value], 120)))
+    run = ran(120, instances=4, kind=kind, phases=phases((work, 120)))
     of = usage(run, series(CPU, [40, 80]))
-    assert of.share(CPU) == pytest.approx(0.25)
-    assert of.hosts_expected == 4
+    assert (of.share(CPU), of.hosts_expected) == (pytest.approx(0.25), 4)
 
 
 def test_hosts_come_in_the_order_of_their_numbers() -> None:
@@ -179,13 +168,6 @@ def test_series_of_two_periods_share_the_coarser_grid() -> None:
     assert of.period_s == 300
     assert values(of, GPU) == [10.0, 30.0]
     assert values(of, CPU) == [30.0, 10.0]
-
-
-def test_other_metrics_are_left_alone() -> None:
-    """Algorithm metrics stand under the job's own name."""
-    loss = RawSeries("train", "validation:loss", START, 60, (0.5,))
-    of = usage(ran(60), loss, series(CPU, [40]))
-    assert of.hosts == ("train/algo-1",)
 
 
 def test_a_broken_clock_takes_no_time() -> None:
@@ -230,18 +212,13 @@ def test_the_idle_head_and_tail_are_no_active_minutes(
     assert cut(cpu, gpu) == active
 
 
-def test_one_busy_host_keeps_the_minute_of_all() -> None:
-    """Every host must be idle for the head to be cut."""
+def test_one_busy_host_or_core_keeps_the_minute_of_all() -> None:
+    """Every host must be idle for the head to be cut; one core of 48 vCPUs is 2 %."""
     run = ran(180, instances=2)
     of = usage(run, series(CPU, [0, 40, 40]), series(CPU, [40, 40, 40], host="train/algo-2"))
     assert of.active().points == 3
-
-
-def test_one_busy_core_of_many_is_work() -> None:
-    """48 vCPUs: one core is 2 %, and no idle minute."""
-    run = ran(120, "ml.g4dn.12xlarge")
-    of = usage(run, series(CPU, [100, 100]), series(GPU, [0, 0])).active()
-    assert of.points == 2
+    large = ran(120, "ml.g4dn.12xlarge")
+    assert usage(large, series(CPU, [100, 100]), series(GPU, [0, 0])).active().points == 2
 
 
 def algorithm(*points: float | None, host: str = "train", **changes: Any) -> RawSeries:
@@ -250,59 +227,53 @@ def algorithm(*points: float | None, host: str = "train", **changes: Any) -> Raw
     return RawSeries(host=host, values=points, **(plain | changes))
 
 
-def curve(of: Measurements) -> list[tuple[float, float]]:
-    """Its points as seconds from the job's start, and values."""
-    points = of.curves["validation:auc"].points
+def curve(of: Measurements, name: str = "validation:auc") -> list[tuple[float, float]]:
+    """Its points as seconds from the job's start, and values; none without a curve."""
+    points = of.curves[name].points if name in of.curves else ()
     return [((moment - START).total_seconds(), value) for moment, value in points]
 
 
-def test_an_algorithm_metric_is_a_curve() -> None:
-    """Gaps, and what is not a number, leave no point."""
-    of = usage(ran(600), algorithm(0.5, None, nan, 0.75, inf, -inf, -2.0))
-    assert curve(of) == [(0, 0.5), (180, 0.75), (360, -2.0)]
-    assert (of.series, of.period_s) == ({}, None)
+EIGHT = algorithm(*(float(n) for n in range(8)))
+LATE = (Phase("Training", START + timedelta(seconds=150), Decimal(120), billed=True),)
+AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
 
 
-def test_only_the_jobs_own_curves_count() -> None:
-    """Neither another job's, nor a host's, nor values that CloudWatch would not hold."""
-    others = [algorithm(1.0, host=host) for host in ("train-2", "other", "train/algo-1")]
-    assert usage(ran(600), *others).curves == {}
-    assert usage(ran(600), algorithm(None, nan)).curves == {}
-    assert usage(ran(600), algorithm(1.7e308, -(2.0**361))).curves == {}
-    assert curve(usage(ran(600), algorithm(2.0**360)))[0][1] == 2.0**360
+@pytest.mark.parametrize(
+    ("run", "read", "expected"),
+    [
+        # gaps, and what is not a number, leave no point
+        (ran(600), algorithm(0.5, None, nan, 0.75, inf, -inf, -2.0),
+         [(0, 0.5), (180, 0.75), (360, -2.0)]),
+        # neither another job's, nor a host's, nor values that CloudWatch would not hold
+        *((ran(600), algorithm(1.0, host=host), [])
+          for host in ("train-2", "other", "train/algo-1")),
+        (ran(600), algorithm(None, nan), []),
+        (ran(600), algorithm(1.7e308, -(2.0**361)), []),
+        (ran(600), algorithm(2.0**360), [(0, 2.0**360)]),
+        # Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04; the
+        # first of these began before the work: its point stands at the work's start
+        (job("ml.m5.xlarge", phases=LATE), EIGHT, [(150, 2.0), (180, 3.0), (240, 4.0)]),
+        # what lies between two Training phases was printed by neither
+        (job("ml.m5.xlarge", phases=AGAIN), EIGHT, [(0, 0.0), (60, 1.0), (240, 4.0), (300, 5.0)]),
+        # an hour's point that covers the run is one; periods of a broken clock are none
+        (ran(600), algorithm(0.5, period_s=3600), [(0, 0.5)]),
+        (ran(600), algorithm(None, *([0.5] * 1000), period_s=10**9), []),
+        (ran(600, phases=()), algorithm(0.5), []),
+    ],
+)  # fmt: skip
+def test_an_algorithm_metric_is_a_curve_inside_the_jobs_work(
+    run: Job, read: RawSeries, expected: list[tuple[float, float]]
+) -> None:
+    """It stands under the job's own name, and is no host's."""
+    of = usage(run, read, series(CPU, [40]))
+    assert (curve(of), of.hosts) == (expected, usage(run, series(CPU, [40])).hosts)
 
 
 def test_a_curve_named_like_a_hosts_metric_stays_a_curve() -> None:
-    """Code may print what it likes: it is nobody's utilisation."""
+    """Code may print what it likes: it is nobody's utilisation, nor does it make a grid."""
     of = usage(ran(600), algorithm(0.5, metric="GPUUtilization"))
     assert list(of.curves) == ["GPUUtilization"]
-    assert (of.series, of.notes) == ({}, ())
-
-
-def test_a_curves_points_lie_inside_the_work() -> None:
-    """Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04.
-
-    The first of these began before the work: its point stands at the work's start.
-    """
-    begun = START + timedelta(seconds=150)
-    run = job("ml.m5.xlarge", phases=(Phase("Training", begun, Decimal(120), billed=True),))
-    of = usage(run, algorithm(*(float(n) for n in range(8))))
-    assert curve(of) == [(150, 2.0), (180, 3.0), (240, 4.0)]
-
-
-def test_a_curve_goes_on_after_an_interruption() -> None:
-    """What lies between two Training phases was printed by neither."""
-    parts = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
-    of = usage(job("ml.m5.xlarge", phases=parts), algorithm(*(float(n) for n in range(8))))
-    assert curve(of) == [(0, 0.0), (60, 1.0), (240, 4.0), (300, 5.0)]
-
-
-def test_a_coarse_or_far_curve_does_not_raise() -> None:
-    """An hour's point that covers the run is one; periods of a broken clock are none."""
-    assert curve(usage(ran(600), algorithm(0.5, period_s=3600))) == [(0, 0.5)]
-    far = algorithm(None, *([0.5] * 1000), period_s=10**9)
-    assert usage(ran(600), far).curves == {}
-    assert usage(ran(600, phases=()), algorithm(0.5)).curves == {}
+    assert (of.series, of.notes, of.period_s) == ({}, (), None)
 
 
 def test_a_metric_without_points_when_active_is_missing() -> None:
@@ -316,10 +287,6 @@ def test_a_metric_without_points_when_active_is_missing() -> None:
     assert (of.points, of.missing[MEMORY].code) == (5, "metric_missing")
     assert set(of.series) == {CPU, DISK}
     assert list(of.series[DISK]) == ["train/algo-2"]
-
-
-def test_curves_are_not_cut_with_the_idle_head() -> None:
-    """A metric that comes while the hosts seem idle still counts."""
+    # a curve's points come while the hosts seem idle too, and are not cut
     of = usage(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
-    assert of.active().points == 3
-    assert curve(of.active()) == [(0, 0.1), (60, 0.2)]
+    assert (of.active().points, curve(of.active())) == (3, [(0, 0.1), (60, 0.2)])

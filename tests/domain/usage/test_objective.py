@@ -18,35 +18,27 @@ from tests.fakes.jobs import START
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["validation:rmse", "validation:logloss", "validation:error", "eval_loss", "val_loss",
-     "train:loss", "Validation Loss", "valLoss", "validation:mlogloss", "test:RMSE",
-     "mean_squared_error", "validation:perplexity", "word_error_rate", "test:mean_wQuantileLoss"],
+    ("better", "names"),
+    [
+        # as SageMaker's own algorithms, Hugging Face and Keras name errors and scores
+        (Direction.MINIMIZE, ["validation:rmse", "validation:logloss", "validation:error",
+         "eval_loss", "val_loss", "train:loss", "Validation Loss", "valLoss",
+         "validation:mlogloss", "test:RMSE", "mean_squared_error", "validation:perplexity",
+         "word_error_rate", "test:mean_wQuantileLoss"]),
+        (Direction.MAXIMIZE, ["validation:auc", "validation:accuracy", "validation:mAP",
+         "validation:ndcg", "eval_f1", "validation:f1_binary", "validation:mIOU",
+         "validation:bleu", "train:mean_rho", "train:accuracy:epoch", "Test Accuracy",
+         "test:pwll"]),
+        # other names tell no direction, nor does one that says both
+        (None, ["epoch", "learning_rate", "eval_runtime", "reward", "loss_scale",
+         "train:accuracy_loss", "ObjectiveMetric", "", "loss_weight"]),
+    ],
 )  # fmt: skip
-def test_less_of_an_error_is_better(name: str) -> None:
-    """As SageMaker's own algorithms, Hugging Face and Keras name them."""
-    assert direction(name, {}) is Direction.MINIMIZE
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["validation:auc", "validation:accuracy", "validation:mAP", "validation:ndcg", "eval_f1",
-     "validation:f1_binary", "validation:mIOU", "validation:bleu", "train:mean_rho",
-     "train:accuracy:epoch", "Test Accuracy", "test:pwll"],
-)  # fmt: skip
-def test_more_of_a_score_is_better(name: str) -> None:
-    """As SageMaker's own algorithms name them."""
-    assert direction(name, {}) is Direction.MAXIMIZE
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["epoch", "learning_rate", "eval_runtime", "reward", "loss_scale", "train:accuracy_loss",
-     "ObjectiveMetric", "", "loss_weight"],
-)  # fmt: skip
-def test_other_names_tell_no_direction(name: str) -> None:
-    """Nor one that says both."""
-    assert direction(name, {}) is None
+def test_less_of_an_error_and_more_of_a_score_is_better(
+    better: Direction | None, names: list[str]
+) -> None:
+    """By the words of the name."""
+    assert {name: direction(name, {}) for name in names} == dict.fromkeys(names, better)
 
 
 def test_what_is_stated_stands_before_the_name() -> None:
@@ -88,20 +80,13 @@ def watched(curves: dict[str, Curve], objective: Objective | None = None) -> Wat
 
 
 def test_the_running_median_is_watched() -> None:
-    """One point far off moves nothing."""
-    usage = watched({"loss": of(5, 4, 0.1, 3, 3, 3)})
+    """One point far off moves nothing; an objective that was not reported leaves the others."""
+    usage = watched({"loss": of(5, 4, 0.1, 3, 3, 3)}, Objective("auc", Direction.MAXIMIZE))
     assert isinstance(usage, Watched)
-    assert (usage.best, usage.last) == (3, 3)
+    assert (usage.metric, usage.best, usage.last) == ("loss", 3, 3)
 
 
 def test_a_long_curve_of_less_use_is_no_substitute() -> None:
     """Too few validation points are not made good by training's."""
     answer = watched({"validation:loss": of(1, 2), "train:loss": of(1, 2, 3, 4)})
     assert answer == Missing("too_few_points", "2 points of its objective, 3 needed")
-
-
-def test_an_objective_that_was_not_reported_leaves_the_others() -> None:
-    """CloudWatch may have forgotten it."""
-    usage = watched({"loss": of(3, 2, 1)}, Objective("auc", Direction.MAXIMIZE))
-    assert isinstance(usage, Watched)
-    assert usage.metric == "loss"

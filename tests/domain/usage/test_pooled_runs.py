@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from sageaudit.domain.usage.pooled_runs import (
-    ENOUGH_MINUTES,
-    pooled,
-    short_use,
-    use_digest,
-)
+from sageaudit.domain.usage.pooled_runs import ENOUGH_MINUTES, pooled, short_use, use_digest
 from tests.fakes.jobs import flat, job, ran, series, usage
 
 
@@ -62,18 +57,16 @@ def test_no_more_is_read_than_is_needed() -> None:
     assert made.usage.minutes == 56 >= ENOUGH_MINUTES
 
 
-def test_alone_it_is_not_enough() -> None:
-    """No history, or none that is like it."""
-    assert not pooled(own(gpu_run([1.0] * 14)), []).enough
-
-
 def test_runs_of_other_shape_are_left_out() -> None:
-    """Other hosts, fewer metrics, or too long: they are judged alone, or say less."""
+    """Other hosts, fewer metrics, or too long: they are judged alone, or say less.
+
+    Alone it is not enough.
+    """
     hosts = flat(job("ml.g5.2xlarge", instances=2), 10, hosts=2, cpu=50, gpu=1)
     bare = usage(ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [100.0] * 10))
     long = gpu_run([1.0] * 30)
-    made = pooled(own(gpu_run([1.0] * 5)), [("two", hosts), ("bare", bare), ("long", long)])
-    assert made.names == ()
+    made = pooled(own(gpu_run([1.0] * 14)), [("two", hosts), ("bare", bare), ("long", long)])
+    assert (made.names, made.enough) == ((), False)
 
 
 def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
@@ -93,25 +86,15 @@ def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
     assert max(cpu.present) == 87.5
 
 
-def test_a_run_that_never_worked_adds_nothing() -> None:
-    """However long it waited."""
-    hung = usage(
-        ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [0.0] * 10), series(Metric.GPU, [0.0] * 10)
-    )
-    assert short_use(hung) is None
-    assert use_digest(hung) is None
-
-
-def test_a_long_run_is_judged_alone() -> None:
-    """From 15 active minutes on; less of them in a long run are still few."""
+def test_a_run_is_short_with_less_than_15_active_minutes() -> None:
+    """Less of them in a long run are still few; a run that never worked adds nothing."""
     assert short_use(gpu_run([1.0] * 15)) is None
     assert short_use(gpu_run([1.0] * 14)) is not None
-    waiting = usage(
-        ran(3600, "ml.g5.2xlarge"),
-        series(Metric.CPU, [0.0] * 40 + [100.0] * 14 + [0.0] * 6),
-        series(Metric.GPU, [0.0] * 60),
-    )
-    assert own(waiting).minutes == 14
+    cpu, idle = [0.0] * 40 + [100.0] * 14 + [0.0] * 6, series(Metric.GPU, [0.0] * 60)
+    run = ran(3600, "ml.g5.2xlarge")
+    assert own(usage(run, series(Metric.CPU, cpu), idle)).minutes == 14
+    hung = usage(run, series(Metric.CPU, [0.0] * 60), idle)
+    assert short_use(hung) is use_digest(hung) is None
 
 
 percents = st.lists(st.floats(2, 100), min_size=1, max_size=14)

@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.usage.measurements import Metric, Missing
-from sageaudit.domain.usage.work_share import Devices, devices, worked_share
+from sageaudit.domain.usage.work_share import Unit, devices, idle_causes, worked_share
 from tests.fakes.jobs import flat, job, phases, ran, series, usage
 
 GPUS = "ml.g4dn.12xlarge"
@@ -30,21 +30,14 @@ def test_the_download_is_not_worked_and_training_by_its_recorded_share() -> None
 
 
 def test_hosts_count_alike() -> None:
-    """One host at work and one that is not: half."""
-    of = ran(3600, GPUS, 2)
-    whole = usage(
-        of,
-        series(Metric.GPU, [400] * 60, host="train/algo-1"),
-        series(Metric.GPU, [0] * 60, host="train/algo-2"),
-    )
-    assert worked_share(of, whole) == Decimal("0.5")
-
-
-def test_a_missing_point_counts_as_worked() -> None:
-    """So that a later point can only add idle time."""
-    of = ran(3600, GPUS)
-    gaps = usage(of, series(Metric.GPU, [0] * 45 + [None] * 15))
-    assert worked_share(of, gaps) == Decimal("0.25")
+    """One host at work and one that is not: half. A missing point counts as worked, so that a
+    later point can only add idle time.
+    """
+    two = (series(Metric.GPU, [value] * 60, host=f"train/algo-{n}")
+           for n, value in ((1, 400), (2, 0)))  # fmt: skip
+    assert worked_share(ran(3600, GPUS, 2), usage(ran(3600, GPUS, 2), *two)) == Decimal("0.5")
+    gaps = usage(ran(3600, GPUS), series(Metric.GPU, [0] * 45 + [None] * 15))
+    assert worked_share(ran(3600, GPUS), gaps) == Decimal("0.25")
 
 
 @pytest.mark.parametrize(("points", "known"), [(42, True), (41, False)])
@@ -56,11 +49,13 @@ def test_too_few_points_of_a_host_say_nothing(points: int, *, known: bool) -> No
 
 
 def test_a_host_without_points_says_nothing_of_the_whole() -> None:
-    """Seven of eight hosts are idle; the eighth may not be."""
+    """Seven of eight hosts are idle; the eighth may not be. Nor does the CPU's use of a GPU job."""
     of = ran(3600, GPUS, 8)
     missing = worked_share(of, flat(of, 60, hosts=7, gpu=10))
     assert isinstance(missing, Missing)
     assert missing.reason == "7 of 8 hosts have points of GPUUtilization"
+    of = ran(3600, GPUS)
+    assert isinstance(worked_share(of, flat(of, 60, cpu=50)), Missing)
 
 
 def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
@@ -89,20 +84,14 @@ def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
 
 @pytest.mark.parametrize(
     ("instance", "expected"),
-    [(GPUS, Devices("gpu_hours", 4)), ("ml.m5.2xlarge", Devices("vcpu_hours", 8))],
+    [(GPUS, ("gpu_hours", 4)), ("ml.m5.2xlarge", ("vcpu_hours", 8))],
 )
 def test_gpus_are_counted_where_there_are_any_and_else_vcpus(
-    instance: str, expected: Devices
+    instance: str, expected: tuple[Unit, int]
 ) -> None:
     """Also for a GPU job of which the CPU alone was recorded: units never mix."""
     of = ran(3600, instance)
     assert devices(flat(of, 60, cpu=50)) == expected
-
-
-def test_a_gpu_job_with_cpu_points_only_says_nothing() -> None:
-    """The CPU's use is not that of the GPU."""
-    of = ran(3600, GPUS)
-    assert isinstance(worked_share(of, flat(of, 60, cpu=50)), Missing)
 
 
 def test_hosts_of_different_sizes_are_not_told_apart() -> None:
@@ -111,3 +100,35 @@ def test_hosts_of_different_sizes_are_not_told_apart() -> None:
     missing = devices(usage(of, series(Metric.GPU, [50] * 60)))
     assert isinstance(missing, Missing)
     assert missing.code == "hosts_unmapped"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "percent", "expected"),
+    [
+        (1, {"gpu": 30, "cpu": 61}, ("data_loader", "profile")),
+        (1, {"gpu": 30, "cpu": 60}, ("profile",)),
+        (1, {"gpu": 51, "cpu": 90}, ("profile",)),
+        (4, {"gpu": 30, "cpu": 20}, ("communication", "profile")),
+        (4, {"gpu": 30}, ("communication", "profile")),
+        (4, {"gpu": 30, "cpu": 90}, ("data_loader", "profile")),
+        (1, {"gpu": 30, "cpu": 20, "gpu_memory": 69}, ("batch_size", "profile")),
+        (1, {"gpu": 30, "cpu": 20, "gpu_memory": 70}, ("profile",)),
+        (1, {"gpu": 30, "gpu_memory": 10}, ("profile",)),
+        (4, {"gpu": 0.25, "cpu": 90}, ("gpu_use", "profile")),
+    ],
+)
+def test_what_to_look_at_is_what_the_metrics_show(
+    hosts: int, percent: dict[str, float], expected: tuple[str, ...]
+) -> None:
+    """Nothing is named for which there is no evidence; a profile always helps."""
+    of = ran(3600, GPUS, hosts)
+    assert idle_causes(flat(of, 60, hosts, **percent)) == expected
+
+
+def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
+    """More than 20 points apart, another rule finds them. A CPU job has only its vCPUs to use."""
+    of = ran(3600, GPUS, 2)
+    apart = (series(Metric.GPU, [value] * 60, host=f"train/algo-{n}")
+             for n, value in ((1, 160), (2, 79)))  # fmt: skip
+    assert idle_causes(usage(of, *apart)) == ("profile",)
+    assert idle_causes(flat(ran(3600), 60, cpu=20)) == ("parallel_work", "profile")

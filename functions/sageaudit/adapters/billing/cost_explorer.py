@@ -44,7 +44,12 @@ class CostExplorer:
         """
         period = _period(first_day, min(month_after(first_day) - timedelta(days=1), today))
         spend = self._usage((account,), period)
-        excluded = self._excluded((account,), period)
+        excluded = (
+            Excluded(kind, None, usd)
+            for result in self._results((account,), period, {"Not": _USAGE}, ("RECORD_TYPE",))
+            for (kind,), usd, _, _ in _groups(result, 1)
+            if usd
+        )
         return AwsSpend(spend.lines, (*excluded, *spend.excluded), spend.estimated)
 
     def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
@@ -79,12 +84,6 @@ class CostExplorer:
         excluded = (Excluded("usage below zero", len(negative), total),) if negative else ()
         return AwsSpend(tuple(lines), excluded, estimated)
 
-    def _excluded(self, accounts: Sequence[str], period: dict[str, str]) -> Iterator[Excluded]:
-        for result in self._results(accounts, period, {"Not": _USAGE}, ("RECORD_TYPE",)):
-            for (kind,), usd, _, _ in _groups(result, 1):
-                if usd:
-                    yield Excluded(kind, None, usd)
-
     def _results(
         self,
         accounts: Sequence[str],
@@ -104,7 +103,15 @@ class CostExplorer:
         }
         seen: set[str] = set()
         while True:
-            answer = self._ask(asked)
+            if self.requests >= MOST_REQUESTS:
+                spent = self.requests * USD_PER_REQUEST
+                raise Unavailable(
+                    f"Cost Explorer has more than {MOST_REQUESTS} pages for this period: "
+                    f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
+                )
+            self.requests += 1
+            with aws_errors("ce", "for this account's billing data"):
+                answer = self._client.get_cost_and_usage(**asked)
             results = answer.get("ResultsByTime")
             if not isinstance(results, list):
                 raise Malformed("ResultsByTime", "is missing in Cost Explorer's response")
@@ -116,18 +123,6 @@ class CostExplorer:
                 raise Unavailable("Cost Explorer returned the same page twice.")
             seen.add(token)
             asked["NextPageToken"] = token
-
-    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if self.requests >= MOST_REQUESTS:
-            spent = self.requests * USD_PER_REQUEST
-            raise Unavailable(
-                f"Cost Explorer has more than {MOST_REQUESTS} pages for this period: "
-                f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
-            )
-        self.requests += 1
-        with aws_errors("ce", "for this account's billing data"):
-            answer: dict[str, Any] = self._client.get_cost_and_usage(**asked)
-        return answer
 
 
 def month_after(first_day: date) -> date:

@@ -12,8 +12,7 @@ from typing import Any
 
 from sageaudit.adapters.billing.report_lines import ReportLines, report_lines
 from sageaudit.domain.prices.own_rates import RateBasis
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
 
 _SPEND = """

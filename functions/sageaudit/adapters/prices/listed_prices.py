@@ -10,36 +10,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Protocol
 
-from sageaudit.adapters.prices.price_cache import Stored
+from sageaudit.adapters.prices.price_cache import PriceCache, Stored
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing
+from sageaudit.domain.prices.price_list import Entry, ListedRate
 from sageaudit.errors import AwsError
 
 FRESH_FOR = timedelta(days=1)
 """Rates change only a few times a year."""
 ASK_AGAIN_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
-
-
-class Listings(Protocol):
-    """The live price list."""
-
-    def listing(self, region: str, component: Component) -> PriceListing:
-        """The price list of a region and component. Raises AwsError."""
-
-
-class Cache(Protocol):
-    """Rates from earlier reads."""
-
-    def read(self, region: str, component: Component) -> Stored | None:
-        """The last complete read; None when there is none. Raises AwsError."""
-
-    def write(self, stored: Stored) -> None:
-        """Stores a complete read. Raises AwsError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +36,7 @@ class ListedPrices:
     component: Component
     stored: Stored | None
     why: str | None
-
-    @property
-    def name(self) -> str:
-        """AWS's name for it."""
-        return "Price List API"
+    name: str = "Price List API"
 
     @property
     def version(self) -> str | None:
@@ -67,14 +46,6 @@ class ListedPrices:
     @property
     def _read_on(self) -> date | None:
         return None if self.stored is None else self.stored.read_at.astimezone(UTC).date()
-
-    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """The listed rate, or why there is none."""
-        return self._quote(region, component, instance_type)
-
-    def storage(self, region: str, component: Component) -> Quote:
-        """The listed rate, or why there is none."""
-        return self._quote(region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The product's own usage type; None without a listed rate."""
@@ -86,7 +57,8 @@ class ListedPrices:
             return None
         return self.stored.listing.entries.get(what)
 
-    def _quote(self, region: str, component: Component, what: str) -> Quote:
+    def quote(self, region: str, component: Component, what: str) -> Quote:
+        """The listed rate, or why there is none."""
         entry, read_on = self._entry(region, component, what), self._read_on
         if read_on is None or (region, component) != (self.region, self.component):
             return Quote(why=self.why or "the price list was not read for it")
@@ -99,61 +71,48 @@ class ListedPrices:
         return Quote((KnownRate(rate, first, read_on),))
 
 
-@dataclass(frozen=True, slots=True)
-class _InMemory:
-    """The result for a region and component, kept in memory until the time `until`."""
-
-    until: datetime
-    stored: Stored | None
-    why: str | None
-
-
 class PriceListSource:
     """Implements PriceSource. `clock` returns the time with its zone; `cache` may be None."""
 
     def __init__(
-        self, price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
+        self, price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
     ) -> None:
         self._price_list = price_list
         self._cache = cache
         self._clock = clock
-        self._memory: dict[tuple[str, Component], _InMemory] = {}
+        self._memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = {}
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
         """Today's listing, or the last one read with the reason why there is none of today."""
         if region is None:
             return ListedPrices(None, component, None, None)
-        current = self._current(region, component)
-        return ListedPrices(region, component, current.stored, current.why)
-
-    def _current(self, region: str, component: Component) -> _InMemory:
         key, now = (region, component), self._clock()
         kept = self._memory.get(key)
-        if kept is None or now >= kept.until:
-            kept = self._look_up(region, component, now, None if kept is None else kept.stored)
-            self._memory[key] = kept
-        return kept
+        if kept is None or now >= kept[1]:
+            kept = self._memory[key] = self._look_up(
+                region, component, now, kept[0] if kept else None
+            )
+        return kept[0]
 
     def _look_up(
-        self, region: str, component: Component, now: datetime, known: Stored | None
-    ) -> _InMemory:
-        stored = self._cached(region, component) or known
+        self, region: str, component: Component, now: datetime, known: ListedPrices | None
+    ) -> tuple[ListedPrices, datetime]:
+        """What is known now, and until when it is kept in memory."""
+        stored = self._cached(region, component) or (known.stored if known else None)
         if stored is not None and now < stored.read_at + FRESH_FOR:
-            return _InMemory(stored.read_at + FRESH_FOR, stored, None)
+            return ListedPrices(region, component, stored, None), stored.read_at + FRESH_FOR
         try:
             listing = self._price_list.listing(region, component)
         except AwsError as error:
-            return _InMemory(now + ASK_AGAIN_AFTER, stored, str(error).rstrip("."))
+            why = str(error).rstrip(".")
+            return ListedPrices(region, component, stored, why), now + ASK_AGAIN_AFTER
         fresh = Stored(listing, now)
-        if self._cache is not None:
-            with suppress(AwsError):  # the rates are known; the next process reads again
+        with suppress(AwsError):  # the rates are known; the next process reads again
+            if self._cache is not None:
                 self._cache.write(fresh)
-        return _InMemory(now + FRESH_FOR, fresh, None)
+        return ListedPrices(region, component, fresh, None), now + FRESH_FOR
 
     def _cached(self, region: str, component: Component) -> Stored | None:
-        if self._cache is None:
-            return None
-        try:
-            return self._cache.read(region, component)
-        except AwsError:
-            return None  # the price list itself is read next
+        with suppress(AwsError):  # the price list itself is read next
+            return self._cache.read(region, component) if self._cache is not None else None
+        return None

@@ -20,7 +20,7 @@ from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
-from sageaudit.domain.prices.price_list import ROLES
+from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.errors import BadUsage
 
 HOURLY = "hourly_prices.json"
@@ -60,15 +60,17 @@ class PackagedPrices:
         """The regions with at least one hourly price."""
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
-    def hourly(self, region: str, component: Component, instance_type: str) -> Quote:
-        """Every known price in USD per hour: those of the table's history, then the current one."""
+    def quote(self, region: str, component: Component, what: str) -> Quote:
+        """Every known price: those of the table's history, then the current one."""
+        if what == STORAGE:
+            return self._storage(region, component)
         past = (
-            KnownRate.seen(_exact(row["usd"]), row["seen"], row["source"], row.get("note"))
+            KnownRate.seen(Decimal(row["usd"]), row["seen"], row["source"], row.get("note"))
             for row in self.hourly_table["history"]
-            if (row["region"], row["type"]) == (region, instance_type)
+            if (row["region"], row["type"]) == (region, what)
             and row.get("component", component.value) == component.value
         )
-        present = self.present(region, component, instance_type)
+        present = self.present(region, component, what)
         return Quote((*past,) if present is None else (*past, present))
 
     def present(self, region: str, component: Component, instance_type: str) -> KnownRate | None:
@@ -77,14 +79,14 @@ class PackagedPrices:
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed, Mapping):
             own = listed.get(component.value)
-            return None if own is None else KnownRate.seen(_exact(own), self.as_of, source)
+            return None if own is None else KnownRate.seen(Decimal(own), self.as_of, source)
         note = None
         for row in self._exceptions(region, component, instance_type):
             if "usd" in row:
-                usd = _exact(row["usd"])
+                usd = Decimal(row["usd"])
                 return KnownRate.seen(usd, self.as_of, row["source"], row["note"])
             note = row["note"]
-        return None if listed is None else KnownRate.seen(_exact(listed), self.as_of, source, note)
+        return None if listed is None else KnownRate.seen(Decimal(listed), self.as_of, source, note)
 
     def _exceptions(
         self, region: str, component: Component, instance_type: str
@@ -99,7 +101,7 @@ class PackagedPrices:
             if row["region"] == region and named and component_agrees and "settled" not in row:
                 yield row
 
-    def storage(self, region: str, component: Component) -> Quote:
+    def _storage(self, region: str, component: Component) -> Quote:
         """Training's price; for Processing its own where observed, else Training's / 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:
@@ -117,9 +119,7 @@ class PackagedPrices:
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type as bills print it; None where the region's prefix was never observed."""
         prefix = self.usage_table["prefixes"].get(region)
-        if prefix is None:
-            return None
-        return f"{prefix}-{ROLES[component]}:{what}"
+        return None if prefix is None else f"{prefix}-{ROLES[component]}:{what}"
 
 
 @cache
@@ -184,10 +184,6 @@ def _renewed(packed: PackagedPrices, folder: Path) -> PackagedPrices:
     return renewed
 
 
-def _exact(amount: Decimal | int) -> Decimal:
-    return Decimal(amount)
-
-
 def _exact_or_none(amount: Decimal | int | None) -> Decimal | None:
     return None if amount is None else Decimal(amount)
 
@@ -249,8 +245,8 @@ def gpu_ratios() -> tuple[GpuRatio, ...]:
             fast=row["fast"],
             slow=row["slow"],
             precision=Precision(row["precision"]),
-            times_low=_exact(row["times_low"]),
-            times_high=_exact(row["times_high"]),
+            times_low=Decimal(row["times_low"]),
+            times_high=Decimal(row["times_high"]),
             works=row["works"],
             via=row.get("via"),
             stand_ins=tuple(row["stand_ins"]),

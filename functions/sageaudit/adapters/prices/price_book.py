@@ -58,24 +58,18 @@ class PriceBook:
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """USD per GB-month, from one source only: these rates have no dates to compare by."""
-        asked = (self.day, region, component, STORAGE)
-        if asked not in self._rates:
-            quotes = [source.storage(region, component) for source in self.sources]
-            self._rates[asked] = self._rate(quotes, self.day, other_days=False)
-        return self._rates[asked]
+        return self._on(self.day, region, component, STORAGE)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type from the first source that knows it; None if none does."""
         named = (source.usage_type(region, component, what) for source in self.sources)
         return next((usage_type for usage_type in named if usage_type is not None), None)
 
-    def _on(
-        self, day: date | None, region: str, component: Component, instance_type: str
-    ) -> Rate | None:
-        asked = (day, region, component, instance_type)
+    def _on(self, day: date | None, region: str, component: Component, what: str) -> Rate | None:
+        asked = (day, region, component, what)
         if asked not in self._rates:
-            quotes = [source.hourly(region, component, instance_type) for source in self.sources]
-            self._rates[asked] = self._rate(quotes, day, other_days=True)
+            quotes = [source.quote(region, component, what) for source in self.sources]
+            self._rates[asked] = self._rate(quotes, day, other_days=what != STORAGE)
         return self._rates[asked]
 
     def _rate(self, quotes: Sequence[Quote], day: date | None, *, other_days: bool) -> Rate | None:

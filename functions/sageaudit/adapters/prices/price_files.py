@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from http.client import HTTPException, HTTPSConnection
@@ -133,15 +133,8 @@ def _documents(rows: Iterator[list[str]], region: str) -> Iterator[object]:
     for needed in _NEEDED:
         if needed not in names:
             raise Unavailable(f"The price list file has no column {needed}.")
-    return (
-        _document(dict(zip(names, row, strict=False)), region)
-        for row in rows
-        if _is_on_demand(row, names)
-    )
-
-
-def _is_on_demand(row: Sequence[str], names: Sequence[str]) -> bool:
-    return len(row) == len(names) and row[names.index("termtype")] == "OnDemand"
+    whole = (dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names))
+    return (_document(row, region) for row in whole if row["termtype"] == "OnDemand")
 
 
 def _document(row: dict[str, str], region: str) -> object:

@@ -97,22 +97,13 @@ def write(text: str, path: Path) -> None:
 
 
 def text_of(table: TableRow) -> str:
-    """JSON with one row per line, so that a diff shows each changed price."""
-    regions = ",\n".join(
-        f"  {to_json(region)}: {_lines(row)}" for region, row in table["usd_per_hour"].items()
-    )
+    """JSON of an hourly or storage table with one row per line: a diff shows each changed price."""
+    hourly = table.get("usd_per_hour", {})
+    regions = ",\n".join(f"  {to_json(region)}: {_lines(row)}" for region, row in hourly.items())
     parts = [
-        f' "provenance": {_lines(table["provenance"], "  ")}',
-        f' "exceptions": {_lines(table["exceptions"], "  ")}',
-        f' "history": {_lines(table["history"], "  ")}',
-        f' "usd_per_hour": {{\n{regions}\n }}',
+        f' "{name}": {{\n{regions}\n }}' if rows is hourly else f' "{name}": {_lines(rows, "  ")}'
+        for name, rows in table.items()
     ]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def storage_text_of(table: TableRow) -> str:
-    """As `text_of`, for the storage table."""
-    parts = [f' "{name}": {_lines(table[name], "  ")}' for name in ("provenance", "regions")]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -157,17 +148,14 @@ def _superseded(
         before = old.present(region, component, name)
         now = None if own is None else own.get(component.value)
         missed = own is None or (region, component) not in read
-        if before is not None and (missed or _differs(before, now)):
+        differs = before and now is not None and abs(now - before.rate.usd) > SAME_WITHIN * now
+        if before is not None and (missed or differs):
             rows.append((component, before))
     if len(rows) == len(Component) and len({known for _, known in rows}) == 1:
         yield _history_row(region, name, rows[0][1])
         return
     for component, before in rows:
         yield _history_row(region, name, before) | {"component": component.value}
-
-
-def _differs(before: KnownRate, now: Decimal | None) -> bool:
-    return now is not None and abs(now - before.rate.usd) > SAME_WITHIN * now
 
 
 def _history_row(region: str, name: str, known: KnownRate) -> TableRow:

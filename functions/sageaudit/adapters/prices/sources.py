@@ -7,8 +7,10 @@ from datetime import date, datetime
 from functools import cache
 
 from sageaudit.adapters.prices import estimates, packaged
-from sageaudit.adapters.prices.listed_prices import Cache, Listings, PriceListSource
+from sageaudit.adapters.prices.listed_prices import PriceListSource
 from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
+from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import PriceSource
 
@@ -33,7 +35,7 @@ def offline_markets() -> PricedMarkets:
 
 
 def live_markets(
-    price_list: Listings, cache: Cache | None, clock: Callable[[], datetime]
+    price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
 ) -> PricedMarkets:
     """Implements Markets: the live price list first, then the offline sources."""
     return PricedMarkets(packaged.types(), (PriceListSource(price_list, cache, clock), *offline()))

@@ -192,7 +192,7 @@ def refresh(path: Path | None, profile: str | None) -> int:
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
     price_table.write(price_table.text_of(refreshed.table), path)
-    price_table.write(price_table.storage_text_of(storage), beside)
+    price_table.write(price_table.text_of(storage), beside)
     say(
         f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
         f" {refreshed.added:,} are new,"

@@ -170,9 +170,7 @@ def _worse(figures: AlertFigures, today: Sequence[Alert], floor_usd: Decimal) ->
         return "this run is more severe"
     certain = max(alert.figures.usd or floor_usd for alert in today)
     at_stake = max(alert.figures.at_stake_usd or floor_usd for alert in today)
-    more = (
-        figures.usd or Decimal(0)
-    ) >= TIMES * certain or figures.at_stake_usd >= TIMES * at_stake
+    more = (figures.usd or 0) >= TIMES * certain or figures.at_stake_usd >= TIMES * at_stake
     return _TEN_TIMES if more else ""
 
 
@@ -202,19 +200,16 @@ def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | 
 def matters(figures: AlertFigures, before: AlertFigures) -> bool:
     """Whether a figure of the last alert changed enough to be corrected."""
     if not before.of_money and not figures.of_money:
-        return _idle_changed(figures.idle, before.idle)
+        idle, last = figures.idle, before.idle
+        if idle is None or last is None or idle.unit != last.unit:
+            return last is not None
+        return _changed(idle.hours, last.hours, CHANGED_HOURS)
     if (figures.usd is None) != (before.usd is None):
         return True
     if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
         return True
     certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
     return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
-
-
-def _idle_changed(idle: IdleHours | None, before: IdleHours | None) -> bool:
-    if idle is None or before is None or idle.unit != before.unit:
-        return before is not None
-    return _changed(idle.hours, before.hours, CHANGED_HOURS)
 
 
 def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:

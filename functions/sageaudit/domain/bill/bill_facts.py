@@ -45,16 +45,15 @@ class BillFacts:
 
 def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
     """The facts of one bill; pure."""
-    rates = [line.rate for line in billed.lines if line.rate is not None]
-    kinds = {rate.kind for rate in rates}
-    kind: PriceKind | None = None
-    if kinds:
-        kind = next(one for one in _MARKED_FIRST if one in kinds)
+    kinds = {line.rate.kind for line in billed.lines if line.rate is not None}
+    value = None
+    if job.purchase is Purchase.TRAINING_PLAN:
+        value = bill(replace(job, purchase=Purchase.ON_DEMAND), market)
     return BillFacts(
-        price_kind=kind,
+        price_kind=next((kind for kind in _MARKED_FIRST if kind in kinds), None),
         spot_saved_usd=_spot_saved(job, billed),
-        prepaid_value_usd=_prepaid_value(job, market),
-        notes=tuple(_notes(job, billed, market, savings_plan=savings_plan)),
+        prepaid_value_usd=None if value is None else value.compute_usd,
+        notes=tuple(_notes(job, billed, value, savings_plan=savings_plan)),
     )
 
 
@@ -76,19 +75,8 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     return sum(known, Decimal(0)) * unbilled_s / 3600
 
 
-def _prepaid_value(job: Job, market: Market) -> Decimal | None:
-    return None if (value := _on_demand(job, market)) is None else value.compute_usd
-
-
-def _on_demand(job: Job, market: Market) -> Bill | None:
-    """The bill of a training plan's job if it were bought on demand; None for any other job."""
-    if job.purchase is not Purchase.TRAINING_PLAN:
-        return None
-    return bill(replace(job, purchase=Purchase.ON_DEMAND), market)
-
-
-def _notes(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Iterator[str]:
-    if (value := _on_demand(job, market)) is not None:
+def _notes(job: Job, billed: Bill, value: Bill | None, *, savings_plan: bool) -> Iterator[str]:
+    if value is not None:
         yield from (f"{VALUE_ESTIMATED}{estimate}" for estimate in value.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:
         yield "billable seconds exceed training seconds: AWS's figures contradict each other"

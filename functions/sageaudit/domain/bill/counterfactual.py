@@ -156,12 +156,9 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     """The same advice, but without dollars when its fix is not possible for this job."""
     if found.change is None:
         return found
-    why = refused(found.change, job, savings_plan=savings_plan)
-    return (
-        replace(found, change=None, best=None, caution=f"Nothing is counted: {why}.")
-        if why
-        else found
-    )
+    if why := refused(found.change, job, savings_plan=savings_plan):
+        return replace(found, change=None, best=None, caution=f"Nothing is counted: {why}.")
+    return found
 
 
 def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:

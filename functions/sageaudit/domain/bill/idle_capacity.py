@@ -72,22 +72,23 @@ def idle_capacity(
     each = devices(usage)
     if isinstance(each, Missing):
         return each
+    unit, count = each
     seconds = _ZERO if job.never_started else billed_seconds(job)[0]
     if seconds is None:
         return Missing("no_billed_time", "; ".join(billed.missing) or "its billed time is unknown")
     share = worked_share(job, usage) if seconds else _ZERO
     if isinstance(share, Missing):
         return share
-    paid = seconds * (job.instance_count or 0) * each.count / _HOUR_S
+    paid = seconds * (job.instance_count or 0) * count / _HOUR_S
     worked = paid * share
     rate = _hourly_usd(job, market)
-    list_usd = None if rate is None else (paid - worked) * rate / each.count
+    list_usd = None if rate is None else (paid - worked) * rate / count
     counted_usd = None
     if list_usd is not None:
         in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
         counted_usd = min(_counted(job, billed, market, savings, 1 - share), list_usd, in_totals)
     causes = idle_causes(usage) if seconds else ()
-    return IdleCapacity(each.unit, paid, worked, list_usd, counted_usd, causes)
+    return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:

@@ -100,9 +100,8 @@ class MovedRun:
         """Why a run is not advised to move there, however small its demand."""
         today, other = self.today, self.other
         if other.accelerator and not other.gpus:
-            yield TypeRefusal(
-                Constraint.ACCELERATOR, f"{other.name} has no GPU and needs other code"
-            )
+            why = f"{other.name} has no GPU and needs other code"
+            yield TypeRefusal(Constraint.ACCELERATOR, why)
         if other.legacy and not today.legacy:
             why = f"{other.family} is an older generation than {today.family}"
             yield TypeRefusal(Constraint.GENERATION, why)
@@ -213,15 +212,11 @@ class MovedRun:
             for classes in (found.absent, found.one_work)
         )
         sentences = (
-            [f"no training work measured on both {pair} in {absent} is known"] if absent else []
+            absent and f"no training work measured on both {pair} in {absent} is known",
+            single and f"only one work was measured on both {pair} in {single}, which is no range",
+            "the precision of the run is not known" if len(self._classes) > 1 else "",
         )
-        if single:
-            sentences.append(
-                f"only one work was measured on both {pair} in {single}, which is no range"
-            )
-        if len(self._classes) > 1:
-            sentences.append("the precision of the run is not known")
-        return f"{'; '.join(sentences)}{self._sheets()}"
+        return f"{'; '.join(filter(None, sentences))}{self._sheets()}"
 
     def _sheets(self) -> str:
         """Both data sheets, which explain and do not decide."""
@@ -265,13 +260,13 @@ class MovedRun:
             sentences.append(self._shared())
         if not sentences:
             return f"Assumes the same run time: {self._it_holds()}."
-        if self.need.gpus.unknown:
-            sentences[-1] += "; how busy it was is not known, so it is counted as always busy"
-            return " ".join([f"{_started(', and '.join(sentences))}.", *self._to_check(ratio)])
         used = f"the GPU was busy for {busy:.0%} of the time"
-        if self.today.gpus > 1:
+        if self.need.gpus.unknown:
+            used = "how busy it was is not known, so it is counted as always busy"
+        elif self.today.gpus > 1:
             used = f"the GPUs were busy for {busy:.0%} of the time on average"
-        return " ".join([f"{_started(', and '.join(sentences))}; {used}.", *self._to_check(ratio)])
+        reason = f"{', and '.join(sentences)}; {used}."
+        return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._to_check(ratio)])
 
     def _compared(self, ratio: TimesAsLong) -> str:
         ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
@@ -317,10 +312,6 @@ class MovedRun:
         if self.other.family == today.family:
             return held
         return f"{held} (a vCPU of {self.other.family} counts as one of {today.family})"
-
-
-def _started(sentence: str) -> str:
-    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _not_recorded(what: str, need: Need) -> TypeRefusal:

@@ -16,13 +16,7 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Typ
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import (
-    ESTIMATE_WITHIN,
-    InstanceType,
-    Market,
-    Rate,
-    comparable,
-)
+from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
@@ -81,16 +75,14 @@ class Resize:
     def _saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
             saves = self.saves(candidate)
-            if self.cheaper(candidate) and (saves is None or saves > self._noise(candidate)):
+            noise_usd = self._doubt(candidate) * (self.bill.total_usd or Decimal(0))
+            if self.cheaper(candidate) and (saves is None or saves > noise_usd):
                 yield candidate
 
-    def _noise(self, candidate: Candidate) -> Decimal:
-        """Dollars by which today's bill or the candidate's may be wrong; 0 at known rates."""
-        doubt = ESTIMATE_WITHIN if self._estimated(candidate) else Decimal(0)
-        return doubt * (self.bill.total_usd or Decimal(0))
-
-    def _estimated(self, candidate: Candidate) -> bool:
-        return candidate.by_estimate or (self.rate is not None and self.rate.is_estimate)
+    def _doubt(self, candidate: Candidate) -> Decimal:
+        """The share by which today's rate or the candidate's may be wrong; 0 of known ones."""
+        guess = candidate.by_estimate or (self.rate is not None and self.rate.is_estimate)
+        return ESTIMATE_WITHIN if guess else Decimal(0)
 
     @property
     def unrecorded(self) -> Iterator[tuple[Candidate, str]]:
@@ -116,8 +108,7 @@ class Resize:
         today, other = self.rate, candidate.rate
         if today is None or other is None:
             return False
-        doubt = ESTIMATE_WITHIN if self._estimated(candidate) else Decimal(0)
-        return other.usd < today.usd * (1 - doubt)
+        return other.usd < today.usd * (1 - self._doubt(candidate))
 
 
 def impossible(job: Job, market: Market) -> str | None:
@@ -278,26 +269,15 @@ class Resizes:
         for question, answer in self._known:
             if question == asked:
                 return answer
+        today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
+
+        def may_cost_less(other: InstanceType) -> bool:
+            rate = _rate(job, market, other)
+            known = today is not None and rate is not None and rate.usd >= today.usd
+            return not (known and comparable(today, rate))
+
         answer = resize(
-            job,
-            whole,
-            market,
-            headroom_percent=headroom_percent,
-            also=also,
-            only=_may_cost_less(job, market),
+            job, whole, market, headroom_percent=headroom_percent, also=also, only=may_cost_less
         )
         self._known.append((asked, answer))
         return answer
-
-
-def _may_cost_less(job: Job, market: Market) -> Callable[[InstanceType], bool]:
-    """False for types that are known to cost no less by the hour than the job's own."""
-    today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
-
-    def may(other: InstanceType) -> bool:
-        rate = market.hourly(job.region, job.kind, other.name)
-        if today is None or rate is None or rate.usd < today.usd:
-            return True
-        return not comparable(today, rate)
-
-    return may

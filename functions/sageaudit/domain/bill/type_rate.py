@@ -21,11 +21,13 @@ class PricedType:
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
     """All instances of a job together; None when a rate is not known."""
-    rates = [_usd_per_hour(job, market, group.instance_type) for group in job.groups]
-    if not rates or None in rates:
-        return None
-    pairs = zip(rates, job.groups, strict=True)
-    return sum((rate * group.count for rate, group in pairs if rate is not None), Decimal(0))
+    total = Decimal(0)
+    for group in job.groups:
+        rate = market.hourly(job.region, job.kind, group.instance_type)
+        if rate is None:
+            return None
+        total += rate.usd * group.count
+    return total if job.groups else None
 
 
 def cheapest_type(
@@ -74,8 +76,3 @@ def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | Non
         return same_gpu
     other = cheapest_type(job, market, suited)
     return other if other is not None and other.hourly_usd < below_usd else None
-
-
-def _usd_per_hour(job: Job, market: Market, instance_type: str) -> Decimal | None:
-    rate = market.hourly(job.region, job.kind, instance_type)
-    return None if rate is None else rate.usd

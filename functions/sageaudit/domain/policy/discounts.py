@@ -50,20 +50,18 @@ def parse(reader: TableReader, learnt: OwnRates | None = None) -> Discounts:
     found = Discounts(
         percent={name: _percent(percents, name) for name in percents.rest()},
         rates={region: _rates(rates, region) for region in rates.rest()},
-        savings_plan=reader.take("savings_plan", bool, default=_amortised(learnt)),
+        # Amortised rates count a plan's cost, so what a change saves depends on the plan's use.
+        savings_plan=reader.take(
+            "savings_plan", bool, default=learnt is not None and learnt.basis is RateBasis.AMORTISED
+        ),
         learnt=learnt,
     )
     reader.done()
     return found
 
 
-def _amortised(learnt: OwnRates | None) -> bool:
-    """Amortised rates count a plan's cost, so what a change saves depends on the plan's use."""
-    return learnt is not None and learnt.basis is RateBasis.AMORTISED
-
-
 def _percent(reader: TableReader, name: str) -> Decimal:
-    value = reader.usd(name)
+    value = reader.amount(name)
     if value >= _WHOLE:
         raise reader.refusal(name, "is not a percentage from 0 to under 100")
     return value
@@ -71,7 +69,7 @@ def _percent(reader: TableReader, name: str) -> Decimal:
 
 def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
     table = reader.within(region)
-    rates = {name: table.usd(name) for name in table.rest()}
+    rates = {name: table.amount(name) for name in table.rest()}
     for name, usd in rates.items():
         if not name.startswith("ml.") or not usd:
             raise table.refusal(name, "is not the hourly rate of an ml. type above 0")
@@ -94,44 +92,31 @@ class OwnPrices:
     def hourly(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """The policy's rate for the type, the learnt one, or the list rate less the percentage."""
         listed = self.listed.hourly(region, component, instance_type)
-        return self._paid(region, component, instance_type, listed, self.day)
+        return self._paid((region, component), instance_type, listed, self.day)
 
     def newest(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """As `hourly`, by the newest known rates."""
         listed = self.listed.newest(region, component, instance_type)
-        return self._paid(region, component, instance_type, listed, None)
+        return self._paid((region, component), instance_type, listed, None)
 
     def storage(self, region: str, component: Component) -> Rate | None:
         """The learnt rate, or the list rate less the percentage of the component."""
-        learnt = self._learnt(region, component, STORAGE, self.day)
-        return learnt or self._less(self.listed.storage(region, component), component, None)
+        listed = self.listed.storage(region, component)
+        return self._paid((region, component), STORAGE, listed, self.day)
 
     def usage_type(self, region: str, component: Component, what: str) -> str | None:
         """The usage type of the price list."""
         return self.listed.usage_type(region, component, what)
 
     def _paid(
-        self,
-        region: str,
-        component: Component,
-        instance_type: str,
-        listed: Rate | None,
-        day: date | None,
+        self, place: tuple[str, Component], what: str, listed: Rate | None, day: date | None
     ) -> Rate | None:
-        learnt = self._learnt(region, component, instance_type, day)
-        own = self._own(region, instance_type, learnt)
-        return own or learnt or self._less(listed, component, instance_type)
-
-    def _learnt(
-        self, region: str, component: Component, what: str, day: date | None
-    ) -> Rate | None:
-        learnt = self.discounts.learnt
-        return None if learnt is None else learnt.on(region, component, what, day)
-
-    def _own(self, region: str, instance_type: str, learnt: Rate | None) -> Rate | None:
-        own = self.discounts.rates.get(region, {}).get(instance_type)
+        region, component = place
+        rates = self.discounts.learnt
+        learnt = None if rates is None else rates.on(region, component, what, day)
+        own = self.discounts.rates.get(region, {}).get(what)
         if own is None:
-            return None
+            return learnt or self._less(listed, component, None if what == STORAGE else what)
         note = None
         if learnt is not None and abs(own - learnt.usd) > SAME_WITHIN * own:
             note = f"the cost report of {learnt.as_of} says ${learnt.usd:f}"

@@ -165,10 +165,10 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     rules = _rule_choices(reader.within("rules"), known)
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
-        floor_usd=reader.usd("floor_usd", 5),
-        idle_floor_usd=reader.usd("idle_floor_usd", 100),
-        idle_floor_gpu_hours=reader.number("idle_floor_gpu_hours", 100),
-        idle_floor_vcpu_hours=reader.number("idle_floor_vcpu_hours", 2000),
+        floor_usd=reader.amount("floor_usd", 5),
+        idle_floor_usd=reader.amount("idle_floor_usd", 100),
+        idle_floor_gpu_hours=reader.amount("idle_floor_gpu_hours", 100, ""),
+        idle_floor_vcpu_hours=reader.amount("idle_floor_vcpu_hours", 2000, ""),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
         family_tag=reader.take("family_tag", str, None),
@@ -243,7 +243,7 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
 
 
 def _limits(reader: TableReader) -> SeverityLimits:
-    limits = SeverityLimits(reader.usd("high_usd", 100), reader.usd("medium_usd", 10))
+    limits = SeverityLimits(reader.amount("high_usd", 100), reader.amount("medium_usd", 10))
     reader.done()
     if limits.medium_usd > limits.high_usd:
         if "medium_usd" in reader.table:
@@ -280,7 +280,7 @@ def _objectives(reader: TableReader) -> dict[str, Direction]:
 
 
 def _commitment(reader: TableReader) -> Decimal | None:
-    rate = reader.usd("usd_per_hour") if "usd_per_hour" in reader.table else None
+    rate = reader.amount("usd_per_hour") if "usd_per_hour" in reader.table else None
     reader.used.add("usd_per_hour")
     reader.done()
     return rate

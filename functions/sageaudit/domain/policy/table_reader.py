@@ -12,7 +12,7 @@ from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
 """Larger than any amount, rate or threshold that makes sense."""
-_IN_TOML = {dict: "table", list: "array", str: "string", bool: "boolean"}
+_IN_TOML = {dict: "a table", list: "an array", str: "a string", bool: "a boolean"}
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -29,7 +29,7 @@ class TableReader:
         self.used.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
-            raise self.refusal(key, f"is not {_named(kind)}")
+            raise self.refusal(key, f"is not {_IN_TOML[kind]}")
         return value
 
     def within(self, key: str) -> TableReader:
@@ -50,19 +50,13 @@ class TableReader:
             raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
         return [TableReader(row, (*self.at, key, index)) for index, row in enumerate(rows)]
 
-    def usd(self, key: str, default: int | None = None) -> Decimal:
-        """An amount in USD, 0 or more; required where there is no default."""
-        return self._amount(key, default, "is not an amount in USD")
-
-    def number(self, key: str, default: int) -> Decimal:
-        """A number of 0 or more."""
-        return self._amount(key, default, "is not an amount")
-
-    def _amount(self, key: str, default: int | None, refusal: str) -> Decimal:
+    def amount(self, key: str, default: int | None = None, unit: str = " in USD") -> Decimal:
+        """An amount of 0 or more; required where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
         if not is_number(value):
-            raise self.refusal(key, f"{refusal}: a number of 0 or more, without quotes")
+            why = f"is not an amount{unit}: a number of 0 or more, without quotes"
+            raise self.refusal(key, why)
         return Decimal(str(value))
 
     def rest(self) -> list[str]:
@@ -96,8 +90,3 @@ def is_number(value: Any) -> bool:
 
 def _written(part: str) -> str:
     return part if _BARE.match(part) else json.dumps(part)
-
-
-def _named(kind: type) -> str:
-    word = _IN_TOML[kind]
-    return f"{'an' if word.startswith('a') else 'a'} {word}"

@@ -10,7 +10,7 @@ different cases, so the type is read from `instanceName` only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -75,9 +75,8 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
         entry = None if wanted is None else _entry(document, wanted[1], wanted[2])
         if wanted is not None and entry is not None:
             entries.setdefault(wanted[0], []).append(entry)
-    return PriceListing(
-        region, component, {name: _agreed(entries[name]) for name in sorted(entries)}
-    )
+    agreed = {name: _agreed(entries[name]) for name in sorted(entries)}
+    return PriceListing(region, component, agreed)
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
@@ -94,12 +93,8 @@ def _wanted(document: object, region: str, component: Component) -> tuple[str, s
     """Name, usage type and unit of a product of this region and component; None for all others."""
     product = _mapping(_mapping(document).get("product"))
     attributes = _mapping(product.get("attributes"))
-    if (
-        attributes.get("servicecode", _SERVICE) != _SERVICE
-        or attributes.get("regionCode") != region
-    ):
-        return None
-    if attributes.get("locationType") != "AWS Region":
+    place = attributes.get("regionCode"), attributes.get("locationType")
+    if attributes.get("servicecode", _SERVICE) != _SERVICE or place != (region, "AWS Region"):
         return None
     family, usage_type = str(product.get("productFamily")), attributes.get("usagetype")
     name = attributes.get("instanceName") if family == _INSTANCES else STORAGE
@@ -122,7 +117,8 @@ def _is_instance_of(attributes: Mapping[str, object], name: str, component: Comp
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
     """A product's rate; None when all its prices are 0: a free tier is not a rate."""
-    terms = list(_terms(document))
+    on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
+    terms = [_mapping(term) for term in on_demand.values()]
     dimensions = [
         _mapping(dimension)
         for term in terms
@@ -145,11 +141,6 @@ def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
         return _several(rates)
     days = [day for term in terms if (day := _day(term.get("effectiveDate"))) is not None]
     return ListedRate(rates.pop(), max(days, default=None), usage_type)
-
-
-def _terms(document: object) -> Iterator[Mapping[str, object]]:
-    on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
-    return (_mapping(term) for term in on_demand.values())
 
 
 def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | Refused:

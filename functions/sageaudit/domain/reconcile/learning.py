@@ -21,8 +21,7 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.prices.own_rates import HIGHEST_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
-from sageaudit.domain.reconcile.paid_usage import PaidReport, PaidUsage
-from sageaudit.domain.reconcile.spend import Excluded
+from sageaudit.domain.reconcile.spend import Excluded, PaidReport, PaidUsage
 from sageaudit.domain.reconcile.usage_type import parsed
 from sageaudit.errors import BadUsage
 

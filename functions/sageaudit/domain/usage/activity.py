@@ -51,9 +51,7 @@ def gpu_works(percent: float | None, gpus: int | None) -> bool | None:
 
 
 def states(
-    values: Sequence[float | None],
-    works: Callable[[float], bool | None],
-    period_s: int | None,
+    values: Sequence[float | None], works: Callable[[float], bool | None], period_s: int | None
 ) -> States:
     """Whether a host is active in each period; `works` judges a point.
 
@@ -68,10 +66,7 @@ def states(
 
 
 def _in_gap(
-    values: Sequence[float | None],
-    index: int,
-    works: Callable[[float], bool | None],
-    longest: int,
+    values: Sequence[float | None], index: int, works: Callable[[float], bool | None], longest: int
 ) -> bool | None:
     before = values[max(index - longest, 0) : index]
     after = values[index + 1 : index + 1 + longest]

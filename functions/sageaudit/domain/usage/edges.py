@@ -41,9 +41,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
         host: [
             any_of(at)
             for at in zip(
-                usage.cpu_states.get(host, no_cpu),
-                usage.gpu_states.get(host, no_gpu),
-                strict=True,
+                usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu), strict=True
             )
         ]
         for host in usage.hosts

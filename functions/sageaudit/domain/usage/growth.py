@@ -63,7 +63,8 @@ def steady_growth(
     period_min = (period_s or 60) / 60
     levels = _levels(line.values[round(skipped_min / period_min) :], round(window_min / period_min))
     if ran_out:
-        levels = _until_full(levels)
+        full = (n for n, (_, level) in enumerate(levels, start=1) if level >= _FROM_FULL)
+        levels = levels[: next(full, None)]
     if len(levels) < _LEAST_WINDOWS:
         return None
     (begin, first), (end, last) = levels[0], levels[-1]
@@ -83,11 +84,6 @@ def _levels(values: Sequence[float | None], least: int) -> list[tuple[float, flo
         if 2 * len(known) >= stop - start:
             levels.append(((start + stop) / 2, median(known)))
     return levels
-
-
-def _until_full(levels: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    full = next((n for n, (_, level) in enumerate(levels) if level >= _FROM_FULL), len(levels))
-    return levels[: full + 1]
 
 
 def _steady(levels: Sequence[tuple[float, float]], rise: float) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from statistics import median_low
 
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.usage.measurements import Curve, Missing
@@ -133,15 +134,8 @@ def _rank(metric: str, stated: Mapping[str, Direction]) -> int:
 def _watched(metric: str, better: Direction, curve: Curve, tolerance_percent: Decimal) -> Watched:
     raw = [Decimal(str(value)) for _, value in curve.points]
     half = _WINDOW // 2
-    values = tuple(
-        _median(raw[max(position - half, 0) : position + half + 1]) for position in range(len(raw))
-    )
+    values = tuple(median_low(raw[max(at - half, 0) : at + half + 1]) for at in range(len(raw)))
     return Watched(metric, better, curve, values, last_gain(values, better, tolerance_percent))
-
-
-def _median(values: list[Decimal]) -> Decimal:
-    """The middle one, or the lower of the two in the middle."""
-    return sorted(values)[(len(values) - 1) // 2]
 
 
 def _words(metric: str) -> frozenset[str]:

@@ -89,16 +89,11 @@ def use_digest(usage: Measurements) -> str | None:
     if active is None:
         return None
     lines = sorted(
-        (metric.value, host.rpartition("/")[2], [_tenths(value) for value in line.values])
+        (metric.value, host.rpartition("/")[2], line.tenths)
         for metric, hosts in active.series.items()
         for host, line in hosts.items()
     )
     return f"{zlib.crc32(repr((active.period_s, lines)).encode()):08x}"
-
-
-def _tenths(value: float | None) -> int | None:
-    """As they are stored: a tenth of a percent."""
-    return None if value is None else round(value * 10)
 
 
 def pooled(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
@@ -157,7 +152,7 @@ def _joined(parts: list[Measurements]) -> Measurements:
 
 def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
     """By the place of a host in its run: the first of each run one after the other, and so on."""
-    hosts = [_in_order(part.series[metric]) for part in parts]
+    hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
     return {
         names[-1]: Series(
             tuple(
@@ -168,8 +163,3 @@ def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
         )
         for names in zip(*hosts, strict=True)
     }
-
-
-def _in_order(hosts: Iterable[str]) -> list[str]:
-    """algo-2 before algo-10."""
-    return sorted(hosts, key=lambda name: (len(name), name))

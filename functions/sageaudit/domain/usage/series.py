@@ -45,16 +45,17 @@ class Series:
         """The most missing points in a row."""
         if None not in self.values:
             return 0
-        runs = (len(list(run)) for missing, run in groupby(self.values, _is_missing) if missing)
-        return max(runs, default=0)
+        runs = groupby(value is None for value in self.values)
+        return max(len(list(run)) for missing, run in runs if missing)
+
+    @property
+    def tenths(self) -> list[int | None]:
+        """The points as they are stored: in tenths of a percent."""
+        return [None if value is None else round(value * 10) for value in self.values]
 
     def cut(self, start: int, stop: int) -> Series:
         """The points from `start` up to but not including `stop`."""
         return Series(self.values[start:stop])
-
-
-def _is_missing(value: float | None) -> bool:
-    return value is None
 
 
 def pick_all(hosts: Mapping[str, Series], kept: Sequence[int]) -> dict[str, Series]:

@@ -12,12 +12,7 @@ from typing import Any
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measure import per_host
-from sageaudit.domain.usage.measurements import (
-    Curve,
-    Measurements,
-    Metric,
-    Missing,
-)
+from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, percentile
 
 _QUANTILES = (0, 5, 50, 95, 99.5, 100)
@@ -31,8 +26,7 @@ def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = Tru
         kept = _extremes(usage, metric) if only_extremes else set(hosts)
         for host, series in hosts.items():
             if host in kept:
-                points = [None if v is None else round(v * 10) for v in series.values]
-                whole.setdefault(metric.value, {})[host] = points
+                whole.setdefault(metric.value, {})[host] = series.tenths
             else:
                 marks = [round(percentile(series.present, q) * 10) for q in _QUANTILES]
                 quantiles.setdefault(metric.value, {})[host] = marks

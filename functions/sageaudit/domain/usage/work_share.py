@@ -16,8 +16,7 @@ vCPUs: an upper bound of useful work. A vCPU is half a core: 50% may be every co
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Literal
 
@@ -31,21 +30,16 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.series import Series, mean, mean_of_hosts, pairs, percentile_of_busiest
+from sageaudit.domain.usage.series import mean, mean_of_hosts, pairs, percentile_of_busiest
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
 _WITHOUT_PROGRAM = frozenset({"Downloading", "DownloadingTrainingImage", "Uploading"})
 _ZERO = Decimal(0)
 LookAt = Literal[
-    "standstill",
-    "gpu_use",
-    "data_loader",
-    "communication",
-    "batch_size",
-    "parallel_work",
+    "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
-]
+]  # fmt: skip
 """The GPUs stood still for half an hour or more; the GPU did nothing; it waits for data; all hosts
 wait alike; its memory is free; vCPUs are free. A profile shows what metrics of a minute cannot."""
 
@@ -61,21 +55,13 @@ _LOW_P95 = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
-    """What is counted: `count` GPUs of each host, or its vCPUs where the hosts have no GPU."""
-
-    unit: Unit
-    count: int
-
-
-def devices(usage: Measurements) -> Devices | Missing:
-    """The devices of each host, or why they are not known."""
+def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
+    """What is counted: the GPUs of each host, or its vCPUs where the hosts have no GPU."""
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
         return usage.missing.get(metric) or Missing("type_unknown", "its devices are not known")
-    return Devices("gpu_hours" if metric is Metric.GPU else "vcpu_hours", count)
+    return "gpu_hours" if metric is Metric.GPU else "vcpu_hours", count
 
 
 def _metric(usage: Measurements) -> Metric:
@@ -147,20 +133,13 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
     if gpu_idle(usage):
         yield "gpu_use"
         return
+    means = [mean(line.present) for line in gpu.values()]
     waiting = [busy for busy, work in pairs(cpu, gpu) if work < _WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_OVER:
         yield "data_loader"
-    elif _even(list(gpu.values())):
+    elif len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
     memory = usage.series.get(Metric.GPU_MEMORY, {})
-    if cpu and memory and all(_low(metric.values()) for metric in (gpu, cpu, memory)):
+    busiest = [percentile_of_busiest(hosts.values(), 95) for hosts in (gpu, cpu, memory) if hosts]
+    if cpu and memory and max(busiest) < _LOW_P95:
         yield "batch_size"
-
-
-def _even(hosts: list[Series]) -> bool:
-    means = [mean(line.present) for line in hosts]
-    return len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN
-
-
-def _low(hosts: Iterable[Series]) -> bool:
-    return percentile_of_busiest(hosts, 95) < _LOW_P95
