@@ -140,20 +140,6 @@ def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     assert again.describe["WarmPoolStatus"] != kept.describe["WarmPoolStatus"]
 
 
-def test_metrics_that_came_late_are_judged_at_the_second_look() -> None:
-    """The event waited for them once, and so did the first audit."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    assert isinstance(one.look(END + 5 * MINUTE), Later)
-    first = one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    assert isinstance(first, Audited)
-    assert one.is_open()
-    one.metrics.minutes = 60
-    one.until_settled(END + 21 * MINUTE)
-    assert one.head.version == 2
-    assert one.head.settled
-    assert one.document["audit"]["coverage"]["share"]["CPUUtilization"] == 1
-
-
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
     one = House([training_answer()], CountedMetrics(minutes=10))
@@ -243,19 +229,6 @@ def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_we
     assert one.is_open()
 
 
-def test_metrics_that_come_after_a_look_that_failed_are_judged() -> None:
-    """A failure of an hour leaves no trace."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.metrics.missing = DENIED
-    one.look(END + 2 * HOUR)
-    assert one.is_open()
-    one.metrics.missing = None
-    one.metrics.minutes = 60
-    one.until_settled(END + 2 * HOUR)
-    assert one.document["avoidable_usd"] is not None
-
-
 def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
     """The event of a sweep has none, and owner and family stay as they are."""
     one = House([pool("Available"), pool("Terminated", 1800)])
@@ -329,14 +302,6 @@ def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     assert one.head.settled
     assert one.head.version == 2
     assert one.document["bill"]["complete"] is False
-
-
-def test_a_sweep_that_was_away_finds_the_pools_dollars_days_later() -> None:
-    """The job is still there."""
-    one = House([pool("Available"), pool("Terminated", 3600)])
-    one.look(END + 5 * MINUTE)
-    one.look(END + 3 * DAY)
-    assert (one.head.version, one.head.settled) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -415,21 +380,6 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
     assert looks <= 31 * 24 + 1
 
 
-def test_a_roll_up_with_late_children_is_settled_with_all_of_them() -> None:
-    """Its sum is made again when it is due."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
-    first = tuned(of, 3)
-    assert isinstance(first, Audited)
-    for name in ("trial-2", "trial-3"):
-        child(of, name)
-    second = _tuned_at(of, END + 2 * HOUR)
-    assert isinstance(second, Audited)
-    assert second.reaudited
-    assert (second.recorded.version, second.document["audit"]["settled"]) == (2, True)
-    assert second.document["bill"]["total_usd"] == Decimal("2.208")
-
-
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
     of = house(sweep(Completed=2, NonRetryableError=1))
@@ -446,21 +396,3 @@ def _tuned_at(of: AuditDependencies, now: datetime) -> Outcome:
     return audit_finished_job(
         ended("sweep", JobKind.TUNING, CreationTime=None), of, now=now, caller=Caller.DELIVERY
     )
-
-
-def test_a_child_that_is_audited_late_makes_a_settled_roll_up_due() -> None:
-    """It was settled without this one, a day after its end."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    for name in ("trial-1", "trial-2"):
-        child(of, name)
-    tuned(of, 3)
-    settled = _tuned_at(of, END + 25 * HOUR)
-    assert isinstance(settled, Audited)
-    assert settled.document["audit"]["settled"]
-    audit_finished_job(ended("trial-3"), of, now=END + 26 * HOUR, caller=Caller.DELIVERY)
-    head = of.history.head(settled.key)
-    assert head is not None
-    assert head.due_at == END + 26 * HOUR
-    again = _tuned_at(of, END + 27 * HOUR)
-    assert isinstance(again, Audited)
-    assert again.document["bill"]["total_usd"] == Decimal("2.208")
