@@ -17,8 +17,9 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
-from tests.fakes.delivering import Killed, Stepped, dying
+from tests.fakes.delivering import Stepped, dying
 from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.queues import Killed
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

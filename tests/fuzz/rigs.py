@@ -223,7 +223,7 @@ def audit_one(dice: Random) -> list[str]:
         wrong.append("the message still waits")
     if not OUTCOMES & kept.counted.keys():
         wrong.append(f"nothing came of it: {dict(kept.counted)}")
-    letters = made.letters()
+    letters = made.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
     if kept.counted["RejectedEvents"] + kept.counted["GivenUp"] != len(letters):

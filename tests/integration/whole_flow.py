@@ -18,6 +18,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from tests.fakes.delivering import counted
+from tests.fakes.one_copy import one_copy_a_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def scene(
     start: datetime, on_step: Step = lambda _: None, *, sweeps: bool = False
 ) -> Iterator[Scene]:
     """One scene from `start` on, with the demo's policy. Posts to Slack are steps too."""
-    with slack_stand_in() as slack:
+    with slack_stand_in() as slack, one_copy_a_transaction():
 
         def transport(url: str, body: bytes, headers: Any) -> Any:
             on_step("before POST")

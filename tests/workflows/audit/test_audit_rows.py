@@ -135,7 +135,11 @@ def _outage(operations: str, error: Exception) -> list[Step]:
 
 
 def _answer_is_lost(world: World) -> None:
-    world.queue.answers_are_lost = 1
+    world.queue.answers_lost = 1
+
+
+def _delete_fails(world: World) -> None:
+    world.queue.deletes_fail = 1
 
 
 def _redriven(world: World) -> None:
@@ -149,7 +153,7 @@ def _redriven(world: World) -> None:
 
 
 def _letter_names_the_action(world: World) -> None:
-    [letter] = world.letters()
+    [letter] = world.dead.attributes()
     assert DENIED.action in letter["why"]
 
 
@@ -248,7 +252,7 @@ STORIES: dict[str, list[Step]] = {
     "A39": [job(), failing("GetMetricData", THROTTLED, 60), sent()],
     "A40": KILLED,
     "A41": KILLED,
-    "A42": [job(BEHIND, (5.5, answer())), with_(deletes_fail=1), sent()],
+    "A42": [job(BEHIND, (5.5, answer())), _delete_fails, sent()],
     "A43": [job(BEHIND, (5.5, answer())), _answer_is_lost, sent()],
     "A44": [job(), failing("Describe", THROTTLED, MONTH), sent()],
     "A45": [job(), failing("Describe", THROTTLED, MONTH), sent(), _redriven],

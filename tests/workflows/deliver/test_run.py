@@ -26,7 +26,6 @@ from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S
 from tests.fakes.delivering import (
     PK,
     Clock,
-    Killed,
     Lambda,
     RecordingChannel,
     RecordingQueue,
@@ -40,6 +39,7 @@ from tests.fakes.delivering import (
     sqs_record,
 )
 from tests.fakes.memory_ledger import MemorySendLedger
+from tests.fakes.queues import Killed
 
 NOTICE = f"{PK}|1|slack"
 RECORD = sqs_record(notice_body())
