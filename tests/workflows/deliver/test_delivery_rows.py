@@ -156,6 +156,17 @@ def at_the_same_moment(ahead_s: float = 0) -> Case:
     return Case(before=[begins])
 
 
+def posted_and_not_marked() -> Case:
+    """It is done all the same; where SQS delivers it twice, the second says so."""
+
+    def said(one: Delivery) -> None:
+        assert "posted, not marked" in str(one.texts)
+
+    marks = {"mark_sent": [Throttled("the table is busy")]}
+    act = [notify(), run, said, notify(), run]
+    return Case(before=[lambda one: one.ledger.faults.update(marks)], act=act)
+
+
 def with_cached_webhook(*then: Step, old: bool = False) -> Case:
     """A notice before has read the webhook, or one that is revoked since."""
     value = WEBHOOK.replace("B0001", "B0000") if old else WEBHOOK
@@ -493,6 +504,7 @@ CASES: Mapping[str, Sequence[Case]] = {
         both(GONE, says(sns_error("KMSDisabled"))),
     ],
     "sent; 2 posted, 2 seen, 1 marked; NoticesSent 2": [
+        posted_and_not_marked(),
         at_the_same_moment(ahead_s=300),
     ],
 }
