@@ -170,7 +170,7 @@ def test_a_call_that_fails_for_hours(of: Failing) -> None:
         one.faults.clear()
         ends(one, of.alarm)
         assert one.scene.versions(job) == 1
-        assert len(one.slack_posts()) == (0 if function == "sweep" else 1)
+        assert len(one.slack_posts()) == 1
         assert not one.scene.dead_letters()
 
 
