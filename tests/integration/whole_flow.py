@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ class Scene:
     def versions(self, job: RecordedJob) -> int:
         """How many versions of its audit the history holds."""
         history = self.aws.history()
-        return sum(history.audit(job.key, version) is not None for version in range(1, 60))
+        return next(n for n in count() if history.audit(job.key, n + 1) is None)
 
     def headlines(self) -> list[str]:
         """What Slack was sent, by its first lines."""
