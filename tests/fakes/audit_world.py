@@ -151,7 +151,7 @@ class World:
 
     def send(self, body: str | None = None, **attributes: str) -> None:
         """A message of the bus or of the sweep; without a body the event of the job."""
-        self.queue.put(body or event(), **attributes)
+        self.queue.put(body or event(), attributes)
 
     # What happens.
 

@@ -198,6 +198,10 @@ class House:
         assert head is not None
         return head
 
+    def is_open(self) -> bool:
+        """Whether it is audited again."""
+        return not self.head.settled
+
     @property
     def document(self) -> AuditDocument:
         """Its newest audit."""

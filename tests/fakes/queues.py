@@ -71,10 +71,10 @@ class FakeQueue:
     done: Callable[[str], None] = lambda _: None
     _count: int = 0
 
-    def put(self, body: str, *, age_s: float = 0, **attributes: str) -> None:
+    def put(self, body: str, attributes: dict[str, str] | None = None, *, age_s: float = 0) -> None:
         """A message of somebody else that was sent so long ago."""
         sent_at = self.clock() - timedelta(seconds=age_s)
-        self._add(body, attributes, sent_at, self.clock() + timedelta(seconds=self.delay_s))
+        self._add(body, attributes or {}, sent_at, self.clock() + timedelta(seconds=self.delay_s))
 
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None

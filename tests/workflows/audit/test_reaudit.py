@@ -87,7 +87,7 @@ def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     assert isinstance(one.event(END + 14 * MINUTE), Later)
     first = one.audited(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
-    assert not one.head.settled
+    assert one.is_open()
     one.metrics.minutes = 60
     one.sweeps(END + 22 * MINUTE)
     assert one.head.settled
@@ -111,7 +111,7 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
         one.history.detail = lambda _key: None
     one.metrics.missing = DENIED
     one.event(END + 2 * HOUR)
-    assert not one.head.settled
+    assert one.is_open()
     one.sweeps(END + 2 * HOUR)
     assert one.head.settled
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
@@ -147,7 +147,7 @@ def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_we
     second = one.audited(END + 2 * HOUR)
     assert second.document["judged"] == first.document["judged"]
     assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
-    assert not one.head.settled
+    assert one.is_open()
 
 
 def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
@@ -172,7 +172,7 @@ def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged()
     one.audited(END + 40 * MINUTE)
     for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
-    assert not one.head.settled
+    assert one.is_open()
 
 
 def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_denied() -> None:
@@ -258,7 +258,7 @@ def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     one.event(END + 5 * MINUTE)
     one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
     one.audited(END + 2 * HOUR)
-    assert not one.head.settled
+    assert one.is_open()
     one.jobs.tag_answer = {}
     one.sweeps(END + 2 * HOUR)
     assert one.head.settled
@@ -280,7 +280,7 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
     one = House([running])
     one.event(END, waited={"describe_behind": 99})
-    assert not one.head.settled
+    assert one.is_open()
     looks = one.sweeps(END)
     assert one.head.settled
     assert looks <= 31 * 24 + 1

@@ -38,7 +38,8 @@ def failing_once(of: House, question: str) -> Any:
 def sum_of(of: House) -> Head:
     """The newest sum of the tuning job."""
     family = RunQuery.of_family(ACCOUNT, REGION, TUNING_ARN)
-    [head] = [head for head in of.history.runs(family) if head.rollup]
+    heads: list[Head] = [head for head in of.history.runs(family) if head.rollup]
+    [head] = heads
     return head
 
 

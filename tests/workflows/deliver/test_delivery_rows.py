@@ -162,7 +162,7 @@ def posted_and_not_marked() -> Case:
     def said(one: Delivery) -> None:
         assert "posted, not marked" in str(one.texts)
 
-    marks = {"mark_sent": [Throttled("the table is busy")]}
+    marks: dict[str, list[BaseException]] = {"mark_sent": [Throttled("the table is busy")]}
     act = [notify(), run, said, notify(), run]
     return Case(before=[lambda one: one.ledger.faults.update(marks)], act=act)
 
