@@ -239,8 +239,11 @@ class Office:
         self.step: Callable[[], None] = lambda: None
 
     def sweep(self) -> list[DueSent | Swept]:
-        """One sweep."""
-        return list(self.sweep_parts())
+        """One sweep, which reads no page more than it has the time for."""
+        already, most = len(self.pages.asked), self.pages_a_sweep
+        parts = list(self.sweep_parts())
+        assert most is None or len(self.pages.asked) - already <= most
+        return parts
 
     def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
         """Everything that is here."""
