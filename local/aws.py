@@ -34,8 +34,6 @@ from sageaudit.adapters.channels.channel import StoredSecret
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
-STEP_S = 60
-"""How far the clock jumps while a message waits."""
 _MOST_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
 _SECRETS = {
@@ -87,6 +85,8 @@ class LocalAws:
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
+        self.polled = 0
+        """How often a source had something for its function."""
 
     def ends(self, job: RecordedJob, *, measured: bool = True) -> None:
         """A job ends: SageMaker and CloudWatch know it, and EventBridge gets its event.
@@ -112,13 +112,14 @@ class LocalAws:
         for _ in range(_MOST_STEPS):
             if self.schedule.is_due():
                 self.sweep()
-            if any(source.poll() for source in self.sources):
+            if self._poll():
                 continue
-            left_s = (until - self.clock.now()).total_seconds() if until else STEP_S
-            if left_s > 0 and self._waits():
-                self.clock.forward(min(STEP_S, left_s))
-            elif not self.schedule.forward(until):
+            waiting = [one.next_at() for one in self.sources]
+            scheduled = self.schedule.next_at if until is not None else None
+            moment = min((at for at in (*waiting, scheduled) if at is not None), default=None)
+            if moment is None or (until is not None and moment > until):
                 break
+            self.clock.forward_to(moment)
         else:
             raise RuntimeError(f"messages still wait on the local AWS after {_MOST_STEPS} steps")
         self.mails += self._take(self._mailbox)
@@ -163,8 +164,14 @@ class LocalAws:
         )
         return url
 
-    def _waits(self) -> bool:
-        return any(source.waiting() for source in self.sources)
+    def _poll(self) -> bool:
+        """Polls each source that has something due once; whether any did."""
+        polled, now = 0, self.clock.now()
+        for source in self.sources:
+            at = source.next_at()
+            polled += at is not None and at <= now and source.poll()
+        self.polled += polled
+        return polled > 0
 
     def _mappings(self) -> Iterator[Source]:
         """The stack's event source mappings, disabled in moto, which would start Docker."""

@@ -30,7 +30,7 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
-from sageaudit.output.text.amounts import of_head, of_sums
+from sageaudit.output.text.amounts import of_head
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import account_headline
 from sageaudit.output.text.money import usd
@@ -44,7 +44,7 @@ COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 RULE = "gpu-underused"
 _SHORTEST, _LONGEST, _GAP = 18, 48, 2
 """Widths: shortest and longest column of text, space between columns."""
-_COLUMNS, _TOP = {"Cost": 20, "Avoidable": 12, "Lost": 11}, "Top finding"
+_COLUMNS, _TOP = {"Cost": 13, "Avoidable": 10, "Lost": 6}, "Top finding"
 """Columns of dollars with their widths, and the last one."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 _ABOUT = 'About: the rate is estimated from that of EC2; "sageaudit audit" says how.'
@@ -130,7 +130,6 @@ def _show_jobs(console: Console, history: DynamoHistory, heads: Sequence[Head]) 
     for head, top in zip(heads, tops, strict=True):
         name = Text(middle(terminal(head.name), name_width), "italic" if head.rollup else "")
         table.add_row(name, *map(str, of_head(head)[:3]), Text(top))
-    table.add_row("total of all jobs", *map(str, of_sums(_sums(heads))[:3]), "", style="bold")
     console.print(Text("\nAudited jobs, the most wasteful first", "bold"))
     console.print(table)
     possible = [_POSSIBLE] if any("$" in top for top in tops) else []

@@ -31,12 +31,10 @@ class Schedule:
             late = self._clock.now() - self._next
             self._next += self.every * max(late // self.every, 1)
 
-    def forward(self, until: datetime | None) -> bool:
-        """Moves the clock to the next time; False where that comes after `until`."""
-        if not self.on or until is None or self._next > until:
-            return False
-        self._clock.forward_to(self._next)
-        return True
+    @property
+    def next_at(self) -> datetime | None:
+        """The next time; None where it is off."""
+        return self._next if self.on else None
 
 
 def _every() -> timedelta:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from moto.sqs.models import sqs_backends
+
+from local import ACCOUNT, REGION
 from local.functions import FunctionError, LocalFunction
 
 PARTIAL = "ReportBatchItemFailures"
@@ -29,8 +33,8 @@ class Source(Protocol):
     def feed(self, batch: Sequence[dict[str, Any]]) -> None:
         """Invokes the function with a batch."""
 
-    def waiting(self) -> int:
-        """How many of its records are not done."""
+    def next_at(self) -> datetime | None:
+        """When there is something to send; None where there is nothing."""
 
 
 class QueueSource:
@@ -72,14 +76,13 @@ class QueueSource:
             if message["MessageId"] not in failed:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
-    def waiting(self) -> int:
-        """The number of messages that are not done, visible or not."""
-        names = ["", "NotVisible", "Delayed"]
-        attributes = self._sqs.get_queue_attributes(
-            QueueUrl=self.url,
-            AttributeNames=[f"ApproximateNumberOfMessages{name}" for name in names],
-        )["Attributes"]
-        return sum(int(count) for count in attributes.values())
+    def next_at(self) -> datetime | None:
+        """When the next message can be received. Read from moto itself: SQS does not say it."""
+        messages = sqs_backends[ACCOUNT][REGION].queues[self.url.rpartition("/")[2]]._messages  # noqa: SLF001
+        times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
+        if not times:
+            return None
+        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
 
     def _failed(self, answer: Any) -> set[str]:
         if not self._partial or not answer:

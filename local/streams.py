@@ -50,23 +50,23 @@ class StreamSource:
         self._read = 0
         self._records: list[dict[str, Any]] = []
         self._pause_s = FIRST_PAUSE_S
-        self.tried_again_at: datetime | None = None
-        """When the record that failed is tried again; None while none has failed."""
+        self._tried_again_at: datetime | None = None
+        """None while no record has failed."""
 
     def poll(self) -> bool:
         """Sends what is new, or failed and may be tried again, to the function."""
-        self._records += self.receive()
-        if not self._records or (self.tried_again_at and self.tried_again_at > self._clock()):
+        at = self.next_at()
+        if at is None or at > self._clock():
             return False
         while batch := self._records[: self._batch_size]:
             done = self._done(batch)
             del self._records[:done]
             if done == len(batch):
-                self._pause_s, self.tried_again_at = FIRST_PAUSE_S, None
+                self._pause_s, self._tried_again_at = FIRST_PAUSE_S, None
             elif self._is_old(self._records[0]):
                 self._give_up(self._records.pop(0))
             else:
-                self.tried_again_at = self._clock() + timedelta(seconds=self._pause_s)
+                self._tried_again_at = self._clock() + timedelta(seconds=self._pause_s)
                 self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
                 break
         return True
@@ -87,9 +87,10 @@ class StreamSource:
         """Invokes the function with a batch once, whatever it answers."""
         self._failed_at(batch)
 
-    def waiting(self) -> int:
-        """The number of records that failed, and of those behind them."""
-        return len(self._records)
+    def next_at(self) -> datetime | None:
+        """Now, where there is a new record; where one has failed, when it is tried again."""
+        self._records += self.receive()
+        return (self._tried_again_at or self._clock()) if self._records else None
 
     def _done(self, batch: Sequence[dict[str, Any]]) -> int:
         """How many records are done, from the first one on."""

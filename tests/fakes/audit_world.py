@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -25,89 +25,22 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.errors import JobNotFound, Unavailable
+from sageaudit.errors import JobNotFound
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from tests.fakes.dependencies import OneMarket, SaidBuckets
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
+from tests.fakes.queues import FakeQueue, Killed
 from tests.fakes.sweeps import MemoryNotes
 
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 """When jobs end, unless a story says otherwise."""
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 OTHER_ACCOUNT = "222233334444"
-_DELAY_S, _HIDDEN_S = 300, 18 * 60
-"""The queue's delay, and how long it hides a message that was received."""
-_MOST_RECEIVES = 120
 _DAYS = 365
 """No story is longer."""
-
-
-class Killed(BaseException):
-    """The process of the function ends."""
-
-
-@dataclass
-class _Message:
-    id: str
-    body: str
-    attributes: dict[str, str]
-    sent_at: datetime
-    visible_at: datetime
-    received: int = 0
-
-    def raw(self) -> dict[str, Any]:
-        """As Lambda passes it."""
-        return {
-            "messageId": self.id,
-            "receiptHandle": self.id,
-            "body": self.body,
-            "attributes": {
-                "ApproximateReceiveCount": str(self.received),
-                "SentTimestamp": str(round(self.sent_at.timestamp() * 1000)),
-            },
-            "messageAttributes": {
-                name: {"stringValue": value} for name, value in self.attributes.items()
-            },
-            "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:finished",
-        }
-
-
-@dataclass
-class _Queue:
-    """Implements what the handler and its retries do with a queue."""
-
-    world: World
-    name: str
-    messages: dict[str, _Message] = field(default_factory=dict)
-    sent: int = 0
-    answers_are_lost: int = 0
-    """Of so many sends, which have their effect."""
-
-    def send(
-        self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
-    ) -> None:
-        self.world.asked("SendMessage")
-        self.sent += 1
-        at = self.world.now
-        one = _Message(
-            f"{self.name}-{self.sent}",
-            body,
-            {name: value for name, value in (attributes or {}).items() if value},
-            at,
-            at + timedelta(seconds=delay_s or _DELAY_S),
-        )
-        self.messages[one.id] = one
-        if self.answers_are_lost:
-            self.answers_are_lost -= 1
-            raise Unavailable("no answer")
-        self.world.done("SendMessage")
-
-    def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        self.world.asked("ChangeMessageVisibility")
-        self.messages[receipt_handle].visible_at = self.world.now + timedelta(seconds=seconds)
 
 
 class _Report(Report):
@@ -159,13 +92,15 @@ class World:
         self.counts: Counter[str] = Counter()
         self.dying = False
         self.kill_at: str | None = None
-        self.deletes_fail = 0
         self.minutes_of_metrics: list[tuple[datetime, int]] = [(END, 60)]
         self.metrics_missing: Missing | None = None
         self.tags_said: Mapping[str, str] = {}
         self._answers: dict[str, list[tuple[datetime, Said]]] = {}
         self._fails: list[tuple[frozenset[str], Exception, datetime, datetime]] = []
-        self.queue, self.dead = _Queue(self, "finished"), _Queue(self, "dead")
+        self.queue, self.dead = (
+            FakeQueue(name, lambda: self.now, 300, 18 * 60, asked=self.asked, done=self.done)
+            for name in ("finished", "dead")
+        )
         self.history = _History(self)
         self.notes = MemoryNotes()
         deps = AuditDependencies(
@@ -216,43 +151,19 @@ class World:
 
     def send(self, body: str | None = None, **attributes: str) -> None:
         """A message of the bus or of the sweep; without a body the event of the job."""
-        self.queue.messages.update(self._new(body or event(), attributes))
-
-    def _new(self, body: str, attributes: dict[str, str]) -> dict[str, _Message]:
-        self.queue.sent += 1
-        name = f"finished-{self.queue.sent}"
-        visible_at = self.now + timedelta(seconds=_DELAY_S)
-        return {name: _Message(name, body, attributes, self.now, visible_at)}
+        self.queue.put(body or event(), attributes)
 
     # What happens.
 
     def run(self, until_min: float | None = None) -> None:
         """Delivers what becomes visible until then; without a time, until no message is left."""
         until = at(_DAYS * 24 * 60 if until_min is None else until_min)
-        while self.queue.messages:
-            one = min(self.queue.messages.values(), key=lambda one: one.visible_at)
-            if one.visible_at > until:
-                break
+        while (one := self.queue.next()) is not None and one.visible_at <= until:
             self.now = max(self.now, one.visible_at)
-            self._deliver(one)
+            self.queue.deliver(one, self._function, self.dead)
+            self.dying = False
         if until_min is not None:
             self.now = max(self.now, until)
-
-    def _deliver(self, one: _Message) -> None:
-        one.received += 1
-        one.visible_at = self.now + timedelta(seconds=_HIDDEN_S)
-        if one.received > _MOST_RECEIVES:
-            self.dead.messages[one.id] = self.queue.messages.pop(one.id)
-            return
-        try:
-            answer = self._function({"Records": [one.raw()]}, None)
-        except Killed:
-            self.dying = False
-            return
-        if self.deletes_fail:
-            self.deletes_fail -= 1
-        elif not answer["batchItemFailures"]:
-            del self.queue.messages[one.id]
 
     def asked(self, operation: str) -> None:
         """A request begins."""
@@ -310,10 +221,6 @@ class World:
             for month in months
             for head in self.history.kept.runs(RunQuery.of_account(account, month))
         ]
-
-    def letters(self) -> list[dict[str, str]]:
-        """The attributes of the dead letters."""
-        return [one.attributes for one in self.dead.messages.values()]
 
 
 def at(minutes: float) -> datetime:

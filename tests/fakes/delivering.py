@@ -22,6 +22,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.envelope import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver.run import DeliverDependencies
+from tests.fakes.queues import Killed
 
 NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"
@@ -43,10 +44,6 @@ PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
 
 QUEUE = "work"
 """The name of the queue that `sqs_record` comes from, and of a queue that remembers."""
-
-
-class Killed(BaseException):
-    """The process ends here."""
 
 
 @dataclass

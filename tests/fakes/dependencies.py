@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -18,10 +20,18 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
-from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller, Outcome
+from sageaudit.workflows.audit.run import audit_finished_job
+from tests.fakes.due import due
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
 
 Answer = Mapping[str, Any] | Exception
+NAME = "train-vision"
+END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
+CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
+FAR = END + timedelta(days=400)
+KEY = JobKey(f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{NAME}", CREATED)
+"""Of the job that `training_answer` is of."""
 
 
 @dataclass
@@ -56,8 +66,10 @@ class SaidMetrics:
     minutes: int = 60
     use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 60, "memory": 60, "gpu": 90})
     missing: Missing | None = None
+    asked: int = 0
 
     def read(self, job: Job, now: datetime) -> Measurements:
+        self.asked += 1
         if self.missing is not None:
             return replace(usage(job), missing=dict.fromkeys(usage(job).missing, self.missing))
         return flat(job, self.minutes, hosts=job.instance_count or 1, **self.use)
@@ -116,3 +128,83 @@ def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEnde
         },
     }
     return job_ended(json.dumps(body), accounts={ACCOUNT}, region=REGION)
+
+
+class House:
+    """Jobs as SageMaker says them, and what becomes of their events in a history.
+
+    `answers` by name, or those of the one job in their order.
+    """
+
+    def __init__(
+        self, answers: Mapping[str, Any] | list[Any], metrics: Any = None, **changes: Any
+    ) -> None:
+        named = answers if isinstance(answers, Mapping) else {NAME: answers}
+        self.jobs = SaidJobs(
+            {name: list(said) if isinstance(said, list) else [said] for name, said in named.items()}
+        )
+        self.metrics = metrics or SaidMetrics()
+        self.of = dependencies(self.jobs, self.metrics, **changes)
+        self.reaudits = 0
+
+    def event(
+        self,
+        at: datetime,
+        name: str = NAME,
+        kind: JobKind = JobKind.TRAINING,
+        *,
+        caller: Caller = Caller.DELIVERY,
+        waited: Mapping[Any, int] | None = None,
+        **detail: Any,
+    ) -> Outcome:
+        """One delivery of a job's event, after so many waits."""
+        event = ended(name, kind, **detail)
+        result = audit_finished_job(event, self.of, now=at, caller=caller, waited=waited or {})
+        self.reaudits += isinstance(result, Audited) and result.reaudited
+        return result
+
+    def audited(self, at: datetime, name: str = NAME, **how: Any) -> Audited:
+        """A delivery that ends in a record."""
+        result = self.event(at, name, **how)
+        assert isinstance(result, Audited), result
+        return result
+
+    def sweeps(self, since: datetime, *, days: int = 40) -> int:
+        """Everything is audited again when it is due; how often that was."""
+        before, now = self.reaudits, since
+        while now < since + timedelta(days=days) and (heads := due(self.of.history, FAR)):
+            late = min(head.due_at or now for head in heads)
+            now = max(now, late) + timedelta(minutes=15)
+            for head in due(self.of.history, now):
+                created = int(head.key.created_at.timestamp() * 1000)
+                self.event(now, head.name, JobKind(head.kind), CreationTime=created)
+        return self.reaudits - before
+
+    @property
+    def history(self) -> Any:
+        """Where the audits are."""
+        return self.of.history
+
+    @property
+    def heads(self) -> list[Head]:
+        """Of all runs."""
+        days = (END.date(), (END + timedelta(days=1)).date())
+        return [head for day in days for head in self.of.history.runs(RunQuery.of_day(day))]
+
+    @property
+    def head(self) -> Head:
+        """Of the one job's run."""
+        head = self.of.history.head(KEY)
+        assert head is not None
+        return head
+
+    def is_open(self) -> bool:
+        """Whether it is audited again."""
+        return not self.head.settled
+
+    @property
+    def document(self) -> AuditDocument:
+        """Its newest audit."""
+        document = self.of.history.audit(KEY)
+        assert document is not None
+        return document

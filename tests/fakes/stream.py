@@ -17,7 +17,6 @@ from sageaudit.errors import Unavailable
 from sageaudit.workflows.notify.decide import NewAudit
 from tests.fakes.delivering import (
     Clock,
-    Killed,
     RecordingQueue,
     Stepped,
     batch,
@@ -27,6 +26,7 @@ from tests.fakes.delivering import (
     stream_record,
 )
 from tests.fakes.family import FamilyStory
+from tests.fakes.queues import Killed
 
 
 @dataclass

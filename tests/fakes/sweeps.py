@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -16,10 +17,13 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
+from tests.fakes.delivering import Stepped, dying
 from tests.fakes.jobs import ACCOUNT, REGION
+from tests.fakes.queues import Killed
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+TRAINING = ListOfJobs(ACCOUNT, REGION, JobKind.TRAINING)
 
 
 def row(
@@ -232,10 +236,30 @@ class Office:
         self.queue = SentEvents()
         self.accounts = accounts
         self.pages_a_sweep: int | None = None
+        self.step: Callable[[], None] = lambda: None
 
     def sweep(self) -> list[DueSent | Swept]:
-        """One sweep."""
-        return list(self.sweep_parts())
+        """One sweep, which reads no page more than it has the time for."""
+        already, most = len(self.pages.asked), self.pages_a_sweep
+        parts = list(self.sweep_parts())
+        assert most is None or len(self.pages.asked) - already <= most
+        return parts
+
+    def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
+        """Everything that is here."""
+        return SweepDependencies(
+            pages=self.pages,
+            history=cast("Any", self.history),
+            notes=cast("Any", Stepped(self.notes, self._step)),
+            queue=cast("Any", Stepped(self.queue, self._step)),
+            accounts=self.accounts,
+            region=REGION,
+            clock=lambda: self.now,
+            out_of_time=out_of_time,
+        )
+
+    def _step(self) -> None:
+        self.step()
 
     def sweep_parts(self) -> Iterator[DueSent | Swept]:
         """One sweep, part by part."""
@@ -245,29 +269,31 @@ class Office:
             most = self.pages_a_sweep
             return most is not None and len(self.pages.asked) - already >= most
 
-        return sweep(
-            SweepDependencies(
-                pages=self.pages,
-                history=cast("Any", self.history),
-                notes=self.notes,
-                queue=self.queue,
-                accounts=self.accounts,
-                region=REGION,
-                clock=lambda: self.now,
-                out_of_time=out_of_time,
-            )
-        )
+        return sweep(self.dependencies(out_of_time))
 
-    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> Swept:
-        """A sweep each quarter of an hour; what it sends is audited at once. All lists together."""
+    def is_killed_at(self, number: int) -> bool:
+        """A sweep that ends before or after this call of its queue or notes, if it comes to it."""
+        self.step, done = dying(number), False
+        with suppress(Killed):
+            self.sweep()
+            done = True
+        self.step = lambda: None
+        return not done
+
+    def sweeps(self, until: datetime, *, audits: bool = True) -> list[DueSent | Swept]:
+        """A sweep each quarter of an hour; what it sends is audited at once."""
         parts: list[DueSent | Swept] = []
-        while self.now <= moment:
+        while self.now <= until:
             begun_at = self.now
             parts += self.sweep()
             if audits:
                 self.audit_sent()
             self.now = max(begun_at + 15 * MINUTE, self.now)
-        return together(parts)
+        return parts
+
+    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> Swept:
+        """The same, all lists together."""
+        return together(self.sweeps(moment, audits=audits))
 
     def audit_sent(self) -> None:
         """Everything in the queue is audited, and nothing of it is due any more."""
@@ -276,6 +302,29 @@ class Office:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
             if arn in by_arn:
                 self.history.audited(by_arn[arn])
+
+
+def an_office(*rows: Listed, accounts: tuple[str, ...] = (ACCOUNT,)) -> Office:
+    """One where sweeps have run since a day; then these jobs are there."""
+    office = Office(NOON - DAY, accounts=accounts)
+    for hours in (24, 12, 6, 3, 1, 0.25):
+        office.now = NOON - hours * HOUR
+        office.sweep()
+    office.now = NOON
+    office.pages.rows += rows
+    office.pages.asked.clear()
+    return office
+
+
+def refuses(of: ListOfJobs, error: Exception, *, from_page: int = 1) -> Any:
+    """A list that cannot be read from a page on, for `spoils`."""
+
+    def spoil(asked: ListOfJobs, number: int, rows: list[Listed]) -> list[Listed]:
+        if asked == of and number >= from_page:
+            raise error
+        return rows
+
+    return spoil
 
 
 def together(parts: list[DueSent | Swept]) -> Swept:

@@ -23,15 +23,14 @@ SAMPLE = (
     "notified/notify/dynamodb.GetItem FAMILYDAY#1/500-for-ever",
     "notified/notify/dynamodb.TransactWriteItems ALERT+FAMILYDAY+JOB#1/timeout-after-effect",
     "queued late/notify/dynamodb.GetItem ALERT NOTICE#1/denied",
-    "notified/killed after TransactWriteItems#2/1",
     "notified/deliver/dynamodb.PutItem DELIVERY DELIVERY#1/timeout-after-effect",
     "notified/deliver/sns.Publish#1/timeout-after-effect",
     "slack/hangs, posted/hours",
     "slack/404 no_service/hours",
     "slack/200 as a page/once",
     "sns/KMSDisabled/hours",
-    "notified/killed after POST#1/1",
-    "notified/killed after TransactWriteItems#1/1",
+    "notified/audit/dynamodb.GetItem JOB HEAD#1/hangs-for-ever",
+    "late metrics/audit/cloudwatch.GetMetricData#1/endless-token",
 )
 """Of each kind one or two, for every run of the tests."""
 
@@ -78,6 +77,18 @@ def test_a_sample_of_the_matrix(record_property: Record) -> None:
             cases += [*cells_of(story), *crash_cells_of(story, set())]
     known = {case.name: case for case in cases}
     run([known[name] for name in SAMPLE], record_property)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_a_crash_after_each_step_of_one_job(part: int, record_property: Record) -> None:
+    """Each handler, once; a crash before a step is one after the step before it."""
+    cases = [
+        case
+        for case in crash_cells_of(stories()[0], set())
+        if case.name.endswith("/1") and "/killed before" not in case.name
+    ]
+    assert len(cases) > 20
+    run(cases[part::2], record_property)
 
 
 @pytest.mark.faults

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -23,8 +23,6 @@ from local.aws import LocalAws, local_aws
 from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RecordedJob
-from local.sources import QueueSource
-from local.streams import StreamSource
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
@@ -49,7 +47,6 @@ WORK = {
 }
 """Where letters go back to; a notice goes to its channel's queue."""
 _MOST_SECOND_LOOKS = 12
-_MOST_INVOCATIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,12 @@ class World:
         self.network = network
         self.timeouts = timeouts
         """The functions whose invocations Lambda ended."""
-        self.invocations = 0
         self._queues = sqs_backends[ACCOUNT][REGION].queues
+
+    @property
+    def invocations(self) -> int:
+        """How often a queue or the stream had something for a function."""
+        return self.aws.polled
 
     @property
     def now(self) -> datetime:
@@ -81,28 +82,7 @@ class World:
 
     def quiet(self, until: datetime | None = None) -> None:
         """Delivers what is due, and jumps to what is next, until nothing waits or until then."""
-        for _ in range(_MOST_INVOCATIONS):
-            if self.step():
-                continue
-            waiting = self._next()
-            if waiting is None or (until is not None and waiting > until):
-                break
-            self.aws.clock.forward_to(waiting)
-        else:
-            raise AssertionError("messages go round for ever")
-        if until is not None:
-            self.aws.clock.forward_to(until)
-        self.aws.advance(self.now)  # takes the mails
-
-    def step(self) -> bool:
-        """Polls each source that has something due once; whether any did."""
-        found = False
-        for source in self.aws.sources:
-            due = self._due(source) if isinstance(source, QueueSource) else True
-            if due and source.poll():
-                self.invocations += 1
-                found = True
-        return found
+        self.aws.advance(until)
 
     def sweep(self) -> None:
         """One sweep, and what it sends."""
@@ -195,25 +175,6 @@ class World:
         if channel == "slack":
             return [post["blocks"][0]["text"]["text"] for post in self.slack.seen]
         return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
-
-    def _due(self, source: QueueSource) -> bool:
-        at = self._at(source.url)
-        return at is not None and at <= self.now
-
-    def _next(self) -> datetime | None:
-        times = [
-            *(self._at(one.url) for one in self.aws.sources if isinstance(one, QueueSource)),
-            *(one.tried_again_at for one in self.aws.sources if isinstance(one, StreamSource)),
-        ]
-        return min((at for at in times if at is not None), default=None)
-
-    def _at(self, url: str) -> datetime | None:
-        """When the queue's next message can be received."""
-        messages = self._queues[url.rpartition("/")[2]]._messages
-        times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
-        if not times:
-            return None
-        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
 
 
 def _text(attributes: Any, name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
@@ -23,10 +23,8 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.ports import Queue
 from sageaudit.workflows.sweep import run as sweeping
 from tests.fakes.audit_world import World
@@ -44,6 +42,7 @@ from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.memory_ledger import MemorySendLedger
+from tests.fakes.sweeps import MemoryNotes
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 
 HEALS_AFTER = 3
@@ -223,7 +222,7 @@ def audit_one(dice: Random) -> list[str]:
         wrong.append("the message still waits")
     if not OUTCOMES & kept.counted.keys():
         wrong.append(f"nothing came of it: {dict(kept.counted)}")
-    letters = made.letters()
+    letters = made.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
     if kept.counted["RejectedEvents"] + kept.counted["GivenUp"] != len(letters):
@@ -319,38 +318,6 @@ def deliver_one(dice: Random) -> list[str]:
     return wrong
 
 
-@dataclass
-class _Notes:
-    """What sweeps keep, in memory. Implements SweepNotes."""
-
-    states: dict[ListOfJobs, ListState] = field(default_factory=dict)
-    notes: dict[JobKey, SentNote] = field(default_factory=dict)
-
-    def take_turn(self, owner: str, now: datetime, lease_s: int) -> bool:
-        return True
-
-    def end_turn(self, owner: str) -> None:
-        """It has ended."""
-
-    def note_installation(self) -> None:
-        """It is known."""
-
-    def state(self, of: ListOfJobs) -> ListState | None:
-        return self.states.get(of)
-
-    def keep(self, of: ListOfJobs, state: ListState) -> None:
-        self.states[of] = state
-
-    def sent(self, key: JobKey) -> SentNote | None:
-        return self.notes.get(key)
-
-    def note_sent(self, key: JobKey, note: SentNote) -> None:
-        self.notes[key] = note
-
-    def note_came(self, key: JobKey, at: datetime) -> None:
-        self.notes.setdefault(key, SentNote(at, None))
-
-
 NOON = datetime(2026, 5, 20, 13, 0, tzinfo=UTC)
 
 
@@ -397,7 +364,7 @@ def sweep_one(dice: Random) -> list[str]:
     deps = sweeping.SweepDependencies(
         pages=cast("Any", lists),
         history=SqliteHistory(),
-        notes=_Notes(),
+        notes=MemoryNotes(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],
         region=REGION,

@@ -27,9 +27,9 @@ from local.slack import Answer
 from local.stack import TEMPLATE
 from sageaudit.adapters.aws import dead_letters
 from sageaudit.cli import main
-from sageaudit.domain.job import fields
 from sageaudit.rules import catalogue
 from tests.fakes import log_insights, runbook
+from tests.faults.world import renamed
 from tests.integration.alarm_states import NOT_LOCAL, AlarmStates
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 
@@ -124,6 +124,56 @@ def ends(one: World, name: str) -> None:
     assert one.alarms.becomes(name, raised=False), f"{name} is not over"
 
 
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A call that fails for hours: its alarm, and what a query of the entry then shows."""
+
+    alarm: str
+    entry: str
+    call: str
+    error: Exception
+    query: int
+    shows: Mapping[str, Any]
+
+
+THROTTLED = "ProvisionedThroughputExceededException"
+CALLS = [
+    Failing("AuditDefects", "unexpected-errors", "audit DescribeTrainingJob",
+            RuntimeError("a fault of the code"), 0, {"exception_name": "RuntimeError"}),
+    Failing("AuditFailing", "failing", "audit DescribeTrainingJob",
+            refused("AccessDeniedException", "DescribeTrainingJob"), 0, {"error": "AccessDenied"}),
+    Failing("NotifyFailing", "failing", "notify TransactWriteItems",
+            refused(THROTTLED, "TransactWriteItems"), 1, {"error": "Throttled"}),
+    Failing("DeliverFailing", "failing", "deliver PutItem",
+            refused("InternalServerError", "PutItem"), 2, {}),
+    Failing("SweepFailing", "failing", "sweep ListTrainingJobs",
+            refused("AccessDeniedException", "ListTrainingJobs"), 3, {"error": "AccessDenied"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("of", CALLS, ids=lambda of: of.alarm)
+def test_a_call_that_fails_for_hours(of: Failing) -> None:
+    """What waits is done once, as soon as it can be; nobody has to send it again."""
+    job, function = a_failed_job(), of.call.split()[0]
+    with world(job, sweeps=function == "sweep") as one:
+        one.faults[of.call] = of.error
+        one.aws.ends(job)
+        rises(one, of.alarm)
+        row = one.ask(of.entry, function)[of.query][0]
+        assert of.shows.items() <= row.items()
+        if of.entry == "unexpected-errors":
+            assert row["job"] == job.arn
+            assert "a fault of the code" in row["exception"]
+            assert row["function_request_id"]
+        else:
+            assert row["times"] >= (1 if function == "sweep" else 4)
+        one.faults.clear()
+        ends(one, of.alarm)
+        assert one.scene.versions(job) == 1
+        assert len(one.slack_posts()) == 1
+        assert not one.scene.dead_letters()
+
+
 def test_function_errors() -> None:
     """A setting is missing after a deployment; the next deployment brings it back."""
     job = a_failed_job()
@@ -137,23 +187,6 @@ def test_function_errors() -> None:
         assert "TABLE_NAME" in crashed[0]["errorMessage"]
         variables["TABLE_NAME"] = table
         ends(one, "AuditErrors")
-        assert one.scene.versions(job) == 1
-
-
-def test_unexpected_errors() -> None:
-    """A fault of the code, until a version without it is deployed."""
-    job = a_failed_job()
-    with world(job) as one:
-        one.faults["audit DescribeTrainingJob"] = RuntimeError("a fault of the code")
-        one.aws.ends(job)
-        rises(one, "AuditDefects")
-        [[row, *_]] = one.ask("unexpected-errors", "audit")
-        assert row["job"] == job.arn
-        assert row["exception_name"] == "RuntimeError"
-        assert "a fault of the code" in row["exception"]
-        assert row["function_request_id"]
-        one.faults.clear()
-        ends(one, "AuditDefects")
         assert one.scene.versions(job) == 1
 
 
@@ -173,38 +206,6 @@ def test_queue_late() -> None:
         assert one.scene.versions(job) == 1
 
 
-def test_failing_audits() -> None:
-    """SageMaker refuses for hours; the message waits, and is done as soon as it can be."""
-    job = a_failed_job()
-    with world(job) as one:
-        refusal = refused("AccessDeniedException", "DescribeTrainingJob")
-        one.faults["audit DescribeTrainingJob"] = refusal
-        one.aws.ends(job)
-        rises(one, "AuditFailing")
-        row = one.ask("failing", "audit")[0][0]
-        assert row["times"] >= 4
-        assert row["error"] == "AccessDenied"
-        one.faults.clear()
-        ends(one, "AuditFailing")
-        assert one.scene.versions(job) == 1
-        assert not one.scene.dead_letters()
-
-
-def test_failing_decisions() -> None:
-    """The table refuses what notify writes; the message is posted once, however often it tries."""
-    job = a_failed_job()
-    with world(job) as one:
-        one.aws.ends(job)
-        one.faults["notify TransactWriteItems"] = refused(
-            "ProvisionedThroughputExceededException", "TransactWriteItems"
-        )
-        rises(one, "NotifyFailing")
-        assert one.ask("failing", "notify")[1][0]["error"] == "Throttled"
-        one.faults.clear()
-        ends(one, "NotifyFailing")
-        assert len(one.slack_posts()) == 1
-
-
 def test_a_failing_channel() -> None:
     """Slack asks to wait for hours; the message comes when it is taken, and once."""
     job = a_failed_job()
@@ -217,19 +218,6 @@ def test_a_failing_channel() -> None:
         ends(one, "SlackFailing")
         assert len(one.slack_posts()) == 1
         assert not one.scene.dead_letters()
-
-
-def test_failing_deliveries() -> None:
-    """The table does not take the marks of deliver."""
-    job = a_failed_job()
-    with world(job) as one:
-        one.faults["deliver PutItem"] = refused("InternalServerError", "PutItem")
-        one.aws.ends(job)
-        rises(one, "DeliverFailing")
-        assert any(row["times"] >= 4 for row in one.ask("failing", "deliver")[2])
-        one.faults.clear()
-        ends(one, "DeliverFailing")
-        assert one.slack_posts()
 
 
 @pytest.mark.parametrize("alarm", ["EventsRejected", "FinishedJobsDeadLettersNotEmpty"])
@@ -275,15 +263,7 @@ def test_unauditable() -> None:
     job = a_failed_job()
     with world(job) as one:
         for name in ("one", "two", "three"):
-            gone = replace(
-                job,
-                describe={
-                    **job.describe,
-                    "TrainingJobName": name,
-                    "TrainingJobArn": job.arn.replace(job.name, name),
-                },
-            )
-            one.aws.put_event(gone.event())
+            one.aws.put_event(renamed(job, name).event())
         rises(one, "JobsUnauditable")
         reasons, jobs = one.ask("unauditable", "audit")
         assert [row["jobs"] for row in reasons] == [1, 1, 1]
@@ -370,7 +350,10 @@ def test_jobs_missing() -> None:
     job = a_failed_job()
     with world(job, sweeps=True) as one:
         one.faults["audit DescribeTrainingJob"] = refused("AccessDeniedException", "Describe")
-        jobs = [later(job, f"job-{minute}", timedelta(minutes=minute)) for minute in (20, 21, 22)]
+        jobs = [
+            renamed(job, f"job-{minute}", later=timedelta(minutes=minute))
+            for minute in (20, 21, 22)
+        ]
         for lost in jobs:
             one.aws.sagemaker.add(lost)
         rises(one, "JobsMissing")
@@ -400,7 +383,7 @@ def test_events_lost() -> None:
     job = a_failed_job()
     with world(job, sweeps=True) as one:
         one.aws.advance(one.aws.clock.now() + timedelta(hours=1))
-        jobs = [later(job, f"job-{hour}", timedelta(hours=hour)) for hour in (2, 3, 4)]
+        jobs = [renamed(job, f"job-{hour}", later=timedelta(hours=hour)) for hour in (2, 3, 4)]
         for lost in jobs:
             one.aws.sagemaker.add(lost)
         rises(one, "EventsLost")
@@ -408,31 +391,6 @@ def test_events_lost() -> None:
         assert sum(row["found"] for row in found) == 3
         ends(one, "EventsLost")
         assert [one.scene.versions(lost) for lost in jobs] == [1, 1, 1]
-
-
-def test_a_failing_sweep() -> None:
-    """SageMaker refuses a list for an hour."""
-    with world(a_failed_job(), sweeps=True) as one:
-        one.faults["sweep ListTrainingJobs"] = refused("AccessDeniedException", "ListTrainingJobs")
-        rises(one, "SweepFailing")
-        assert one.ask("failing", "sweep")[3][0]["error"] == "AccessDenied"
-        one.faults.clear()
-        ends(one, "SweepFailing")
-
-
-def later(job: RecordedJob, name: str, by: timedelta) -> RecordedJob:
-    """The same run under another name, that much later."""
-
-    def moved(value: Any, key: str = "") -> Any:
-        if isinstance(value, Mapping):
-            return {inner: moved(part, inner) for inner, part in value.items()}
-        if isinstance(value, list):
-            return [moved(part) for part in value]
-        moment = fields.time({key: value}, key) if key.endswith("Time") else None
-        return value if moment is None else (moment + by).isoformat()
-
-    named = {"TrainingJobName": name, "TrainingJobArn": job.arn.replace(job.name, name)}
-    return replace(job, describe={**moved(job.describe), **named})
 
 
 NOT_PROVOKED_HERE = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,8 @@ from local.slack import SlackStandIn, slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
-
-_WAIT_S = 30
+from tests.fakes.delivering import counted
+from tests.fakes.one_copy import one_copy_a_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Scene:
     def versions(self, job: RecordedJob) -> int:
         """How many versions of its audit the history holds."""
         history = self.aws.history()
-        return sum(history.audit(job.key, version) is not None for version in range(1, 60))
+        return next(n for n in count() if history.audit(job.key, n + 1) is None)
 
     def headlines(self) -> list[str]:
         """What Slack was sent, by its first lines."""
@@ -61,14 +59,10 @@ class Scene:
         )
         return [message for name in names for message in self.aws.messages(name)]
 
-    def at_once(self, name: str, turns: TakingTurns, *, times: int = 1) -> None:
-        """Delivers all that waits for a function in invocations of one record, all running."""
-        self.aws.functions[name].invoke({"Records": []})  # one environment, warm
-        feeds: list[Callable[[], None]] = []
-        for source in self.aws.sources:
-            while source.function.name == name and (batch := source.receive()):
-                feeds += [partial(source.feed, [record]) for record in batch]
-        turns.run(feeds * times)
+    def count(self, name: str, function: str) -> int:
+        """One metric of a function, over all channels."""
+        counts = counted(self.aws.functions[function].log.getvalue())
+        return sum(number for (metric, _), number in counts.items() if metric == name)
 
 
 @contextmanager
@@ -76,7 +70,7 @@ def scene(
     start: datetime, on_step: Step = lambda _: None, *, sweeps: bool = False
 ) -> Iterator[Scene]:
     """One scene from `start` on, with the demo's policy. Posts to Slack are steps too."""
-    with slack_stand_in() as slack:
+    with slack_stand_in() as slack, one_copy_a_transaction():
 
         def transport(url: str, body: bytes, headers: Any) -> Any:
             on_step("before POST")
@@ -111,74 +105,14 @@ def tuning_set(status: str) -> tuple[list[RecordedJob], RecordedJob]:
 
 
 class Steps:
-    """Remembers the steps of handlers and ends the process at one of them, once."""
+    """Ends the process at the first step of a name, once."""
 
-    def __init__(self, *, kill_at: int | None = None, kill_first: str | None = None) -> None:
-        self.names: list[str] = []
+    def __init__(self, *, kill_first: str) -> None:
         self.killed = False
-        self._kill_at = kill_at
         self._kill_first = kill_first
 
     def __call__(self, name: str) -> None:
         """One step."""
-        place = len(self.names)
-        self.names.append(name)
-        if not self.killed and (place == self._kill_at or name == self._kill_first):
+        if not self.killed and name == self._kill_first:
             self.killed = True
             raise Killed(name)
-
-
-class TakingTurns:
-    """Runs calls at the same time, one step of one of them at a time, in an order of its own."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._turn = threading.Condition()
-        self._alive: list[str] = []
-        self._whose = ""
-
-    def __call__(self, _: str) -> None:
-        """A step: anyone's turn now. Calls from outside `run` just go on."""
-        me = threading.current_thread().name
-        if me in self._alive:
-            with self._turn:
-                self._hand_on()
-                self._wait(me)
-
-    def run(self, calls: Sequence[Callable[[], None]]) -> None:
-        """Until all are done. Raises what one of them raised."""
-        raised: list[BaseException] = []
-
-        def one(call: Callable[[], None]) -> None:
-            me = threading.current_thread().name
-            with self._turn:
-                self._wait(me)
-            try:
-                call()
-            except BaseException as error:  # noqa: BLE001 - raised again in the test's own thread
-                raised.append(error)
-            finally:
-                with self._turn:
-                    self._alive.remove(me)
-                    self._hand_on()
-
-        threads = [
-            threading.Thread(target=one, args=(call,), name=f"turn-{number}")
-            for number, call in enumerate(calls)
-        ]
-        self._alive = [thread.name for thread in threads]
-        for thread in threads:
-            thread.start()
-        with self._turn:
-            self._hand_on()
-        for thread in threads:
-            thread.join(_WAIT_S)
-        if raised:
-            raise raised[0]
-
-    def _hand_on(self) -> None:
-        self._whose = self._random.choice(self._alive) if self._alive else ""
-        self._turn.notify_all()
-
-    def _wait(self, me: str) -> None:
-        assert self._turn.wait_for(lambda: self._whose == me, _WAIT_S), f"{me} never had its turn"

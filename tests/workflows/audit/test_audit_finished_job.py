@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import JobKey, Verdict
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.errors import AccessDenied, JobNotFound, RejectedEvent, Throttled, Unavailable
+from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
 from sageaudit.workflows.audit.attempt import (
     AuditDependencies,
     Audited,
@@ -23,7 +23,6 @@ from sageaudit.workflows.audit.attempt import (
     Dropped,
     Later,
     Outcome,
-    Repeated,
     Wait,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
@@ -40,6 +39,7 @@ FIRST: Mapping[Wait, int] = {}
 """A first delivery: nothing was waited for."""
 WAITED: Mapping[Wait, int] = dict.fromkeys(Wait, 99)
 """All that may be waited for was."""
+NONE = Missing("metric_missing", "no points")
 NEVER_STARTED: dict[str, Any] = {
     "TrainingJobStatus": "Failed",
     "TrainingStartTime": None,
@@ -95,18 +95,6 @@ def test_a_job_that_ended_is_priced_judged_and_recorded() -> None:
     assert kept(of)["idle_capacity"] == document["idle_capacity"]
 
 
-def test_a_second_delivery_changes_nothing() -> None:
-    """Fifty times the same event: one version."""
-    of = dependencies(answered())
-    results = [audit(of) for _ in range(50)]
-    assert isinstance(results[0], Audited)
-    assert results[0].recorded.verdict is Verdict.RECORDED
-    assert all(isinstance(result, Repeated) for result in results[1:])
-    head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
-    assert head is not None
-    assert head.version == 1
-
-
 def test_the_event_is_only_a_hint() -> None:
     """Nothing is priced from what it says."""
     forged = ended(NAME, ResourceConfig={"InstanceType": "ml.p5.48xlarge", "InstanceCount": 99})
@@ -116,13 +104,34 @@ def test_the_event_is_only_a_hint() -> None:
 
 
 LATE = SaidMetrics(minutes=10)
+GONE = JobNotFound("there is no training job train-vision")
 
 
-def test_late_metrics_are_asked_for_again_once() -> None:
-    """Ten of 48 minutes, five minutes after the end: come back in a quarter of an hour."""
-    result = audit(dependencies(answered(), LATE))
+@pytest.mark.parametrize(
+    ("answer", "metrics", "delay_s"),
+    [
+        (training_answer(), LATE, 900),  # ten of 48 minutes are there
+        (GONE, SaidMetrics(), 60),  # Describe may lag behind the event
+        (training_answer(TrainingJobStatus="InProgress"), SaidMetrics(), 60),
+    ],
+    ids=["late metrics", "not found", "behind"],
+)
+def test_what_comes_late_is_waited_for(answer: Any, metrics: SaidMetrics, delay_s: int) -> None:
+    """Five minutes after the end."""
+    result = audit(dependencies(answered(answer), metrics))
     assert isinstance(result, Later)
-    assert result.delay_s == 900
+    assert result.delay_s == delay_s
+
+
+@pytest.mark.parametrize(
+    ("now", "waited", "settled"), [(END + timedelta(days=30), FIRST, True), (FIVE, None, False)]
+)
+def test_who_cannot_wait_takes_what_is_there(
+    now: datetime, waited: Mapping[Wait, int] | None, *, settled: bool
+) -> None:
+    """An old job has the metrics that it will have; a command shortly after the end says so."""
+    document = done(dependencies(answered(), LATE), now, waited)
+    assert document["audit"]["settled"] is settled
 
 
 def unknown_of(rule: str, document: AuditDocument) -> str:
@@ -134,7 +143,6 @@ def unknown_of(rule: str, document: AuditDocument) -> str:
 def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     """The second delivery comes 20 minutes after the end: recorded, with a second look planned."""
     of = dependencies(answered(), LATE)
-    assert isinstance(audit(of), Later)
     document = done(of, TWENTY, waited=WAITED)
     assert document["audit"]["settled"] is False
     due_at = document["audit"]["due_at"]
@@ -143,26 +151,6 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     assert unknown_of("gpu-underused", document) == "coverage_low"
     [head] = due(of.history, TWENTY + timedelta(days=1))
     assert head.name == NAME
-
-
-def test_metrics_that_came_settle_the_audit() -> None:
-    """The second delivery finds them."""
-    metrics = SaidMetrics(minutes=10)
-    of = dependencies(answered(), metrics)
-    assert isinstance(audit(of), Later)
-    metrics.minutes = 60
-    assert done(of, TWENTY, waited=WAITED)["audit"]["settled"] is True
-
-
-def test_an_old_job_has_the_metrics_that_it_will_have() -> None:
-    """A replay of last month is audited at once and settled."""
-    document = done(dependencies(answered(), LATE), END + timedelta(days=30))
-    assert document["audit"]["settled"] is True
-
-
-def test_a_command_line_takes_what_is_there_now() -> None:
-    """It may not ask for another delivery; shortly after the end it says unsettled."""
-    assert done(dependencies(answered(), LATE), FIVE, waited=None)["audit"]["settled"] is False
 
 
 def test_a_short_run_does_not_wait_for_points_that_no_rule_needs() -> None:
@@ -197,22 +185,6 @@ def test_denied_tags_are_named_and_the_events_stand_in() -> None:
     assert any("sagemaker:ListTags" in s for s in result.document["audit"]["coverage"]["missing"])
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        AccessDenied("sagemaker:DescribeTrainingJob", "not permitted"),
-        Throttled("slow down"),
-        Unavailable("no answer"),
-    ],
-)
-def test_a_job_that_cannot_be_described_is_raised(refusal: Exception) -> None:
-    """The queue brings it back; nothing is recorded."""
-    of = dependencies(answered(refusal))
-    with pytest.raises(type(refusal)):
-        audit(of)
-    assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
-
-
 @pytest.mark.parametrize("refusal", [Throttled("slow down"), Unavailable("no answer")])
 def test_tags_that_are_throttled_are_waited_for(refusal: Exception) -> None:
     """They decide family and owner: it waits an hour and more, each time longer."""
@@ -232,13 +204,6 @@ def test_without_its_tags_an_audit_is_unsettled(waited: Mapping[Wait, int] | Non
     assert document["audit"]["settled"] is False
     assert document["audit"]["due_at"] is not None
     assert "tags: slow down" in document["audit"]["coverage"]["missing"]
-
-
-def test_a_job_that_is_not_found_gets_a_minute() -> None:
-    """Describe may lag behind the event."""
-    result = audit(dependencies(answered(JobNotFound("there is no training job"))))
-    assert isinstance(result, Later)
-    assert result.delay_s == 60
 
 
 @pytest.mark.parametrize("waited", [WAITED, None])
@@ -272,31 +237,6 @@ def test_an_answer_that_cannot_be_read_is_recorded_with_its_key() -> None:
     document = done(broken, waited={Wait.NOT_FOUND: 2})
     assert document["unauditable"] is not None
     assert "ResourceConfig" in document["unauditable"]
-
-
-def test_a_job_under_deletion_is_unauditable() -> None:
-    """Its metadata is going."""
-    document = done(dependencies(answered(training_answer(TrainingJobStatus="Deleting"))))
-    assert document["unauditable"] == "its status is Deleting"
-
-
-def test_an_answer_behind_its_event_gets_a_minute() -> None:
-    """Describe still says InProgress."""
-    behind = training_answer(TrainingJobStatus="InProgress")
-    of = dependencies(answered(behind, training_answer()))
-    result = audit(of)
-    assert isinstance(result, Later)
-    assert result.delay_s == 60
-    assert done(of, waited=WAITED)["bill"]["complete"] is True
-
-
-def test_an_answer_that_stays_behind_is_unsettled_with_a_second_look() -> None:
-    """Recorded as far as it goes: incomplete, to be looked at again."""
-    document = done(
-        dependencies(answered(training_answer(TrainingJobStatus="InProgress"))), waited=WAITED
-    )
-    assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
-    assert document["audit"]["due_at"] is not None
 
 
 def still_running() -> dict[str, Any]:
@@ -344,37 +284,20 @@ def pooled(status: str | None, retained: int | None) -> dict[str, Any]:
 USED = {"cpu": 60.0, "memory": 60.0}
 
 
-def test_an_open_warm_pool_is_looked_at_again_at_its_end() -> None:
-    """Available five minutes after the end: due when the keep-alive ends."""
-    document = done(dependencies(answered(pooled("Available", 280)), SaidMetrics(use=USED)))
+@pytest.mark.parametrize("metrics", [SaidMetrics(use=USED), LATE], ids=["whole", "late"])
+def test_an_open_warm_pool_is_looked_at_again_at_its_end(metrics: SaidMetrics) -> None:
+    """Half an hour after the job, which is before the hour for late metrics: then it is amended."""
+    of = dependencies(answered(pooled("Available", 280), pooled("Terminated", 1800)), metrics)
+    document = done(of, waited=WAITED)
     assert document["audit"]["settled"] is False
     assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
     # 280 s of $0.23 so far
     [line] = [line for line in document["bill"]["lines"] if line["item"] == "warm_pool"]
     assert line["usd"] == Decimal("0.017889")
-
-
-def test_late_metrics_do_not_put_off_the_end_of_the_pool() -> None:
-    """Two reasons to look again: the pool's own end comes before the hour for metrics."""
-    of = dependencies(answered(pooled("Available", 280)), LATE)
-    assert isinstance(audit(of), Later)
-    document = done(of, TWENTY, waited=WAITED)
-    assert document["audit"]["settled"] is False
-    assert document["audit"]["due_at"] == "2026-05-20T11:30:00Z"
-
-
-def test_the_second_look_amends_the_same_record() -> None:
-    """Terminated after the whole half hour: version 2, settled, the pool at its full cost."""
-    of = dependencies(answered(pooled("Available", 280), pooled("Terminated", 1800)),
-                SaidMetrics(use=USED))  # fmt: skip
-    done(of)
     document = done(of, END + timedelta(minutes=31), waited=None)
-    assert (document["audit"]["settled"], document["audit"]["due_at"]) == (True, None)
-    head = of.history.head(JobKey(ended(NAME).ref.arn, CREATED))
-    assert head is not None
-    assert (head.version, head.due_at) == (2, None)
     [line] = [line for line in kept(of)["bill"]["lines"] if line["item"] == "warm_pool"]
     assert line["usd"] == Decimal("0.115")
+    assert document["audit"]["settled"] is (metrics is not LATE)
 
 
 def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
@@ -386,43 +309,26 @@ def test_a_keep_alive_without_pool_is_settled_once_it_has_run_out() -> None:
     assert (later["audit"]["settled"], later["audit"]["due_at"]) == (True, None)
 
 
-def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
-    """Failed for capacity: 0, complete, settled, no finding."""
-    never = training_answer(TrainingJobStatus="Failed", SecondaryStatus="Failed")
-    for key in ("TrainingStartTime", "TrainingEndTime", "TrainingTimeInSeconds",
-                "BillableTimeInSeconds"):  # fmt: skip
-        del never[key]
-    never["SecondaryStatusTransitions"] = [transition("Starting", "09:58:00", "10:13:00")]
-    none = SaidMetrics(missing=Missing("metric_missing", "the job's own code did not run"))
-    document = done(dependencies(answered(never), none))
-    assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
-    assert document["findings"] == []
-    assert document["audit"]["settled"] is True
-
-
-def test_a_bad_exemption_tag_is_ignored_with_a_warning() -> None:
-    """It stands among what could not be read."""
-    of = dependencies(answered(tag_answer={"sageaudit:ignore": "gpu-underused until=soon"}),
-                SaidMetrics(use={"cpu": 60, "memory": 60, "gpu": 5}))  # fmt: skip
-    document = done(of)
-    assert any("sageaudit:ignore" in line for line in document["audit"]["coverage"]["missing"])
-    assert [f["exempt"] for f in document["findings"] if f["rule"] == "gpu-underused"] == [None]
-
-
-def test_a_tag_that_asks_for_more_than_it_may_is_said() -> None:
-    """It holds for the rules that it may accept; the lost dollars stay, and the audit says why."""
+@pytest.mark.parametrize(
+    ("tag", "says"),
+    [
+        ("failed-spend until=soon", "sageaudit:ignore"),
+        ("failed-spend spot-not-used", "may_accept"),
+        ("failed-spend spot-not-used", "ignored for failed-spend:"),
+    ],
+)
+def test_a_tag_that_is_bad_or_asks_for_more_than_it_may_is_said(tag: str, says: str) -> None:
+    """It stands among what could not be read, and the lost dollars stay."""
     failed = training_answer(
         TrainingJobStatus="Failed",
         FailureReason="AlgorithmError: exit code: 1",
         ModelArtifacts=None,
     )
-    tag = {"sageaudit:ignore": "failed-spend spot-not-used"}
-    document = done(dependencies(answered(failed, tag_answer=tag)))
+    document = done(dependencies(answered(failed, tag_answer={"sageaudit:ignore": tag})))
     by_rule = {found["rule"]: found["exempt"] for found in document["findings"]}
     assert by_rule["failed-spend"] is None
     assert document["lost_usd"] == Decimal("1.472")
-    [said] = [line for line in document["audit"]["coverage"]["missing"] if "may_accept" in line]
-    assert "ignored for failed-spend:" in said
+    assert any(says in line for line in document["audit"]["coverage"]["missing"])
 
 
 @pytest.mark.parametrize(
@@ -438,27 +344,41 @@ def test_a_name_that_nobody_knows_leaves_no_row(
     assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED)) is None
 
 
-def test_a_job_of_another_account_is_refused_before_anything_is_kept() -> None:
-    """Describe answers with another ARN: neither tags nor metrics are asked for."""
-    arn = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-vision"
-    of = dependencies(answered(training_answer(TrainingJobArn=arn)))
-    with pytest.raises(RejectedEvent) as caught:
-        audit(of)
-    assert caught.value.code == "answer_disagrees"
-    assert of.history.head(JobKey(arn, CREATED)) is None
+ODD: dict[str, dict[str, Any]] = {
+    "no end": {"TrainingEndTime": None},
+    "no times": NEVER_STARTED,
+    "ended before it began": {"TrainingEndTime": "2017-12-31T00:00:00Z"},
+    "began at its end": {"TrainingStartTime": "2026-05-20T11:00:00Z"},
+    **{f"billed {n} s": {"BillableTimeInSeconds": n} for n in (0, -1, 10**15, 1.5, "NaN", 1e308)},
+    "a type of tomorrow": {"ResourceConfig": {"InstanceType": "ml.next.96xlarge"}},
+    "groups of it": {"ResourceConfig": {"InstanceGroups": [
+        {"InstanceType": "ml.next.large", "InstanceCount": 1, "InstanceGroupName": "a"}]}},
+    "a training plan": {"ResourceConfig": {
+        "InstanceType": "ml.p5.48xlarge", "InstanceCount": 1, "TrainingPlanArn": "plan/x"}},
+}  # fmt: skip
 
 
-def test_the_earlier_run_of_a_name_is_recorded_under_its_own_key() -> None:
-    """Nothing of the later run is touched; an earlier run with an audit keeps it."""
-    later = training_answer(CreationTime="2026-05-21T09:58:00Z")
-    of = dependencies(answered(later))
-    document = done(of)
-    assert "the run that was created at 2026-05-21 09:58:00 UTC" in (document["unauditable"] or "")
-    assert of.history.head(JobKey(ended(NAME).ref.arn, CREATED + timedelta(days=1))) is None
-    known = dependencies(answered(training_answer(), later))
-    done(known)
-    assert isinstance(audit(known), Repeated)
-    assert kept(known)["unauditable"] is None
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
+def test_an_answer_that_is_impossible_or_unknown_is_recorded(change: dict[str, Any]) -> None:
+    """As unauditable, or with a bill that is at no price of 0; nothing is idle in it."""
+    of = dependencies(answered(*[training_answer(**change)] * 3), SaidMetrics(missing=NONE))
+    document = done(of, END + timedelta(days=2), waited=WAITED)
+    assert kept(of)["bill"] == document["bill"]
+    total, resources = document["bill"]["total_usd"], change.get("ResourceConfig")
+    assert total is None or total >= 0
+    assert not resources or not total or not document["bill"]["complete"]
+    idle = {"idle-start", "idle-tail", "gpu-idle"}
+    assert not idle & {item["rule"] for item in document["findings"]}
+
+
+def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
+    """Failed for capacity: 0, complete, settled, no finding."""
+    document = done(
+        dependencies(answered(training_answer(**NEVER_STARTED)), SaidMetrics(missing=NONE))
+    )
+    assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
+    assert document["findings"] == []
+    assert document["audit"]["settled"] is True
 
 
 def test_secrets_of_a_run_are_not_kept() -> None:
@@ -500,19 +420,17 @@ def test_a_bucket_in_another_region_is_found_and_its_region_kept() -> None:
     assert again["far-models"] == "eu-west-1"
 
 
-def test_a_job_that_still_runs_or_never_ran_is_not_asked_for() -> None:
+@pytest.mark.parametrize("change", [{"TrainingJobStatus": "InProgress"}, NEVER_STARTED])
+def test_s3_is_not_asked_for_a_job_that_still_runs_or_never_ran(change: dict[str, Any]) -> None:
     """It is audited again, or moved no data."""
-    for change in ({"TrainingJobStatus": "InProgress"}, NEVER_STARTED):
-        buckets = SaidBuckets()
-        none = SaidMetrics(missing=Missing("metric_missing", "no points"))
-        of = dependencies(answered(far_answer(**change)), none, buckets=buckets)
-        audit(of, waited=None)
-        assert buckets.asked == []
+    buckets = SaidBuckets()
+    answers = answered(far_answer(**change))
+    audit(dependencies(answers, SaidMetrics(missing=NONE), buckets=buckets), waited=None)
+    assert buckets.asked == []
 
 
 def test_an_audit_does_without_s3() -> None:
     """The rule is unknown; nothing else changes."""
     document = done(dependencies(answered(far_answer())))
-    codes = {row["rule"]: row["code"] for row in document["unknown"]}
-    assert codes["cross-region-data"] == "bucket_region_unread"
+    assert unknown_of("cross-region-data", document) == "bucket_region_unread"
     assert document["bill"]["total_usd"]

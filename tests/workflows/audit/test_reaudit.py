@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey, Verdict
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements, Missing
+from sageaudit.domain.audit.record import Verdict
+from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled
-from sageaudit.workflows.audit.attempt import (
-    AuditDependencies,
-    Audited,
-    Caller,
-    Later,
-    Outcome,
-    Repeated,
-)
-from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
+from sageaudit.workflows.audit.attempt import Audited, Later, Repeated
+from tests.fakes.dependencies import END, KEY, House, SaidMetrics
 from tests.fakes.jobs import training_answer, transition
-from tests.workflows.audit.test_roll_up import child, house, sweep, tuned
+from tests.workflows.audit.test_roll_up import NOW, house, sweep, tuned
 
-END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
-CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-NAME = "train-vision"
-KEY = JobKey(ended(NAME).ref.arn, CREATED)
 KEPT_ALIVE = {
     "ResourceConfig": {
         "InstanceType": "ml.g4dn.xlarge",
@@ -51,71 +35,14 @@ def pool(status: str, retained_s: int | None = None) -> dict[str, Any]:
     return training_answer(**KEPT_ALIVE, WarmPoolStatus=said)
 
 
-@dataclass
-class CountedMetrics(SaidMetrics):
-    """CloudWatch that counts what it is asked."""
-
-    asked: int = 0
-
-    def read(self, job: Job, now: datetime) -> Measurements:
-        self.asked += 1
-        return SaidMetrics.read(self, job, now)
-
-
-@dataclass
-class House:
-    """One job and its audits."""
-
-    answers: list[Any]
-    metrics: CountedMetrics = field(default_factory=CountedMetrics)
-    of: AuditDependencies = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.jobs = SaidJobs({NAME: list(self.answers)})
-        self.of = dependencies(self.jobs, self.metrics)
-
-    def look(self, at: datetime, **counters: Any) -> Outcome:
-        """One delivery of its event."""
-        return audit_finished_job(
-            ended(NAME), self.of, now=at, caller=Caller.DELIVERY, waited=counters.get("waited", {})
-        )
-
-    @property
-    def head(self) -> Head:
-        head = self.of.history.head(KEY)
-        assert head is not None
-        return head
-
-    def is_open(self) -> bool:
-        """Whether it is looked at again."""
-        return not self.head.settled
-
-    @property
-    def document(self) -> AuditDocument:
-        document = self.of.history.audit(KEY)
-        assert document is not None
-        return document
-
-    def until_settled(self, since: datetime, *, days: int = 40) -> int:
-        """Looks at it whenever it is due, as a sweep does; returns how often."""
-        looks, now = 0, since
-        while self.head.due_at is not None and now < since + days * DAY:
-            now = max(now + 15 * MINUTE, self.head.due_at)
-            self.look(now)
-            looks += 1
-        return looks
-
-
 def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     """Half an hour of two hosts, which the audit of the end could not know."""
     one = House([pool("Available"), pool("Terminated", 1800)])
-    first = one.look(END + 5 * MINUTE)
-    assert isinstance(first, Audited)
+    first = one.audited(END + 5 * MINUTE)
     assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
-    assert isinstance(one.look(END + 30 * MINUTE), Repeated)
-    second = one.look(END + HOUR + 10 * MINUTE)
-    assert isinstance(second, Audited)
+    assert isinstance(one.event(END + 30 * MINUTE), Repeated)
+    second = one.audited(END + HOUR + 10 * MINUTE)
     assert (second.recorded.verdict, second.recorded.version) == (Verdict.RECORDED, 2)
     assert second.reaudited
     paid = first.document["bill"]["total_usd"], second.document["bill"]["total_usd"]
@@ -123,16 +50,16 @@ def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     assert paid[1] is not None
     assert paid[1] - paid[0] == Decimal("0.736")
     assert (one.head.settled, one.head.due_at) == (True, None)
-    assert isinstance(one.look(END + 2 * HOUR), Repeated)
+    assert isinstance(one.event(END + 2 * HOUR), Repeated)
 
 
 def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     """CloudWatch is not asked again; what is kept stays to judge by."""
     one = House([pool("Available"), pool("Terminated", 0)])
-    one.look(END + 5 * MINUTE)
-    kept = one.of.history.detail(KEY)
-    one.look(END + HOUR + MINUTE)
-    again = one.of.history.detail(KEY)
+    one.event(END + 5 * MINUTE)
+    kept = one.history.detail(KEY)
+    one.event(END + HOUR + MINUTE)
+    again = one.history.detail(KEY)
     assert one.metrics.asked == 1
     assert kept is not None
     assert again is not None
@@ -140,25 +67,11 @@ def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     assert again.describe["WarmPoolStatus"] != kept.describe["WarmPoolStatus"]
 
 
-def test_metrics_that_came_late_are_judged_at_the_second_look() -> None:
-    """The event waited for them once, and so did the first audit."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    assert isinstance(one.look(END + 5 * MINUTE), Later)
-    first = one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    assert isinstance(first, Audited)
-    assert one.is_open()
-    one.metrics.minutes = 60
-    one.until_settled(END + 21 * MINUTE)
-    assert one.head.version == 2
-    assert one.head.settled
-    assert one.document["audit"]["coverage"]["share"]["CPUUtilization"] == 1
-
-
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    looks = one.until_settled(END + 21 * MINUTE)
+    one = House([training_answer()], SaidMetrics(minutes=10))
+    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    looks = one.sweeps(END + 21 * MINUTE)
     assert looks <= 7
     assert one.head.version == 2
     assert one.head.settled
@@ -170,14 +83,13 @@ def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
 
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
-    one = House([training_answer()], CountedMetrics(minutes=0))
-    assert isinstance(one.look(END + 14 * MINUTE), Later)
-    first = one.look(END + 22 * MINUTE)
-    assert isinstance(first, Audited)
+    one = House([training_answer()], SaidMetrics(minutes=0))
+    assert isinstance(one.event(END + 14 * MINUTE), Later)
+    first = one.audited(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
     assert one.is_open()
     one.metrics.minutes = 60
-    one.until_settled(END + 22 * MINUTE)
+    one.sweeps(END + 22 * MINUTE)
     assert one.head.settled
     assert one.document["avoidable_usd"] is not None
 
@@ -192,16 +104,15 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
     kept: bool, minutes: int
 ) -> None:
     """It is due again; a day after the end it is settled with what was known, and says so."""
-    one = House([pool("Available")], CountedMetrics(minutes=minutes))
-    first = one.look(END + 21 * MINUTE)
-    assert isinstance(first, Audited)
+    one = House([pool("Available")], SaidMetrics(minutes=minutes))
+    first = one.audited(END + 21 * MINUTE)
     assert first.document["judged"] == "partly"
     if not kept:
-        one.of = replace(one.of, history=_without_details(one.of.history))
+        one.history.detail = lambda _key: None
     one.metrics.missing = DENIED
-    one.look(END + 2 * HOUR)
+    one.event(END + 2 * HOUR)
     assert one.is_open()
-    one.until_settled(END + 2 * HOUR)
+    one.sweeps(END + 2 * HOUR)
     assert one.head.settled
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
@@ -213,12 +124,10 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
 
 def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     """The bill needs no metrics, and the use is judged by what is kept."""
-    one = House([pool("Available"), pool("Terminated", 1800)], CountedMetrics(minutes=30))
-    first = one.look(END + 21 * MINUTE)
+    one = House([pool("Available"), pool("Terminated", 1800)], SaidMetrics(minutes=30))
+    first = one.audited(END + 21 * MINUTE)
     one.metrics.missing = DENIED
-    second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Audited)
+    second = one.audited(END + 2 * HOUR)
     assert (first.document["bill"]["complete"], second.document["bill"]["complete"]) == (
         False,
         True,
@@ -226,45 +135,28 @@ def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     assert second.document["judged"] == first.document["judged"]
     one.metrics.missing = None
     one.metrics.minutes = 60
-    one.until_settled(END + 2 * HOUR)
+    one.sweeps(END + 2 * HOUR)
     assert one.document["avoidable_usd"] is not None
 
 
 def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_were() -> None:
     """A part of CloudWatch's answer failed."""
-    one = House([pool("Available")], CountedMetrics(minutes=30))
-    first = one.look(END + 21 * MINUTE)
+    one = House([pool("Available")], SaidMetrics(minutes=30))
+    first = one.audited(END + 21 * MINUTE)
     one.metrics.minutes = 5
-    second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Audited)
+    second = one.audited(END + 2 * HOUR)
     assert second.document["judged"] == first.document["judged"]
     assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
     assert one.is_open()
-
-
-def test_metrics_that_come_after_a_look_that_failed_are_judged() -> None:
-    """A failure of an hour leaves no trace."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.metrics.missing = DENIED
-    one.look(END + 2 * HOUR)
-    assert one.is_open()
-    one.metrics.missing = None
-    one.metrics.minutes = 60
-    one.until_settled(END + 2 * HOUR)
-    assert one.document["avoidable_usd"] is not None
 
 
 def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None:
     """The event of a sweep has none, and owner and family stay as they are."""
     one = House([pool("Available"), pool("Terminated", 1800)])
     one.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
-    first = one.look(END + 5 * MINUTE)
+    first = one.audited(END + 5 * MINUTE)
     one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
-    second = one.look(END + 2 * HOUR)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Audited)
+    second = one.audited(END + 2 * HOUR)
     assert second.document["bill"]["complete"] is True
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
@@ -274,12 +166,10 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
 def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged() -> None:
     """A second event of the run, with a later time: its figures stay, and it is due again."""
     changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
-    one = House([training_answer(), changed], CountedMetrics(minutes=30))
-    first = one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one = House([training_answer(), changed], SaidMetrics(minutes=30))
+    first = one.audited(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.metrics.missing = DENIED
-    second = one.look(END + 40 * MINUTE)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Audited)
+    one.audited(END + 40 * MINUTE)
     for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
     assert one.is_open()
@@ -295,48 +185,40 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
     one = House([running, training_answer()])
-    one.look(END - 20 * MINUTE, waited={"describe_behind": 99})
+    one.event(END - 20 * MINUTE, waited={"describe_behind": 99})
     before = one.document["bill"]["total_usd"]
     one.metrics.missing = DENIED
-    one.look(END + 2 * HOUR)
+    one.event(END + 2 * HOUR)
     assert one.document["job"]["status"] == "Completed"
     assert one.document["bill"]["total_usd"] != before
 
 
 def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
     """However long the pause would be: twenty hours after the end, the next one is four away."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.look(END + 20 * HOUR)
+    one = House([training_answer()], SaidMetrics(minutes=10))
+    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.event(END + 20 * HOUR)
     assert one.head.due_at == END + DAY
 
 
 def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
     """Though no dollar changed: lists and messages go by the owner."""
-    one = House([training_answer()], CountedMetrics(minutes=10))
-    one.look(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one = House([training_answer()], SaidMetrics(minutes=10))
+    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
     assert one.head.owner is None
     one.jobs.tag_answer = {"owner": "ana"}
-    one.look(END + 2 * HOUR)
+    one.event(END + 2 * HOUR)
     assert (one.head.version, one.head.owner) == (2, "ana")
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     """SageMaker says Available for ever: the figure stays a lower bound."""
     one = House([pool("Available")])
-    one.look(END + 5 * MINUTE)
-    one.until_settled(END + 5 * MINUTE)
+    one.event(END + 5 * MINUTE)
+    one.sweeps(END + 5 * MINUTE)
     assert one.head.settled
     assert one.head.version == 2
     assert one.document["bill"]["complete"] is False
-
-
-def test_a_sweep_that_was_away_finds_the_pools_dollars_days_later() -> None:
-    """The job is still there."""
-    one = House([pool("Available"), pool("Terminated", 3600)])
-    one.look(END + 5 * MINUTE)
-    one.look(END + 3 * DAY)
-    assert (one.head.version, one.head.settled) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -351,54 +233,43 @@ def test_a_sweep_that_was_away_finds_the_pools_dollars_days_later() -> None:
 def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     """It becomes no job that could not be audited, and the other run's pool is not its own."""
     one = House([pool("Available"), gone])
-    first = one.look(END + 5 * MINUTE)
-    result = one.look(END + 2 * HOUR)
-    assert isinstance(first, Audited)
-    assert isinstance(result, Audited)
+    first = one.audited(END + 5 * MINUTE)
+    one.audited(END + 2 * HOUR)
     assert (one.head.settled, one.head.due_at, one.head.unauditable) == (True, None, None)
     assert one.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
     assert one.document["bill"]["complete"] is False
     assert one.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
-    assert isinstance(one.look(END + 3 * HOUR), Repeated)
+    assert isinstance(one.event(END + 3 * HOUR), Repeated)
 
 
 def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     """Its details have expired."""
     one = House([pool("Available"), JobNotFound("gone")])
-    first = one.look(END + 5 * MINUTE)
-    one.of = replace(one.of, history=_without_details(one.of.history))
-    result = one.look(END + 91 * DAY)
-    assert isinstance(first, Audited)
-    assert isinstance(result, Audited)
+    first = one.audited(END + 5 * MINUTE)
+    one.history.detail = lambda _key: None
+    result = one.audited(END + 91 * DAY)
     assert result.document["bill"] == first.document["bill"]
     assert (one.head.settled, one.head.due_at) == (True, None)
-
-
-def _without_details(history: Any) -> Any:
-    history.detail = lambda _key: None
-    return history
 
 
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     """It is due once more."""
     one = House([pool("Available"), pool("Terminated", 1800)])
-    one.look(END + 5 * MINUTE)
+    one.event(END + 5 * MINUTE)
     one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
-    result = one.look(END + 2 * HOUR)
-    assert isinstance(result, Audited)
+    one.audited(END + 2 * HOUR)
     assert one.is_open()
     one.jobs.tag_answer = {}
-    one.until_settled(END + 2 * HOUR)
+    one.sweeps(END + 2 * HOUR)
     assert one.head.settled
 
 
 def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     """A settled run whose family was told of a further run, which changes no figure of it."""
     one = House([training_answer()])
-    one.look(END + 5 * MINUTE)
-    one.of.history.make_due(KEY, END + HOUR)
-    result = one.look(END + 2 * HOUR)
-    assert isinstance(result, Audited)
+    one.event(END + 5 * MINUTE)
+    one.history.make_due(KEY, END + HOUR)
+    result = one.audited(END + 2 * HOUR)
     assert (result.recorded.verdict, one.head.version) == (Verdict.DUPLICATE, 1)
     assert (one.head.settled, one.head.due_at) == (True, None)
     assert one.metrics.asked == 1
@@ -408,59 +279,19 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
     one = House([running])
-    one.look(END, waited={"describe_behind": 99})
+    one.event(END, waited={"describe_behind": 99})
     assert one.is_open()
-    looks = one.until_settled(END)
+    looks = one.sweeps(END)
     assert one.head.settled
     assert looks <= 31 * 24 + 1
-
-
-def test_a_roll_up_with_late_children_is_settled_with_all_of_them() -> None:
-    """Its sum is made again when it is due."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
-    first = tuned(of, 3)
-    assert isinstance(first, Audited)
-    for name in ("trial-2", "trial-3"):
-        child(of, name)
-    second = _tuned_at(of, END + 2 * HOUR)
-    assert isinstance(second, Audited)
-    assert second.reaudited
-    assert (second.recorded.version, second.document["audit"]["settled"]) == (2, True)
-    assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
 
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
     of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
+    of.audited(NOW, "trial-1")
     tuned(of, 3)
-    looks = [_tuned_at(of, END + hours * HOUR) for hours in (2, 5, 11, 23, 25)]
-    last = looks[-1]
+    last = [tuned(of, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
     assert isinstance(last, Audited)
     assert (last.document["audit"]["settled"], last.recorded.version) == (True, 2)
     assert last.document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
-
-
-def _tuned_at(of: AuditDependencies, now: datetime) -> Outcome:
-    return audit_finished_job(
-        ended("sweep", JobKind.TUNING, CreationTime=None), of, now=now, caller=Caller.DELIVERY
-    )
-
-
-def test_a_child_that_is_audited_late_makes_a_settled_roll_up_due() -> None:
-    """It was settled without this one, a day after its end."""
-    of = house(sweep(Completed=2, NonRetryableError=1))
-    for name in ("trial-1", "trial-2"):
-        child(of, name)
-    tuned(of, 3)
-    settled = _tuned_at(of, END + 25 * HOUR)
-    assert isinstance(settled, Audited)
-    assert settled.document["audit"]["settled"]
-    audit_finished_job(ended("trial-3"), of, now=END + 26 * HOUR, caller=Caller.DELIVERY)
-    head = of.history.head(settled.key)
-    assert head is not None
-    assert head.due_at == END + 26 * HOUR
-    again = _tuned_at(of, END + 27 * HOUR)
-    assert isinstance(again, Audited)
-    assert again.document["bill"]["total_usd"] == Decimal("2.208")

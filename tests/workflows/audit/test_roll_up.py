@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,7 +15,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Missing
 from sageaudit.workflows.audit.attempt import (
-    AuditDependencies,
     Audited,
     Caller,
     Later,
@@ -24,8 +22,7 @@ from sageaudit.workflows.audit.attempt import (
     Repeated,
     Wait,
 )
-from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
+from tests.fakes.dependencies import House, SaidMetrics
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 
 NOW = datetime(2026, 5, 20, 11, 5, tzinfo=UTC)
@@ -55,39 +52,36 @@ def trial(name: str, **changes: Any) -> dict[str, Any]:
     )
 
 
-def house(tuning: dict[str, Any], **metrics: Any) -> AuditDependencies:
-    """An office that knows the tuning job and three trials, the third of which failed."""
-    answers: dict[str, list[Any]] = {
-        "sweep": [tuning],
-        "trial-1": [trial("trial-1")],
-        "trial-2": [trial("trial-2")],
-        "trial-3": [trial("trial-3", TrainingJobStatus="Failed", FailureReason="exit code: 1")],
+def house(tuning: dict[str, Any], **metrics: Any) -> House:
+    """The tuning job and three trials, the third of which failed."""
+    answers = {
+        "sweep": tuning,
+        "trial-1": trial("trial-1"),
+        "trial-2": trial("trial-2"),
+        "trial-3": trial("trial-3", TrainingJobStatus="Failed", FailureReason="exit code: 1"),
     }
-    return dependencies(SaidJobs(answers), SaidMetrics(**metrics))
+    return House(answers, SaidMetrics(**metrics))
 
 
-def child(of: AuditDependencies, name: str) -> Audited:
-    """A trial's own end."""
-    result = audit_finished_job(ended(name), of, now=NOW, caller=Caller.DELIVERY)
-    assert isinstance(result, Audited)
-    return result
-
-
-def tuned(of: AuditDependencies, waits: int | None = 0) -> Outcome:
+def tuned(of: House, waits: int | None = 0, now: datetime = NOW) -> Outcome:
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
     caller = Caller.PERSON if waits is None else Caller.DELIVERY
-    event, waited = (
-        ended("sweep", JobKind.TUNING, CreationTime=None),
-        dict.fromkeys(Wait, waits or 0),
-    )
-    return audit_finished_job(event, of, now=NOW, caller=caller, waited=waited)
+    waited = dict.fromkeys(Wait, waits or 0)
+    return of.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
+
+
+def summed(of: House, waits: int | None = 0) -> Audited:
+    """The same where it ends in a record."""
+    result = tuned(of, waits)
+    assert isinstance(result, Audited), result
+    return result
 
 
 def test_it_waits_for_its_children() -> None:
     """Two of three audits are there: a quarter of an hour, up to three times."""
     of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
-    child(of, "trial-2")
+    of.audited(NOW, "trial-1")
+    of.audited(NOW, "trial-2")
     for waits in range(3):
         result = tuned(of, waits)
         assert isinstance(result, Later)
@@ -98,9 +92,8 @@ def test_it_adds_its_children_up() -> None:
     """3 x $0.736, of which the failed one is lost; marked, settled, filed under its own ARN."""
     of = house(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        child(of, name)
-    result = tuned(of)
-    assert isinstance(result, Audited)
+        of.audited(NOW, name)
+    result = summed(of)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] == Decimal("2.208")
@@ -117,7 +110,7 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     """The children's own audits do."""
     of = house(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        child(of, name)
+        of.audited(NOW, name)
     tuned(of)
     rows = of.history.sums(Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN)
     family = total(rows)
@@ -129,9 +122,8 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
 def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
     """Recorded with what is there, unsettled, and a second look is planned."""
     of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
-    result = tuned(of, waits)
-    assert isinstance(result, Audited)
+    of.audited(NOW, "trial-1")
+    result = summed(of, waits)
     document = result.document
     assert document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
     assert (document["bill"]["complete"], document["audit"]["settled"]) == (False, False)
@@ -141,13 +133,11 @@ def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
 def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
     """The late children count then."""
     of = house(sweep(Completed=2, NonRetryableError=1))
-    child(of, "trial-1")
-    first = tuned(of, None)
-    child(of, "trial-2")
-    child(of, "trial-3")
-    second = tuned(of, None)
-    assert isinstance(first, Audited)
-    assert isinstance(second, Audited)
+    of.audited(NOW, "trial-1")
+    first = summed(of, None)
+    of.audited(NOW, "trial-2")
+    of.audited(NOW, "trial-3")
+    second = summed(of, None)
     assert (first.recorded.version, second.recorded.version) == (1, 2)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
 
@@ -155,8 +145,7 @@ def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
 def test_an_unknown_number_of_children_is_unknown() -> None:
     """No counters: nothing to wait for, and no sum of nothing."""
     of = house(sweep())
-    result = tuned(of)
-    assert isinstance(result, Audited)
+    result = summed(of)
     assert result.document["bill"]["total_usd"] is None
     assert result.document["bill"]["complete"] is False
     assert result.document["audit"]["settled"] is False
@@ -164,15 +153,14 @@ def test_an_unknown_number_of_children_is_unknown() -> None:
 
 def test_a_tuning_job_that_launched_nothing_cost_nothing() -> None:
     """Its counters are 0: known and complete."""
-    result = tuned(house(sweep(Completed=0, NonRetryableError=0)))
-    assert isinstance(result, Audited)
+    result = summed(house(sweep(Completed=0, NonRetryableError=0)))
     assert (result.document["bill"]["total_usd"], result.document["bill"]["complete"]) == (0, True)
 
 
 def test_the_same_roll_up_twice_is_one_version() -> None:
     """A second delivery changes nothing."""
     of = house(sweep(Completed=1))
-    child(of, "trial-1")
+    of.audited(NOW, "trial-1")
     first, second = tuned(of), tuned(of)
     assert isinstance(first, Audited)
     assert isinstance(second, Repeated)
@@ -181,11 +169,9 @@ def test_the_same_roll_up_twice_is_one_version() -> None:
 
 def test_another_tuning_jobs_children_are_not_its_own() -> None:
     """Only the family of its ARN counts."""
-    of = house(sweep(Completed=1))
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
-    jobs = SaidJobs({"sweep": [sweep(Completed=1)], "trial-1": [answer]})
-    of = dependencies(jobs)
-    child(of, "trial-1")
+    of = House({"sweep": sweep(Completed=1), "trial-1": answer})
+    of.audited(NOW, "trial-1")
     assert isinstance(tuned(of), Later)
 
 
@@ -199,8 +185,7 @@ class NoHosts:
 def test_a_tuning_job_that_still_runs_is_no_sum_yet() -> None:
     """Describe behind its event: nothing settled, no total, and a second look is due."""
     running = sweep(InProgress=2) | {"HyperParameterTuningJobStatus": "InProgress"}
-    result = tuned(replace(house(running), metrics=NoHosts()), waits=99)
-    assert isinstance(result, Audited)
+    result = summed(House({"sweep": running}, NoHosts()), waits=99)
     document = result.document
     assert document["rollup"] is True
     assert document["bill"]["total_usd"] is None

@@ -18,7 +18,6 @@ from sageaudit.errors import (
     ChannelUnavailable,
     MaybeSent,
     RateLimited,
-    Throttled,
     UnexpectedAnswer,
 )
 from sageaudit.ports import Circuit
@@ -26,7 +25,6 @@ from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S
 from tests.fakes.delivering import (
     PK,
     Clock,
-    Killed,
     Lambda,
     RecordingChannel,
     RecordingQueue,
@@ -40,6 +38,7 @@ from tests.fakes.delivering import (
     sqs_record,
 )
 from tests.fakes.memory_ledger import MemorySendLedger
+from tests.fakes.queues import Killed
 
 NOTICE = f"{PK}|1|slack"
 RECORD = sqs_record(notice_body())
@@ -245,66 +244,6 @@ def test_each_wait_is_longer_than_the_last_and_never_shorter_than_slack_said(
     handle = deliverer(MemorySendLedger(), {"slack": channel}, queue=queue)
     handle(batch(sqs_record(notice_body(), received=received)), None)
     assert queue.waits_s == [wait_s]
-
-
-def test_what_happened_is_counted_by_channel(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sent, already sent, given up, refused."""
-    channels = {"slack": RecordingChannel(), "sns": RecordingChannel([ChannelBroken("x")])}
-    handle = deliverer(MemorySendLedger(), channels, service="counting")
-    handle(batch(RECORD, RECORD, sqs_record(notice_body("sns")), sqs_record("{")), None)
-    assert counted(capsys.readouterr().out) == {
-        ("NoticesSent", "slack"): 1,
-        ("DuplicateNotices", "slack"): 1,
-        ("NotifyFailed", "sns"): 1,
-        ("RejectedEvents", None): 1,
-    }
-
-
-def test_a_notice_in_the_queue_of_another_channel_is_refused() -> None:
-    """It would be posted twice as fast as its channel takes them, and twice if it is in both."""
-    dead, slack = RecordingQueue(), RecordingChannel()
-    record = sqs_record(notice_body(), queue="another")
-    assert (
-        deliverer(MemorySendLedger(), {"slack": slack}, dead_letters=dead)(batch(record), None)
-        == DONE
-    )
-    assert dead.sent[0][1]["reason"] == "malformed_notice"
-    assert slack.posted == []
-
-
-class Busy(MemorySendLedger):
-    """Does not answer one method about one notice."""
-
-    def __init__(self, method: str) -> None:
-        super().__init__()
-        self.method = method
-
-    def _answer(self, method: str, notice_id: str) -> None:
-        if (method, notice_id) == (self.method, NOTICE):
-            raise Throttled("the table is busy")
-
-    def claim_send(self, notice_id: str, *rest: Any) -> Claim:
-        self._answer("claim_send", notice_id)
-        return super().claim_send(notice_id, *rest)
-
-    def mark_sent(self, notice_id: str, *rest: Any) -> None:
-        self._answer("mark_sent", notice_id)
-        super().mark_sent(notice_id, *rest)
-
-
-def test_what_was_posted_is_done_also_without_its_mark(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is not posted again for its mark; where SQS delivers it twice, the second says so."""
-    ledger, channel, clock = Busy("mark_sent"), RecordingChannel(), Clock()
-    handle = deliverer(ledger, {"slack": channel}, clock=clock, service="unmarked")
-    assert handle(batch(RECORD), None) == DONE
-    printed = capsys.readouterr().out
-    assert "posted, not marked" in printed
-    assert counted(printed) == {("NoticesSent", "slack"): 1}
-    assert failures(handle(batch(RECORD), None)) == ["m1"]
-    clock.move(LEASE_S)
-    ledger.method = ""
-    assert handle(batch(RECORD), None) == DONE
-    assert repeats(channel) == [False, True]
 
 
 def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from unittest.mock import patch
 
 import pytest
 
-from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Throttled
@@ -38,6 +37,7 @@ DIFFERS = {
 """Rows in which the product does something else, with the reason."""
 
 Event = dict[str, Any]
+Step = Callable[[FamilyStory], Any]
 RUN, OTHER = "train-bert-0412", "train-bert-0900"
 
 
@@ -52,7 +52,8 @@ def outcome_of(row: dict[str, Any]) -> str:
     """Replays the messages before, then the event."""
     story = FamilyStory(policy_of(row["event"]))
     if row["id"] in STORIES:
-        STORIES[row["id"]](story, row["event"])
+        for step in STORIES[row["id"]]:
+            step(story)
         return outcome(story)
     before(story, row["before"])
     story.messages.clear()
@@ -123,7 +124,83 @@ def test_a_row_comes_out_as_it_says(row: dict[str, Any]) -> None:
 # ---- rows that are stories
 
 
-def _thousand_runs(story: FamilyStory, event: Event) -> None:
+def run(
+    at: str | datetime,
+    usd: str = "6",
+    name: str = RUN,
+    *,
+    version: int = 1,
+    now: str | None = None,
+    **figures: Any,
+) -> Step:
+    """An audit that is written at a moment and decided about, then or later."""
+
+    def step(story: FamilyStory) -> None:
+        moment = clock(at) if isinstance(at, str) else at
+        whole = run_document(name, avoidable=usd, **figures)
+        story.audited(whole, moment, version=version, now=clock(now) if now else None)
+
+    return step
+
+
+def high(at: str | datetime, usd: str, **more: Any) -> Step:
+    """A finding of that severity."""
+    return run(at, usd, severity="high", **more)
+
+
+def written(story: FamilyStory) -> None:
+    """The run's first audit, which is not decided about yet."""
+    story.audit(run_document(avoidable="412", severity="high"), clock("09:02"))
+
+
+def anew(story: FamilyStory) -> None:
+    """Only what is sent from here on counts."""
+    story.messages.clear()
+
+
+def sent(messages: int) -> Step:
+    """So many, since."""
+
+    def step(story: FamilyStory) -> None:
+        assert len(story.messages) == messages
+
+    return step
+
+
+def says(text: str) -> Step:
+    """The first message does."""
+
+    def step(story: FamilyStory) -> None:
+        assert text in story.messages[0].text
+
+    return step
+
+
+def with_(**changes: Any) -> Step:
+    """Another policy, or another moment of installation."""
+
+    def step(story: FamilyStory) -> None:
+        for name, value in changes.items():
+            setattr(story, name, value)
+
+    return step
+
+
+def _others(usd: str) -> Step:
+    return lambda story: setattr(story.history, "others_usd", Decimal(usd))
+
+
+def _fails(*queues: str) -> Step:
+    """Its next request."""
+
+    def step(story: FamilyStory) -> None:
+        for queue in queues:
+            story.queues[queue].answers.append(Throttled("queue"))
+
+    return step
+
+
+def _thousand_runs(story: FamilyStory) -> None:
     for dollars in range(5, 1005):
         name = f"train-bert-{dollars:04d}"
         story.audited(run_document(name, avoidable=str(dollars)), MORNING)
@@ -131,7 +208,7 @@ def _thousand_runs(story: FamilyStory, event: Event) -> None:
     assert figures == ["$5.00", "$50.00", "$500.00"]
 
 
-def _random_runs(story: FamilyStory, event: Event) -> None:
+def _random_runs(story: FamilyStory) -> None:
     for day in range(20):
         chance = random.Random(day)
         story.messages.clear()
@@ -144,7 +221,7 @@ def _random_runs(story: FamilyStory, event: Event) -> None:
         assert 1 <= len(story.messages) <= 8
 
 
-def _two_at_once(story: FamilyStory, event: Event) -> None:
+def _two_at_once(story: FamilyStory) -> None:
     story.audited(run_document(OTHER, avoidable="6"), clock("09:00"))
     story.messages.clear()
     one, two = (
@@ -165,7 +242,7 @@ def _two_at_once(story: FamilyStory, event: Event) -> None:
     assert len(story.messages) == 1
 
 
-def _drift(story: FamilyStory, event: Event) -> None:
+def _drift(story: FamilyStory) -> None:
     dollars = Decimal(412)
     story.audited(run_document(avoidable="412", severity="high"), clock("09:02"))
     story.messages.clear()
@@ -176,100 +253,11 @@ def _drift(story: FamilyStory, event: Event) -> None:
     assert len(story.messages) == 1
 
 
-def _same_version(story: FamilyStory, event: Event) -> None:
-    whole = run_document(avoidable="412", severity="high")
-    story.audited(whole, clock("09:02"))
-    story.messages.clear()
-    story.audited(whole, clock("09:02"), now=clock("09:03"))
-
-
-def _older_after_newer(story: FamilyStory, event: Event) -> None:
-    first = story.audit(run_document(avoidable="412", severity="high"), clock("09:02"))
-    story.audited(run_document(avoidable="95", severity="high"), clock("09:40"), version=2)
-    story.messages.clear()
-    story.decided(first, clock("09:41"))
-
-
-def _second_before_first(story: FamilyStory, event: Event) -> None:
-    first = story.audit(run_document(avoidable="412", severity="high"), clock("09:02"))
-    story.audited(run_document(avoidable="412", severity="high"), clock("09:40"), version=2)
-    story.decided(first, clock("09:50"))
-    assert len(story.messages) == 1
-
-
-def _overtaken(story: FamilyStory, event: Event) -> None:
-    first = story.audit(run_document(avoidable="412", severity="high"), clock("09:02"))
-    story.audited(run_document(severity="info"), clock("09:40"), version=2)
-    story.decided(first, clock("09:45"))
-
-
-def _after_midnight(story: FamilyStory, event: Event) -> None:
-    late = "yesterday 23:59:59" if "23:59" in event["family_told"] else "yesterday 09:00"
-    story.audited(run_document(OTHER, avoidable="6"), clock(late))
-    story.messages.clear()
-    story.audited(run_document(avoidable="6"), clock(event["at"]))
-
-
-def _audited_late(story: FamilyStory, event: Event) -> None:
-    story.audited(run_document(OTHER, avoidable="6"), clock("00:30"))
-    story.messages.clear()
-    ended = clock("yesterday 14:00")
-    story.audited(run_document(avoidable="6", ended_at=ended), clock("00:40"))
-
-
-def _repeated_over_midnight(story: FamilyStory, event: Event) -> None:
-    audit = story.audit(run_document(avoidable="6"), clock("yesterday 23:59"))
-    story.slack.answers.append(Throttled("queue"))
-    story.decided(audit, clock("yesterday 23:59"))
-    story.decided(audit, clock("00:01"))
+def _both_queued(story: FamilyStory) -> None:
     assert len(story.notice_ids()) == 2
 
 
-def _muted(story: FamilyStory, event: Event) -> None:
-    story.audited(run_document(exempt="60"), MORNING)
-
-
-def _second_under_floor(story: FamilyStory, event: Event) -> None:
-    story.policy = Policy(floor_usd=Decimal(100))
-    story.audited(run_document(OTHER, avoidable="60"), clock("09:00"))
-    assert not story.messages
-    story.audited(run_document(avoidable="150"), clock("09:20"))
-
-
-def _exemption_added(story: FamilyStory, event: Event) -> None:
-    story.audited(run_document(avoidable="412", severity="high"), clock("09:02"))
-    story.messages.clear()
-    story.audited(run_document(exempt="412"), clock("11:00"), version=2)
-
-
-def _observed(story: FamilyStory, event: Event) -> None:
-    story.policy = Policy(mode="observe")
-    story.audited(run_document(OTHER, avoidable="5000", severity="high"), MORNING)
-    assert not story.messages
-    if "switched off" in event["what"]:
-        story.policy = Policy()
-        story.audited(run_document(avoidable="6"), clock("12:10"))
-        assert "message 2" not in story.messages[0].first_line
-
-
-def _around_the_installation(story: FamilyStory, event: Event) -> None:
-    story.installed_at = clock("12:00")
-    before_s = {"first install": -3 * 3600, "job started": 1, "later version": -60}
-    seconds = next(s for what, s in before_s.items() if event["what"].startswith(what))
-    ended = story.installed_at + timedelta(seconds=seconds)
-    whole = run_document(avoidable=event["certain_usd"], severity="high", ended_at=ended)
-    story.audited(whole, clock("12:10"), version=event.get("version", 1))
-
-
-def _of_the_past(story: FamilyStory, event: Event) -> None:
-    if "INSTALLED not written" not in event["what"]:
-        story.installed_at = MORNING
-    past = "last month" in event["what"]
-    ended = MORNING - (timedelta(days=20) if past else timedelta(minutes=5))
-    story.audited(run_document(avoidable="5000", severity="high", ended_at=ended), MORNING)
-
-
-def _end_of_an_outage(story: FamilyStory, event: Event) -> None:
+def _end_of_an_outage(story: FamilyStory) -> None:
     for number in range(60):
         ended = MORNING - timedelta(hours=number)
         whole = run_document(f"train-bert-{number:04d}", avoidable="6", ended_at=ended)
@@ -277,17 +265,7 @@ def _end_of_an_outage(story: FamilyStory, event: Event) -> None:
     assert len(story.messages) == 1
 
 
-def _replayed(story: FamilyStory, event: Event) -> None:
-    weeks_ago = MORNING - timedelta(days=21)
-    first = run_document(avoidable="412", severity="high", ended_at=weeks_ago)
-    story.audited(first, weeks_ago)
-    story.messages.clear()
-    second = run_document(avoidable="95", severity="medium", ended_at=weeks_ago)
-    story.audited(second, MORNING, version=2)
-    assert "2026-04-29 09:00 UTC" in story.messages[0].text
-
-
-def _trials(story: FamilyStory, event: Event) -> None:
+def _trials(story: FamilyStory) -> None:
     for number in range(200):
         name = f"sweep-7-{number:03d}"
         whole = run_document(avoidable="6", severity="low")
@@ -299,21 +277,13 @@ def _trials(story: FamilyStory, event: Event) -> None:
     assert len(story.messages) == 1
 
 
-def _trial_that_failed(story: FamilyStory, event: Event) -> None:
+def _trial_that_failed(story: FamilyStory) -> None:
     whole = run_document(lost="5000", severity="high")
     trial = {**whole, "job": job(name="sweep-7-001", parent=TUNING_ARN)}
     story.audited(trial, MORNING)  # type: ignore[arg-type]
 
 
-def _late_children(story: FamilyStory, event: Event) -> None:
-    story.history.others_usd = Decimal(300)
-    story.audited(run_document(avoidable="300", severity="high", rollup=True), MORNING)
-    story.messages.clear()
-    whole = run_document(avoidable="900", severity="high", rollup=True)
-    story.audited(whole, clock("12:00"), version=2)
-
-
-def _one_channel_fails(story: FamilyStory, event: Event) -> None:
+def _one_channel_fails(story: FamilyStory) -> None:
     story.sns.answers.append(Throttled("queue"))
     story.audited(run_document(avoidable="6"), MORNING)
     assert [len(queue.sent) for queue in (story.sns, story.slack)] == [0, 1]
@@ -321,16 +291,7 @@ def _one_channel_fails(story: FamilyStory, event: Event) -> None:
     assert [len(queue.sent) for queue in (story.sns, story.slack)] == [1, 1]
 
 
-def _queues_away(story: FamilyStory, event: Event) -> None:
-    for queue in (story.sns, story.slack):
-        queue.answers.append(Throttled("queue"))
-    story.audited(run_document(OTHER, avoidable="6"), MORNING)
-    assert not story.messages
-    assert isinstance(story.audited(run_document(avoidable="6"), clock("10:00")), Quiet)
-    assert len(story.messages) == 1
-
-
-def _failed_before_another(story: FamilyStory, event: Event) -> None:
+def _failed_before_another(story: FamilyStory) -> None:
     first = story.audit(run_document(avoidable="5000", severity="high"), MORNING)
     with patch.object(story.ledger, "write", side_effect=Throttled("table")):
         assert isinstance(story.decided(first, MORNING), Throttled)
@@ -340,7 +301,7 @@ def _failed_before_another(story: FamilyStory, event: Event) -> None:
     assert "after LOW $6.00" in story.messages[0].first_line
 
 
-def _crashed_before_the_alert(story: FamilyStory, event: Event) -> None:
+def _crashed_before_the_alert(story: FamilyStory) -> None:
     audit = story.audit(run_document(avoidable="5000", severity="high"), MORNING)
     with (
         patch.object(story.ledger, "write", side_effect=KeyboardInterrupt()),
@@ -351,76 +312,92 @@ def _crashed_before_the_alert(story: FamilyStory, event: Event) -> None:
     assert len(story.messages) == 1
 
 
-def _unauditable(story: FamilyStory, event: Event) -> None:
-    story.audited(unauditable_document(), MORNING)
-
-
-def _unreadable_ledger(story: FamilyStory, event: Event) -> None:
+def _unreadable_ledger(story: FamilyStory) -> None:
     with patch.object(story.ledger, "past", side_effect=Throttled("table")):
         assert isinstance(story.audited(run_document(avoidable="6"), MORNING), Throttled)
 
 
-def _reversed_order(story: FamilyStory, event: Event) -> None:
-    for number, dollars in enumerate(("600", "60", "6")):
-        story.audited(run_document(f"train-bert-{number:04d}", avoidable=dollars), MORNING)
-    assert len(story.messages) == 1
-
-
-def _provisional(story: FamilyStory, event: Event) -> None:
+def _provisional(story: FamilyStory) -> None:
     whole = run_document(avoidable="12", severity="medium")
     due_at = "2026-05-20T15:00:00Z"
     whole["audit"] = {**whole["audit"], "settled": False, "due_at": due_at}
     story.audited(whole, clock("09:02"))
-    assert "audited again after 2026-05-20 15:00 UTC" in story.messages[0].text
 
 
-def _waiting_notice(story: FamilyStory, event: Event) -> None:
-    story.audited(run_document(avoidable="412", severity="high"), clock("09:02"))
-    story.messages.clear()
-    at = MORNING + timedelta(days=1) if event["at"] == "next day" else clock(event["at"])
-    story.audited(run_document(severity="info"), at, version=2)
-    assert "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00" in story.messages[0].text
-
-
-STORIES: dict[str, Callable[[FamilyStory, Event], None]] = {
-    "T29": _thousand_runs,
-    "T30": _random_runs,
-    "T31": _two_at_once,
-    "T48": _drift,
-    "T53": _provisional,
-    "T56": _same_version,
-    "T57": _older_after_newer,
-    "T58": _second_before_first,
-    "T59": _overtaken,
-    "T60": _after_midnight,
-    "T61": _after_midnight,
-    "T63": _audited_late,
-    "T64": _repeated_over_midnight,
-    "T65": _muted,
-    "T68": _second_under_floor,
-    "T71": _exemption_added,
-    "T72": _observed,
-    "T73": _observed,
-    "T74": _around_the_installation,
-    "T75": _around_the_installation,
-    "T76": _around_the_installation,
-    "T78": _end_of_an_outage,
-    "T79": _of_the_past,
-    "T80": _replayed,
-    "T81": _trials,
-    "T82": _trial_that_failed,
-    "T84": _late_children,
-    "T94": _one_channel_fails,
-    "T95": _queues_away,
-    "T96": _failed_before_another,
-    "T97": _crashed_before_the_alert,
-    "T98": _waiting_notice,
-    "T99": _waiting_notice,
-    "T100": _unauditable,
-    "T101": _of_the_past,
-    "T102": _of_the_past,
-    "T103": _unreadable_ledger,
-    "T104": _reversed_order,
+FIRST = high("09:02", "412")
+SAID_412 = says("the message of 2026-05-20 09:02 UTC, which said HIGH $412.00")
+OBSERVED = [with_(policy=Policy(mode="observe")), high("09:00", "5000", name=OTHER), sent(0)]
+WEEKS_AGO = MORNING - timedelta(days=21)
+LAST_MONTH = high("09:00", "5000", ended_at=MORNING - timedelta(days=20))
+STORIES: dict[str, list[Step]] = {
+    "T29": [_thousand_runs],
+    "T30": [_random_runs],
+    "T31": [_two_at_once],
+    "T48": [_drift],
+    "T53": [_provisional, says("audited again after 2026-05-20 15:00 UTC")],
+    "T56": [FIRST, anew, high("09:02", "412", now="09:03")],
+    "T57": [written, high("09:40", "95", version=2), anew, high("09:02", "412", now="09:41")],
+    "T58": [written, high("09:40", "412", version=2), high("09:02", "412", now="09:50"), sent(1)],
+    "T59": [
+        *(written, run("09:40", "0", severity="info", version=2)),
+        high("09:02", "412", now="09:45"),
+    ],
+    "T60": [run("yesterday 09:00", name=OTHER), anew, run("09:00")],
+    "T61": [run("yesterday 23:59:59", name=OTHER), anew, run("00:00:00")],
+    "T63": [run("00:30", name=OTHER), anew, run("00:40", ended_at=clock("yesterday 14:00"))],
+    "T64": [
+        *(_fails("slack"), run("yesterday 23:59"), run("yesterday 23:59", now="00:01")),
+        _both_queued,
+    ],
+    "T65": [run("09:00", "0", exempt="60")],
+    "T68": [
+        *(with_(policy=Policy(floor_usd=Decimal(100))), run("09:00", "60", OTHER), sent(0)),
+        run("09:20", "150"),
+    ],
+    "T71": [FIRST, anew, run("11:00", "0", exempt="412", version=2)],
+    "T72": OBSERVED,
+    "T73": [
+        *OBSERVED,
+        with_(policy=Policy()),
+        run("12:10"),
+        says(f"LOW  all of $6.00 was avoidable - {RUN}\n"),
+    ],
+    "T74": [with_(installed_at=clock("12:00")), high("12:10", "5000", ended_at=clock("09:00"))],
+    "T75": [with_(installed_at=clock("12:00")), high("12:10", "60", ended_at=clock("12:00:01"))],
+    "T76": [
+        with_(installed_at=clock("12:00")),
+        high("12:10", "90", ended_at=clock("11:59"), version=2),
+    ],
+    "T78": [_end_of_an_outage],
+    "T79": [with_(installed_at=MORNING), LAST_MONTH],
+    "T80": [
+        *(high(WEEKS_AGO, "412", ended_at=WEEKS_AGO), anew),
+        run("09:00", "95", severity="medium", ended_at=WEEKS_AGO, version=2),
+        says("2026-04-29 09:00 UTC"),
+    ],
+    "T81": [_trials],
+    "T82": [_trial_that_failed],
+    "T84": [
+        *(_others("300"), high("09:00", "300", rollup=True), anew),
+        high("12:00", "900", rollup=True, version=2),
+    ],
+    "T94": [_one_channel_fails],
+    "T95": [_fails("sns", "slack"), run("09:00", name=OTHER), sent(0), run("10:00"), sent(1)],
+    "T96": [_failed_before_another],
+    "T97": [_crashed_before_the_alert],
+    "T98": [FIRST, anew, run("09:03", "0", severity="info", version=2), SAID_412],
+    "T99": [
+        *(FIRST, anew),
+        *(run(MORNING + timedelta(days=1), "0", severity="info", version=2), SAID_412),
+    ],
+    "T100": [lambda story: story.audited(unauditable_document(), MORNING)],
+    "T101": [with_(installed_at=None), high("09:00", "5000", ended_at=clock("08:55"))],
+    "T102": [LAST_MONTH],
+    "T103": [_unreadable_ledger],
+    "T104": [
+        *(run("09:00", usd, f"train-bert-{usd:>04}") for usd in ("600", "60", "6")),
+        sent(1),
+    ],
 }
 
 

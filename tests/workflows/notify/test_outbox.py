@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
-from tests.fakes.delivering import Killed
 from tests.fakes.family import run_document
+from tests.fakes.queues import Killed
 from tests.fakes.stream import Stream
 
 RUN, ANOTHER = "train-bert-0001", "train-bert-0002"

@@ -128,11 +128,6 @@ class Attempt:
         """Whether the run's audit is due to be made once more."""
         return self.known is not None and self.known.is_due(self.now)
 
-    @property
-    def redelivered(self) -> bool:
-        """Whether an earlier delivery may have recorded the audit, and done nothing after that."""
-        return self.caller is Caller.REDELIVERY
-
     def later(self, wait: Wait, reason: str) -> Later | None:
         """The next wait for this reason; None when all are used up, or it cannot wait.
 

@@ -1,9 +1,10 @@
-"""Writes an audit into the history, and makes the audits due that depend on it."""
+"""Judges a run, writes its audit into the history, and makes the audits due that depend on it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
@@ -20,7 +21,16 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.family import FAMILY_VERSION
-from sageaudit.workflows.audit.attempt import Attempt, Audited, Repeated
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.workflows.audit.attempt import (
+    Attempt,
+    AuditDependencies,
+    Audited,
+    Caller,
+    Repeated,
+)
 from sageaudit.workflows.audit.family import FamilyRuns, earlier_heads, read_family
 from sageaudit.workflows.audit.judge import audit_job, run_facts
 from sageaudit.workflows.audit.read import RunUsage, Tags, stored_run
@@ -32,6 +42,24 @@ from sageaudit.workflows.audit.reaudit import (
     same_figures,
     with_recheck,
 )
+
+
+def judge_run(
+    job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
+) -> tuple[Audit, FamilyRuns]:
+    """The audit of a run beside the earlier runs of its family."""
+    family = read_family(job, usage, market, deps, now=now)
+    audit = audit_job(
+        job,
+        usage,
+        market,
+        deps.policy,
+        deps.ruleset,
+        now=now,
+        earlier=family.earlier,
+        pool=family.pool,
+    )
+    return audit, family
 
 
 def record_run(
@@ -140,7 +168,7 @@ def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
 
 def _recheck_dependents(recorded: Recorded, attempt: Attempt) -> None:
     if recorded.head is not None and recorded.verdict is not Verdict.OLDER:
-        new = recorded.verdict is Verdict.RECORDED or attempt.redelivered
+        new = recorded.verdict is Verdict.RECORDED or attempt.caller is Caller.REDELIVERY
         recheck_dependents(recorded.head, attempt.deps.history, now=attempt.now, new_version=new)
 
 
@@ -151,16 +179,4 @@ def _judged_as_stored(known: Head, attempt: Attempt) -> tuple[Audit, FamilyRuns]
     if run is None or not run.job.finished:
         return None
     market = deps.markets.market(run.job, now)
-    usage = run.usage(market.types)
-    family = read_family(run.job, usage, market, deps, now=now)
-    audit = audit_job(
-        run.job,
-        usage,
-        market,
-        deps.policy,
-        deps.ruleset,
-        now=now,
-        earlier=family.earlier,
-        pool=family.pool,
-    )
-    return audit, family
+    return judge_run(run.job, run.usage(market.types), market, deps, now=now)

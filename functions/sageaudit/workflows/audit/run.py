@@ -28,8 +28,7 @@ from sageaudit.workflows.audit.attempt import (
     Repeated,
     Wait,
 )
-from sageaudit.workflows.audit.family import read_family
-from sageaudit.workflows.audit.judge import Child, audit_job, audit_tuning
+from sageaudit.workflows.audit.judge import Child, audit_tuning
 from sageaudit.workflows.audit.read import (
     NotDescribed,
     describe,
@@ -39,7 +38,7 @@ from sageaudit.workflows.audit.read import (
     read_usage,
 )
 from sageaudit.workflows.audit.reaudit import children_of, recheck_dependents, versions
-from sageaudit.workflows.audit.record import close, record, record_run
+from sageaudit.workflows.audit.record import close, judge_run, record, record_run
 
 NEVER: Mapping[Wait, int] = MappingProxyType({})
 """An event that has not waited yet."""
@@ -87,17 +86,7 @@ def audit_finished_job(
     incomplete = "its metrics are not complete yet"
     if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
         return later
-    family = read_family(job, used.usage, market, deps, now=now)
-    audit = audit_job(
-        job,
-        used.usage,
-        market,
-        deps.policy,
-        deps.ruleset,
-        now=now,
-        earlier=family.earlier,
-        pool=family.pool,
-    )
+    audit, family = judge_run(job, used.usage, market, deps, now=now)
     return record_run(audit, attempt, answer=answer, tags=tags, used=used, family=family)
 
 
@@ -120,7 +109,7 @@ def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
 
 def _repeated(known: Head, attempt: Attempt) -> Repeated:
     """An earlier delivery may have recorded the audit and been stopped right after it."""
-    if attempt.redelivered:
+    if attempt.caller is Caller.REDELIVERY:
         recheck_dependents(known, attempt.deps.history, now=attempt.now)
     return Repeated(known)
 

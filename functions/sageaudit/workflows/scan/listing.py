@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen
@@ -44,7 +45,7 @@ def list_jobs(
     if any(kind.row.rollup for kind in kinds) and JobKind.TRAINING not in kinds:
         asked.append(JobKind.TRAINING)
     lists_of = {
-        region: [workers.submit(_List(lists, kind, region, period)) for kind in asked]
+        region: [workers.submit(partial(_listed, lists, kind, region, period)) for kind in asked]
         for region in regions
     }
     jobs: list[Listed] = []
@@ -57,15 +58,10 @@ def list_jobs(
     return ListedJobs(tuple(jobs), tuple(refusals))
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
-    lists: JobLists
-    kind: JobKind
-    region: str
-    period: Period
-
-    def __call__(self) -> list[Listed] | ListRefusal:
-        try:
-            return list(self.lists.listed(self.kind, self.region, self.period))
-        except AwsError as error:
-            return ListRefusal(self.region, self.kind, error)
+def _listed(
+    lists: JobLists, kind: JobKind, region: str, period: Period
+) -> list[Listed] | ListRefusal:
+    try:
+        return list(lists.listed(kind, region, period))
+    except AwsError as error:
+        return ListRefusal(region, kind, error)

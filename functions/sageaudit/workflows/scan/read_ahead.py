@@ -15,6 +15,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import AwsError, Malformed, SageauditError
 from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.audit.read import locate_buckets
 
 T = TypeVar("T")
 
@@ -38,7 +39,7 @@ class Reader:
         job = _parsed(read.answer, ref, read.now)
         if job is not None and not job.kind.row.rollup:
             read.usage = _kept(lambda: deps.metrics.read(job, read.now))
-            _warm_buckets(job, deps)
+            locate_buckets(job, read.answer, deps)  # they are kept for all jobs, its audit too
         return read
 
 
@@ -48,13 +49,6 @@ def _parsed(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None
         return so_far(parse(answer, {}, account=ref.account, region=ref.region), now)
     except Malformed:
         return None
-
-
-def _warm_buckets(job: Job, deps: AuditDependencies) -> None:
-    """Has the regions of its buckets known when its turn comes; they are kept for all jobs."""
-    names = [bucket.name for bucket in job.buckets]
-    if names and job.finished and not job.never_started:
-        deps.buckets.regions(job.account or "", job.region or "", names)
 
 
 def _kept(call: Callable[[], T]) -> T | SageauditError:

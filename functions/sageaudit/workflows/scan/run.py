@@ -12,7 +12,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeVar
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -42,8 +41,6 @@ _LANES = 32
 """Lanes that are read at the same time."""
 _GIVE_UP_AFTER = 20
 """Refusals in a row, without one success, after which the rest is not asked for: our choice."""
-
-T = TypeVar("T")
 
 
 class Result(enum.StrEnum):
