@@ -1,6 +1,6 @@
-"""Writes docs/evidence/debugger.md: SageMaker Debugger's answers compared with ours, from the recordings.
+"""Writes docs/evidence/debugger.md: SageMaker Debugger's answers compared with ours.
 
-Part of `make docs`. The key `debugger` of a recording has the answers of Debugger's own rules.
+Part of `make docs`. A recording's key `debugger` has the answers of Debugger's own rules.
 """
 
 from __future__ import annotations

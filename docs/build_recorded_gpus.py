@@ -1,4 +1,4 @@
-"""Writes docs/evidence/recorded-gpu-jobs.md: what the audit says of the recorded jobs with idle GPUs.
+"""Writes docs/evidence/recorded-gpu-jobs.md: the audits of recorded jobs with idle GPUs.
 
 Part of `make docs`. A job is in the table when its recording has at least three GPU points and
 their mean is under 15% of its GPUs.
