@@ -50,7 +50,7 @@ golden: $(READY) ## rewrites the files that tests compare with: review the diff
 	@$(RUN)/python -m infra.template
 	@$(RUN)/python -m tests.golden.regenerate
 
-docs: $(READY) ## rewrites docs/rules, and the pages that are made from recordings
+docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m docs.build_track_records
 	@$(RUN)/python -m docs.build_rules
 	@$(RUN)/python -m docs.build_readme

@@ -1,4 +1,4 @@
-"""Writes docs/alarms.md from the list of alarms: `make docs`."""
+"""Writes the table of alarms in docs/runbook.md: `make docs`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from docs.marked_parts import with_parts
 from infra.alarm_list import (
     HOUR_S,
     MINUTE_S,
@@ -16,7 +17,7 @@ from infra.alarm_list import (
 )
 from sageaudit.adapters.channels.catalogue import CHANNELS
 
-PAGE = Path(__file__).parent / "alarms.md"
+PAGE = Path(__file__).parent / "runbook.md"
 TEMPLATE = Path(__file__).parent.parent / "local" / "template.json"
 DEAD_LETTERS = (
     "FinishedJobsDeadLetters",
@@ -25,21 +26,6 @@ DEAD_LETTERS = (
     "SweepDeadLetters",
 )
 _UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
-_PAGE = """\
-# Alarms
-
-Made from `infra/alarm_list.py` by `make docs`. Each alarm publishes to the topic `AlarmsTopicArn`,
-to which CloudWatch of this account may publish, and who has `sns:Publish` on it by IAM; `make
-deploy` asks who is subscribed. The topic has no managed key, because CloudWatch cannot publish to a
-topic under the managed SNS key.
-
-An alarm is raised for what no retry repairs, or when retries fail for longer than is usual. A
-standard alarm costs about $0.10 a month: {number} of them, with every channel on.
-
-| alarm | raised when | why this threshold | runbook |
-|---|---|---|---|
-{rows}
-"""
 
 
 def listed() -> list[Watch]:
@@ -63,15 +49,17 @@ def listed() -> list[Watch]:
     )
 
 
-def page(alarms: Iterable[Watch]) -> str:
-    """The whole page."""
-    alarms = list(alarms)
-    rows = [
-        f"| {watch.name} | {watch.means}: {' '.join(_condition(watch))} | {watch.reason} | "
-        f"[{watch.entry}](runbook.md#{watch.entry}) |"
-        for watch in alarms
-    ]
-    return _PAGE.format(number=len(alarms), rows="\n".join(rows))
+def page(text: str, alarms: Iterable[Watch]) -> str:
+    """The runbook with a row for all alarms that have their condition and reason in common."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for watch in alarms:
+        alike = (" ".join(_condition(watch)), watch.reason, watch.entry)
+        rows.setdefault(alike, []).append(f"`{watch.name}`")
+    table = ["| alarms | raised when | why this threshold | entry |", "|---|---|---|---|"]
+    for (condition, reason, entry), names in rows.items():
+        link = f"[{entry}](#{entry})"
+        table.append(f"| {', '.join(names)} | {condition} | {reason} | {link} |")
+    return with_parts(text, {"alarms": "\n".join(table)})
 
 
 def _condition(watch: Watch) -> Iterator[str]:
@@ -97,4 +85,4 @@ def _span(seconds: int) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(listed()), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), listed()), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Writes docs/debugger.md: SageMaker Debugger's answers compared with ours, from the recordings.
+"""Writes docs/evidence/debugger.md: SageMaker Debugger's answers compared with ours.
 
-Part of `make docs`. The key `debugger` of a recording has the answers of Debugger's own rules.
+Part of `make docs`. A recording's key `debugger` has the answers of Debugger's own rules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
 
-PAGE = Path(__file__).parent / "debugger.md"
+PAGE = Path(__file__).parent / "evidence" / "debugger.md"
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
 
 OURS = {
@@ -64,8 +64,9 @@ _DEFINED = {
             "has 10 (guide: 500) samples"
         ),
         (
-            "@gpu-memory-growth: rises by over 5 points from one window to the next, at least "
-            "3 times, after 8 minutes; a window has 4 minutes (500 samples) or a tenth of the run"
+            "@gpu-memory-growth: grows evenly by over 5 points over the run, after 8 minutes, and "
+            "would be full before MaxRuntime and within twice the run's time; a window has 4 "
+            "minutes (500 samples) or a twelfth of the run"
         ),
     ),
     "LoadBalancing": (
@@ -207,9 +208,9 @@ def explained() -> frozenset[tuple[str, str]]:
 
 
 def _of(path: Path) -> Iterator[Verdict]:
-    said: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")).get("debugger")
+    answers: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")).get("debugger")
     read = recording.read(path)
-    if said is None or isinstance(read, recording.RecordedSet):
+    if answers is None or isinstance(read, recording.RecordedSet):
         return
     rules = catalogue.load()
     ours = _outcomes(read, rules)
@@ -218,8 +219,8 @@ def _of(path: Path) -> Iterator[Verdict]:
         yield Verdict(
             recording=path.stem,
             rule=rule,
-            triggered=said[rule]["triggered"],
-            datapoints=said[rule]["datapoints"],
+            triggered=answers[rule]["triggered"],
+            datapoints=answers[rule]["datapoints"],
             ours={name: ours[name] for name in names},
             ungated={name: ungated[name] for name in names},
         )
@@ -233,7 +234,7 @@ def _outcomes(read: recording.Recording, rules: Iterable[Any]) -> dict[str, Outc
 
 
 def page() -> str:
-    """The whole of docs/debugger.md."""
+    """The whole of docs/evidence/debugger.md."""
     compared = verdicts()
     text = _PAGE.format(
         defined="\n".join(f"| {rule} | {' | '.join(both)} |" for rule, both in _DEFINED.items()),
@@ -242,7 +243,7 @@ def page() -> str:
         seen=len({one.recording for one in compared if _seen(one)}),
         tables="\n".join(line for rule in OURS for line in _table(rule, compared)),
     )
-    return re.sub(r"@([a-z-]+)", r"[\1](rules/\1.md)", text)
+    return re.sub(r"@([a-z-]+)", r"[\1](../rules/\1.md)", text)
 
 
 def _seen(one: Verdict) -> bool:
@@ -268,14 +269,14 @@ def _table(rule: str, compared: tuple[Verdict, ...]) -> list[str]:
 
 
 def _row(one: Verdict) -> str:
-    said = f"{one.triggered} of {one.datapoints:,}" if one.datapoints else "no samples"
+    triggered = f"{one.triggered} of {one.datapoints:,}" if one.datapoints else "no samples"
     agrees = {True: "yes", False: "no", None: "-"}[one.agrees]
-    ungated = "the same" if one.ungated == one.ours else _said(one.ungated)
-    cells = [one.recording, said, _said(one.ours), ungated, agrees, one.because or ""]
+    ungated = "the same" if one.ungated == one.ours else _answer(one.ungated)
+    cells = [one.recording, triggered, _answer(one.ours), ungated, agrees, one.because or ""]
     return f"| {' | '.join(cells)} |"
 
 
-def _said(outcomes: dict[str, Outcome]) -> str:
+def _answer(outcomes: dict[str, Outcome]) -> str:
     """The findings; where there are none, the first answer with its reason."""
     found = [f"{name}: {one.summary}" for name, one in outcomes.items() if isinstance(one, Found)]
     if found:

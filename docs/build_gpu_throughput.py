@@ -1,4 +1,4 @@
-"""Writes docs/gpu-throughput.md: the ratios between GPU models that bound a run time.
+"""Writes docs/evidence/gpu-throughput.md: the ratios between GPU models that bound a run time.
 
 Part of `make docs`. Every figure comes from the packaged data.
 """
@@ -17,14 +17,14 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.type_vetoes import has_tensor_cores
 from sageaudit.domain.prices.gpu import UNKNOWN_PRECISION, Precision, Unmeasured, times_as_long
 
-PAGE = Path(__file__).parent / "gpu-throughput.md"
+PAGE = Path(__file__).parent / "evidence" / "gpu-throughput.md"
 _CLASSES = (Precision.HALF, Precision.FP32, Precision.STRICT)
 _PAGE = """\
 # GPU models against each other
 
 How many times as long training takes on another GPU model is taken from measurements that others
 published. What was never measured on both models is unknown, and a type with such a GPU is refused.
-[Decision 0014](decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
+[Decision 0014](../decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
 `functions/sageaudit/data/gpu_throughput.json` has each row with its source.
 
 ## Ranges
@@ -70,7 +70,7 @@ compute capability decides which CUDA toolkit an image must have.
 
 
 def page() -> str:
-    """The whole of docs/gpu-throughput.md."""
+    """The whole of docs/evidence/gpu-throughput.md."""
     name = "gpu_throughput.json"
     text = resources.files("sageaudit.data").joinpath(name).read_text(encoding="utf-8")
     data = json.loads(text, parse_float=Decimal)

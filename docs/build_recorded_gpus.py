@@ -1,4 +1,4 @@
-"""Writes docs/recorded-gpu-jobs.md: what the audit says of the recorded jobs with idle GPUs.
+"""Writes docs/evidence/recorded-gpu-jobs.md: the audits of recorded jobs with idle GPUs.
 
 Part of `make docs`. A job is in the table when its recording has at least three GPU points and
 their mean is under 15% of its GPUs.
@@ -25,7 +25,7 @@ from sageaudit.output.text.words import counted
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 
-PAGE = Path(__file__).parent / "recorded-gpu-jobs.md"
+PAGE = Path(__file__).parent / "evidence" / "recorded-gpu-jobs.md"
 RECORDINGS = Path(__file__).parents[1] / "tests" / "recorded" / "data" / "jobs"
 LOW_PERCENT = 15.0
 """Jobstats shows a job's mean GPU use in red at 15% or less."""
@@ -147,7 +147,7 @@ def _in_family(run: Run) -> AuditDocument | None:
 
 
 def page() -> str:
-    """The whole of docs/recorded-gpu-jobs.md."""
+    """The whole of docs/evidence/recorded-gpu-jobs.md."""
     jobs = list(gpu_jobs())
     rows = low(jobs)
     figures = [figure for job in rows if (figure := job.audit["idle_capacity"])]
@@ -192,8 +192,8 @@ def _row(job: LowJob) -> str:
         f"{job.mean:.1f}%",
         idle,
         value,
-        _said(job.audit),
-        "the same: it is judged alone" if job.in_family is None else _said(job.in_family),
+        _answer(job.audit),
+        "the same: it is judged alone" if job.in_family is None else _answer(job.in_family),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -216,7 +216,7 @@ def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]
     return f", without {' and '.join(parts)}" if parts else ""
 
 
-def _said(audit: AuditDocument) -> str:
+def _answer(audit: AuditDocument) -> str:
     """Its findings with their dollars, else the reason."""
     found = [_finding(finding) for finding in _findings(audit)]
     if found:
@@ -232,7 +232,7 @@ def _finding(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
     shown = about(usd(saving), estimated=finding["estimated"])
     dollars = f" {shown} {finding['bucket']}" if saving else ""
-    return f"[{finding['rule']}](rules/{finding['rule']}.md){dollars}"
+    return f"[{finding['rule']}](../rules/{finding['rule']}.md){dollars}"
 
 
 if __name__ == "__main__":

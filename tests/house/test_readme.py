@@ -57,8 +57,8 @@ def test_the_quality_is_that_of_the_labelled_set() -> None:
 
 
 def test_the_number_of_jobs_with_debuggers_answers_is_that_of_the_page() -> None:
-    """docs/debugger.md is written from the recordings."""
-    page = (ROOT / "docs" / "debugger.md").read_text(encoding="utf-8")
+    """docs/evidence/debugger.md is written from the recordings."""
+    page = (ROOT / "docs" / "evidence" / "debugger.md").read_text(encoding="utf-8")
     [count] = re.findall(r"^(\d+) recorded jobs", page, re.MULTILINE)
     assert f"on {count} real jobs" in WORDS
 

@@ -1,7 +1,7 @@
 """The rules of SageMaker Debugger that minute data can express, on their published defaults.
 
 Defaults: smdebug-rulesconfig 1.0.1, profiler_rules/rules.py; where the developer guide (2023-03)
-differs, its value is named. What cannot be expressed stands in docs/debugger.md.
+differs, its value is named. What cannot be expressed stands in docs/evidence/debugger.md.
 """
 
 from __future__ import annotations

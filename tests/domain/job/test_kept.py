@@ -61,9 +61,9 @@ def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
                 assert set(SHAPES[name]["enum"]) <= STATES, path
 
 
-def test_the_page_on_trust_lists_what_is_shown() -> None:
+def test_the_page_of_permissions_lists_what_is_shown() -> None:
     """Each kind of name, in the words of the table."""
-    page = (Path(__file__).parents[3] / "docs" / "trust.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "permissions.md").read_text(encoding="utf-8")
     shown = {field.value for field in Field if isinstance(field.value, str)}
     assert [text for text in sorted(shown) if f"| {text} |" not in page] == []
 

@@ -28,7 +28,7 @@ ROWS = [
     for line in (Path(__file__).parent / "alerts.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 DIFFERS = {
-    "T07": "possible dollars are an idea for a trial: they never cause a message (decision 0003)",
+    "T07": "possible dollars are an idea for a trial: they never cause a message (decision 0023)",
     "T82": "a trial is told in its tuning job's message, which has its dollars: else both tell"
     " them",
     "T102": "without the first sweep's item nothing says what is the past: it is told as usual, and"

@@ -7,8 +7,8 @@ Why it costs: p types are made for large models on several GPUs; a small model p
     leaves idle.
 Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of vCPU
     and memory, and takes longer at most by the ratio that was measured on training work
-    (docs/gpu-throughput.md): the slow end is counted, the range shown. A type with this GPU that
-    saves more is left to gpu-underused.
+    (docs/evidence/gpu-throughput.md): the slow end is counted, the range shown. A type with this
+    GPU that saves more is left to gpu-underused.
 When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: a
     GPU without a measured ratio, T4 and V100 where the run shows signs of bf16 or FlashAttention,
     GPUs without NVLink for several that are joined by it, any other GPU for several instances, one
@@ -16,7 +16,7 @@ When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GP
 What to do: Try one run on the g type, or give the GPU more work: a larger batch, several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
     20%, GPU memory at most 10 GB, at most 12 cores a GPU. Ratios:
-    docs/gpu-throughput.md.
+    docs/evidence/gpu-throughput.md.
 """
 
 from __future__ import annotations

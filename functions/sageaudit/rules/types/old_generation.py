@@ -4,8 +4,8 @@ What it checks: The type's family is marked as legacy in the catalogue: m4, c4, 
 Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
 Saving: Derived, where prices are known: the run on the type that certainly saves most. A CPU type
     takes the same time; a GPU type takes longer at most by the ratio that was measured on training
-    work (docs/gpu-throughput.md): the longest run time is counted, the range shown. What the type
-    offers no less of needs no record.
+    work (docs/evidence/gpu-throughput.md): the longest run time is counted, the range shown. What
+    the type offers no less of needs no record.
 When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
     is advised, and no figure given, for GPUs joined by NVLink where the other has none, for several
     instances (EFA), without a measured ratio, and where a use that must shrink was not recorded:
@@ -14,7 +14,7 @@ When it is wrong: Code that was built for the old GPU must be built again for th
     documented there).
 What to do: Take the named type. An image with a recent framework runs on it as it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
-    GPU ratios: docs/gpu-throughput.md.
+    GPU ratios: docs/evidence/gpu-throughput.md.
 """
 
 from __future__ import annotations
