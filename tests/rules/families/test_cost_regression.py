@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
+from sageaudit.domain.bill.finding import Clear, Found, Unknown
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import market, ran
-from tests.fakes.judging import found, not_applicable, outcome, priced
+from tests.fakes.judging import outcome, priced
+from tests.fakes.rule_cases import cases, finds, row
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -35,24 +36,32 @@ def judged(job: Job, earlier: list[EarlierRun] | None, **more: Any) -> object:
     return outcome(RULE, job, earlier=earlier, on=market(storage_usd="0"), **more)
 
 
-def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
-    """Another type for another time, on spot, with other settings."""
-    run = ran(
-        7200,
-        "ml.m5.2xlarge",
-        purchase=Purchase.SPOT,
-        fingerprint="f2",
-    )
-    what = found(RULE, run, earlier=family(*["0.23"] * 5, fingerprint="f1"),
-                 on=market(storage_usd="0"))  # fmt: skip
-    assert what.summary == (
-        "It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type ml.m5.xlarge to "
+test_cases = cases(
+    RULE,
+    "A run at four times the median is found with what changed.",
+    # Another type for another time, on spot, with other settings.
+    row(finds("It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
-        "Training +1 h 1 min."
-    )
-    assert (what.confidence, what.bucket) == (Confidence.MEASURED, Bucket.NONE)
-    assert what.evidence["above_median_usd"] == Decimal("0.69")
-    assert what.evidence["changed_type"] == "type ml.m5.xlarge to ml.m5.2xlarge"
+        "Training +1 h 1 min.", confidence="measured", bucket="none",
+        evidence={"above_median_usd": Decimal("0.69"),
+        "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge"}), ran(7200, "ml.m5.2xlarge",
+        purchase=Purchase.SPOT, fingerprint="f2"), earlier=family(*["0.23"] * 5, fingerprint="f1"),
+        on=market(storage_usd="0")),
+    "More instances are named. One became three; and nothing else is known to have changed.",
+    row(finds("…Changed: count 1 to 3; Training +1 min."), ran(3600, instances=3), earlier=STEADY),
+    "An unknown change is stated. A price, say.",
+    row(finds("…Changed: nothing known."), HOUR, earlier=family(*["0.10"] * 5,
+        phase_s={"Training": Decimal(3600)})),
+    "Runs that are meant to differ are not compared.",
+    # Trials of a tuning job; nor is a failed run, or a free one.
+    row("not applicable: the trials of one search are meant to differ",
+        replace(HOUR, parent=Parent(ParentKind.TUNING, "arn:tuning"))),
+    row("not applicable: …did not complete…", replace(HOUR, status="Failed")),
+    row("not applicable: built-in Debugger rule", replace(HOUR, free="built-in Debugger rule")),
+    "A phase that is not billed is no reason. An hour more in Starting costs nothing.",
+    row(finds("…Changed: nothing known."), HOUR, earlier=family(*["0.05"] * 5,
+        phase_s={"Starting": Decimal(1), "Training": Decimal(3590)})),
+)  # fmt: skip
 
 
 def test_it_is_an_alarm_without_dollars() -> None:
@@ -61,18 +70,6 @@ def test_it_is_an_alarm_without_dollars() -> None:
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
     assert finding.found.caution is not None
     assert finding.found.fix == ()
-
-
-def test_more_instances_are_named() -> None:
-    """One became three; and nothing else is known to have changed."""
-    what = found(RULE, ran(3600, instances=3), earlier=STEADY)
-    assert what.summary.endswith("Changed: count 1 to 3; Training +1 min.")
-
-
-def test_an_unknown_change_is_stated() -> None:
-    """A price, say."""
-    dear = family(*["0.10"] * 5, phase_s={"Training": Decimal(3600)})
-    assert found(RULE, HOUR, earlier=dear).summary.endswith("Changed: nothing known.")
 
 
 def test_exactly_a_quarter_above_a_steady_median_is_found() -> None:
@@ -119,22 +116,3 @@ def test_a_run_of_unknown_cost_is_unknown() -> None:
     answer = judged(ran(3600, "ml.unpriced.xlarge"), STEADY)
     assert isinstance(answer, Unknown)
     assert answer.code == "bill_unknown"
-
-
-def test_runs_that_are_meant_to_differ_are_not_compared() -> None:
-    """Trials of a tuning job; nor is a failed run, or a free one."""
-    parent = Parent(ParentKind.TUNING, "arn:tuning")
-    assert not_applicable(RULE, replace(HOUR, parent=parent)) == (
-        "the trials of one search are meant to differ"
-    )
-    assert "did not complete" in not_applicable(RULE, replace(HOUR, status="Failed"))
-    assert (
-        not_applicable(RULE, replace(HOUR, free="built-in Debugger rule"))
-        == "built-in Debugger rule"
-    )
-
-
-def test_a_phase_that_is_not_billed_is_no_reason() -> None:
-    """An hour more in Starting costs nothing."""
-    waited = family(*["0.05"] * 5, phase_s={"Starting": Decimal(1), "Training": Decimal(3590)})
-    assert found(RULE, HOUR, earlier=waited).summary.endswith("Changed: nothing known.")

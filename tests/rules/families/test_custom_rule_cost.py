@@ -2,14 +2,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.finding import Bucket, Clear
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.parts import CustomRule
 from tests.fakes.jobs import job
-from tests.fakes.judging import found, outcome, priced
+from tests.fakes.judging import found, priced
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "custom-rule-cost"
 MINE = CustomRule("MyGradients", "ml.m5.xlarge")
+
+
+test_cases = cases(
+    RULE,
+    "A profiler rule is named where it stands.",
+    # The request has two lists of rules: the fix never names the other one.
+    row(finds("…(MyIo)…", paths=["ProfilerRuleConfigurations[MyIo].InstanceType"]),
+        parse({"TrainingJobName": "train", "TrainingJobStatus": "Completed",
+        "ProfilerRuleConfigurations": [{"RuleConfigurationName": "MyIo",
+        "InstanceType": "ml.t3.medium"}]}, {})),
+    "Without custom rules it is clear. So is the advised job.",
+    row(CLEAR, job(custom_rules=())),
+)  # fmt: skip
 
 
 def test_a_custom_rule_is_found_by_its_name() -> None:
@@ -31,18 +45,3 @@ def test_its_dollars_are_those_of_other_jobs() -> None:
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
     assert finding.found.evidence == {"custom_rules": 2, "names": "A, B"}
     assert finding.found.caution is not None
-
-
-def test_a_profiler_rule_is_named_where_it_stands() -> None:
-    """The request has two lists of rules: the fix never names the other one."""
-    rule = {"RuleConfigurationName": "MyIo", "InstanceType": "ml.t3.medium"}
-    answer = {"TrainingJobName": "train", "TrainingJobStatus": "Completed"}
-    run = parse({**answer, "ProfilerRuleConfigurations": [rule]}, {})
-    what = found(RULE, run)
-    assert "(MyIo)" in what.summary
-    assert [fix.path for fix in what.fix] == ["ProfilerRuleConfigurations[MyIo].InstanceType"]
-
-
-def test_without_custom_rules_it_is_clear() -> None:
-    """So is the advised job."""
-    assert outcome(RULE, job(custom_rules=())) == Clear()

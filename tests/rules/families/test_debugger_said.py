@@ -6,7 +6,8 @@ from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.parts import RuleEvaluation
 from tests.fakes.jobs import job
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
+from tests.fakes.judging import found, outcome, priced
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "debugger-said"
 MET = "RuleEvaluationConditionMet: Evaluation of the rule LowGPUUtilization at step 0 resulted in "
@@ -19,6 +20,24 @@ def said(*statuses: str, details: str | None = None) -> Job:
             RuleEvaluation(f"Rule{n}", status, details) for n, status in enumerate(statuses, 1)
         )
     )
+
+
+test_cases = cases(
+    RULE,
+    "Long words are cut and missing ones are the status. 300 characters fit.",
+    row(finds(evidence={"Rule1": "x" * 300}), said("IssuesFound", details="x" * 300)),
+    row(finds(evidence={"Rule1": "x" * 299 + "…"}), said("IssuesFound", details="x" * 301)),
+    row(finds(evidence={"Rule1": "IssuesFound"}), said("IssuesFound")),
+    "Rules without issues are clear. One that could not be evaluated found none.",
+    row(CLEAR, said("NoIssuesFound", "Error", "Stopped")),
+    "An evaluation that goes on is unknown.",
+    # Debugger may end after the job; an issue that is found stays found.
+    row("unknown: debugger_not_finished", said("NoIssuesFound", "InProgress")),
+    row("unknown: debugger_not_finished", said("Stopping")),
+    row(finds(evidence={"rules_evaluated": 2}), said("InProgress", "IssuesFound")),
+    "A job without Debugger is not its concern. It has nothing to quote.",
+    row("not applicable: Debugger evaluated no rule of it", job()),
+)  # fmt: skip
 
 
 def test_what_debugger_found_is_told_in_its_words() -> None:
@@ -59,27 +78,3 @@ def test_it_has_no_dollars() -> None:
     assert finding.found.bucket is Bucket.NONE
     assert (finding.saving_usd, finding.severity.value) == (None, "info")
     assert finding.found.caution is not None
-
-
-def test_long_words_are_cut_and_missing_ones_are_the_status() -> None:
-    """300 characters fit."""
-    assert found(RULE, said("IssuesFound", details="x" * 300)).evidence["Rule1"] == "x" * 300
-    assert found(RULE, said("IssuesFound", details="x" * 301)).evidence["Rule1"] == "x" * 299 + "…"
-    assert found(RULE, said("IssuesFound")).evidence["Rule1"] == "IssuesFound"
-
-
-def test_rules_without_issues_are_clear() -> None:
-    """One that could not be evaluated found none."""
-    assert outcome(RULE, said("NoIssuesFound", "Error", "Stopped")) == Clear()
-
-
-def test_an_evaluation_that_goes_on_is_unknown() -> None:
-    """Debugger may end after the job; an issue that is found stays found."""
-    assert unknown(RULE, said("NoIssuesFound", "InProgress")) == "debugger_not_finished"
-    assert unknown(RULE, said("Stopping")) == "debugger_not_finished"
-    assert found(RULE, said("InProgress", "IssuesFound")).evidence["rules_evaluated"] == 2
-
-
-def test_a_job_without_debugger_is_not_its_concern() -> None:
-    """It has nothing to quote."""
-    assert not_applicable(RULE, job()) == "Debugger evaluated no rule of it"

@@ -6,11 +6,12 @@ import pytest
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
-from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown, usd
+from tests.fakes.judging import card, found, priced
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -27,15 +28,44 @@ def cut(**changes: Any) -> Job:
     return ran(3600, **plain | changes)
 
 
-def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
-    """Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14."""
-    finding = priced(RULE, cut())
-    assert finding.found.summary == (
-        "MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
-        "it left neither artifact nor checkpoints."
-    )
-    assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
-    assert usd(finding.saving_usd) == "0.235645"
+test_cases = cases(
+    RULE,
+    "A limit that left nothing lost the whole run.",
+    # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
+    row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
+        "it left neither artifact nor checkpoints.", bucket="lost", confidence="measured",
+        usd="0.235645"), cut()),
+    "A wait that was too long is named.",
+    # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
+    row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
+        ways=[[("StoppingCondition.MaxWaitTimeInSeconds", 8000)]], evidence={"limit_s": 4000}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)),
+    "A processing job can only get more time.",
+    # It has no CheckpointConfig; its failure text says what ended it.
+    row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)]),
+        cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
+        failure="MaxRuntimeExceeded", left_artifact=None, max_runtime_s=500_000)),
+    "A stopped processing job may have left outputs.",
+    # Whether its uploads took place is not recorded.
+    row("unknown: artifact_unknown", cut(kind=JobKind.PROCESSING, secondary_status=None,
+        left_artifact=None)),
+    "Without a limit or a bill it is clear.",
+    # Completed, stopped by somebody, failed by itself, or ended while it waited.
+    row(CLEAR, cut(status="Completed", secondary_status="Completed")),
+    row(CLEAR, cut(secondary_status="Stopped")),
+    row(CLEAR, cut(status="Failed", secondary_status="Failed", failure="AlgorithmError")),
+    row(CLEAR, cut(started_at=None, training_s=None, billable_s=None,
+        phases=phases(("Starting", -600)))),
+    "Trials and free jobs are not its concern.",
+    # A trial reported its metric; a built-in Debugger rule costs nothing.
+    row("not applicable: …trial…", cut(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …Debugger…", cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")),
+    "Without times or price it is still said.",
+    # An end before the start, an unknown region: no sentence and no dollars are invented.
+    row(finds(usd=None), cut(training_s=None, billable_s=None, ended_at=ran(0).started_at,
+        region="xx-west-9")),
+    row(finds("MaxRuntimeInSeconds ended the run on 1 x…"), cut(training_s=None, ended_at=None)),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -83,16 +113,6 @@ def test_on_spot_the_wait_grows_with_the_run() -> None:
     assert alone.new == 7200
 
 
-def test_a_wait_that_was_too_long_is_named() -> None:
-    """MaxWaitTimeExceeded of a spot run; its limit is the one to raise."""
-    waited = cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)
-    what = found(RULE, waited)
-    assert what.summary.startswith("MaxWaitTimeInSeconds ended the run after 1 h")
-    assert what.evidence["limit_s"] == 4000
-    [[higher]] = what.alternatives
-    assert (higher.path, higher.new) == ("StoppingCondition.MaxWaitTimeInSeconds", 8000)
-
-
 def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
     """28 days, of processing jobs 9; at the maximum only checkpoints are left."""
     [[most]] = found(RULE, cut(max_runtime_s=MONTH_S - 1)).alternatives
@@ -100,49 +120,3 @@ def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
     assert found(RULE, cut(max_runtime_s=MONTH_S)).alternatives == ()
     for unknown_s in (None, 0):
         assert found(RULE, cut(max_runtime_s=unknown_s)).alternatives == ()
-
-
-def test_a_processing_job_can_only_get_more_time() -> None:
-    """It has no CheckpointConfig; its failure text says what ended it."""
-    processing = cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
-                     failure="MaxRuntimeExceeded", left_artifact=None,
-                     max_runtime_s=500_000)  # fmt: skip
-    [fix] = found(RULE, processing).fix
-    assert (fix.path, fix.new) == ("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)
-
-
-def test_a_stopped_processing_job_may_have_left_outputs() -> None:
-    """Whether its uploads took place is not recorded."""
-    processing = cut(kind=JobKind.PROCESSING, secondary_status=None, left_artifact=None)
-    assert unknown(RULE, processing) == "artifact_unknown"
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"status": "Completed", "secondary_status": "Completed"},
-        {"secondary_status": "Stopped"},
-        {"status": "Failed", "secondary_status": "Failed", "failure": "AlgorithmError"},
-        {"started_at": None, "training_s": None, "billable_s": None,
-         "phases": phases(("Starting", -600))},
-    ],
-)  # fmt: skip
-def test_without_a_limit_or_a_bill_it_is_clear(changes: dict[str, Any]) -> None:
-    """Completed, stopped by somebody, failed by itself, or ended while it waited."""
-    assert outcome(RULE, cut(**changes)) == Clear()
-
-
-def test_trials_and_free_jobs_are_not_its_concern() -> None:
-    """A trial reported its metric; a built-in Debugger rule costs nothing."""
-    assert "trial" in not_applicable(RULE, cut(parent=Parent(ParentKind.TUNING, "arn:t")))
-    free = cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in not_applicable(RULE, free)
-
-
-def test_without_times_or_price_it_is_still_said() -> None:
-    """An end before the start, an unknown region: no sentence and no dollars are invented."""
-    odd = cut(training_s=None, billable_s=None, ended_at=ran(0).started_at, region="xx-west-9")
-    odd_finding = priced(RULE, odd)
-    assert odd_finding.saving_usd is None
-    broken = cut(training_s=None, ended_at=None)
-    assert found(RULE, broken).summary.startswith("MaxRuntimeInSeconds ended the run on 1 x")

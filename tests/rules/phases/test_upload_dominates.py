@@ -3,12 +3,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
+from tests.fakes.judging import found, priced, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "upload-dominates"
 TYPE = "ml.g5.2xlarge"
@@ -23,19 +21,41 @@ def sends(train_s: int, upload_s: int, **changes: Any) -> Job:
     )
 
 
-def test_a_long_upload_is_found() -> None:
-    """15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model."""
-    what = found(RULE, sends(2700, 900, output_compression="GZIP"))
-    assert what.summary == ("Uploading took 15 min of 1 h billed (25%), after the code had ended.")
-    [fix] = what.fix
-    assert (fix.path, fix.old, fix.new) == (
-        "OutputDataConfig.CompressionType",
-        "GZIP",
-        "NONE",
-    )
-    assert what.alternatives == ()
-    assert "model registry" in (what.caution or "")
-    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
+test_cases = cases(
+    RULE,
+    "A long upload is found.",
+    # 15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model.
+    row(finds("Uploading took 15 min of 1 h billed (25%), after the code had ended.",
+        fix=[("OutputDataConfig.CompressionType", "GZIP", "NONE")], ways=[],
+        caution="…model registry…", confidence="derived", bucket="avoidable"),
+        sends(2700, 900, output_compression="GZIP")),
+    "Exactly a tenth of the billed time is long. 360 of 3600 s; one second less is not.",
+    row(FOUND, sends(3240, 360)),
+    row(CLEAR, sends(3241, 359)),
+    "Exactly two minutes are not long. One second more is.",
+    row(CLEAR, sends(300, 120)),
+    row(FOUND, sends(300, 121)),
+    "A dear upload is found whatever its share.",
+    # 40 minutes of 20 hours on eight hosts: $8.08 is not, on ten hosts $10.10 is.
+    row(CLEAR, sends(69600, 2400, groups=(InstanceGroup(TYPE, 8),))),
+    row(finds("Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."),
+        sends(69600, 2400, groups=(InstanceGroup(TYPE, 10),))),
+    "A dear upload of ten minutes is usual.",
+    # On forty hosts at $1.515: $10.10, and one second more is long.
+    row(CLEAR, sends(71400, 600, groups=(InstanceGroup(TYPE, 40),))),
+    row(FOUND, sends(71400, 601, groups=(InstanceGroup(TYPE, 40),))),
+    "An answer without phases is unknown. One run from start to end, or a phase without end.",
+    row("unknown: phases_missing", job(phases=(Phase("Running", START, Decimal(3600), billed=True),
+        ))),
+    row("unknown: phases_missing", job(phases=())),
+    row("unknown: phases_missing", job(phases=(Phase("Uploading", START, None, billed=True),))),
+    "A job that never started is clear. It uploaded nothing; nor did a run of no seconds.",
+    row(CLEAR, job(status="Failed", started_at=None, ended_at=None, training_s=None,
+        billable_s=None, phases=phases(("Starting", -600)))),
+    row(CLEAR, sends(0, 0)),
+    "Serverless jobs are not its concern. They have no instance that waits.",
+    row("not applicable: …serverless…", sends(2700, 900, purchase=Purchase.SERVERLESS)),
+)  # fmt: skip
 
 
 def test_nothing_is_counted_until_a_run_shows_it() -> None:
@@ -52,18 +72,6 @@ def test_on_spot_the_range_is_of_billed_seconds() -> None:
     span = priced(RULE, spot).range_usd
     assert span is not None
     assert usd(span[1]) == "0.126250"
-
-
-def test_exactly_a_tenth_of_the_billed_time_is_long() -> None:
-    """360 of 3600 s; one second less is not."""
-    assert isinstance(outcome(RULE, sends(3240, 360)), Found)
-    assert outcome(RULE, sends(3241, 359)) == Clear()
-
-
-def test_exactly_two_minutes_are_not_long() -> None:
-    """One second more is."""
-    assert outcome(RULE, sends(300, 120)) == Clear()
-    assert isinstance(outcome(RULE, sends(300, 121)), Found)
 
 
 def test_what_is_done_already_is_not_advised() -> None:
@@ -88,45 +96,3 @@ def test_checkpoints_are_named_only_where_the_job_writes_some() -> None:
     assert (other.path, other.old) == ("CheckpointConfig.S3Uri", None)
     assert "only where the upload consists of checkpoints" in (what.caution or "")
     assert found(RULE, sends(2700, 900, hints=writes, checkpointed=True)).alternatives == ()
-
-
-def test_a_dear_upload_is_found_whatever_its_share() -> None:
-    """40 minutes of 20 hours on eight hosts: $8.08 is not, on ten hosts $10.10 is."""
-    assert outcome(RULE, sends(69600, 2400, groups=(InstanceGroup(TYPE, 8),))) == Clear()
-    what = found(RULE, sends(69600, 2400, groups=(InstanceGroup(TYPE, 10),)))
-    assert what.summary == (
-        "Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."
-    )
-
-
-def test_a_dear_upload_of_ten_minutes_is_usual() -> None:
-    """On forty hosts at $1.515: $10.10, and one second more is long."""
-    many = (InstanceGroup(TYPE, 40),)
-    assert outcome(RULE, sends(71400, 600, groups=many)) == Clear()
-    assert isinstance(outcome(RULE, sends(71400, 601, groups=many)), Found)
-
-
-@pytest.mark.parametrize(
-    "phase",
-    [
-        Phase("Running", START, Decimal(3600), billed=True),
-        Phase("Uploading", START, None, billed=True),
-    ],
-)
-def test_an_answer_without_phases_is_unknown(phase: Phase) -> None:
-    """One run from start to end, or a phase without end."""
-    assert unknown(RULE, job(phases=(phase,))) == "phases_missing"
-    assert unknown(RULE, job(phases=())) == "phases_missing"
-
-
-def test_a_job_that_never_started_is_clear() -> None:
-    """It uploaded nothing; nor did a run of no seconds."""
-    never = job(status="Failed", started_at=None, ended_at=None, training_s=None,
-                billable_s=None, phases=phases(("Starting", -600)))  # fmt: skip
-    assert outcome(RULE, never) == Clear()
-    assert outcome(RULE, sends(0, 0)) == Clear()
-
-
-def test_serverless_jobs_are_not_its_concern() -> None:
-    """They have no instance that waits."""
-    assert "serverless" in not_applicable(RULE, sends(2700, 900, purchase=Purchase.SERVERLESS))

@@ -6,13 +6,14 @@ import pytest
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Outcome
+from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series
-from tests.fakes.judging import card, not_applicable, outcome, unknown, usd
+from tests.fakes.jobs import FixedPrices, instance_type, ran, series
+from tests.fakes.judging import card, outcome, usd
+from tests.fakes.rule_cases import CLEAR, cases, even, later, row
 
 RULE = "memory-oversized"
 
@@ -46,6 +47,7 @@ USD = {
 MARKET = Market(KINDS, FixedPrices(USD))
 
 
+@later
 def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
     vcpu = KINDS[run.groups[0].instance_type].vcpu
@@ -74,6 +76,28 @@ def advised(instance: str, cpu: float, memory: float) -> str:
     [fix] = answer.fix
     assert (fix.path, fix.old) == ("ResourceConfig.InstanceType", instance)
     return str(fix.new)
+
+
+test_cases = cases(
+    RULE,
+    "A short peak of memory keeps the type. P95 is low, P99.5 is not.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), measure(ran(3600, "ml.m5.4xlarge"),
+        [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90])], KINDS,
+        absent=Missing("metric_missing", "no points")), on=MARKET),
+    "Other types are not its concern.",
+    # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
+    row("not applicable: its type is neither general-purpose nor memory-optimized",
+        ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5), on=MARKET),
+    row("not applicable: …GPU…", ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90)),
+    row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
+        InstanceGroup("ml.m5.large", 1)))),
+    "Without a price nothing is cheaper. No rate of today's type.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20),
+        on=Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"}))),
+    "Zero seconds are no advice. A run that ended as it began.",
+    row("unknown: metric_missing", ran(0, "ml.m5.4xlarge", training_s=Decimal(0),
+        billable_s=Decimal(0))),
+)  # fmt: skip
 
 
 def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
@@ -137,7 +161,7 @@ def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
     """18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge."""
     assert judged("ml.m5.4xlarge", 30, 28) == Clear()
     run = ran(3600, "ml.m5.4xlarge")
-    smaller = outcome("cpu-underused", run, used(run, cpu=30, memory=28), on=MARKET)
+    smaller = outcome("cpu-underused", run, used(cpu=30, memory=28), on=MARKET)
     assert isinstance(smaller, Found)
     assert [fix.new for fix in smaller.fix] == ["ml.m5.2xlarge"]
 
@@ -167,35 +191,3 @@ def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
     ]
     of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
     assert outcome(RULE, run, of, on=MARKET) == Clear()
-
-
-def test_a_short_peak_of_memory_keeps_the_type() -> None:
-    """P95 is low, P99.5 is not."""
-    run = ran(3600, "ml.m5.4xlarge")
-    raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90])]
-    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
-    assert outcome(RULE, run, of, on=MARKET) == Clear()
-
-
-def test_other_types_are_not_its_concern() -> None:
-    """A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type."""
-    compute = ran(3600, "ml.c5.4xlarge")
-    answer = outcome(RULE, compute, used(compute, cpu=70, memory=5), on=MARKET)
-    assert answer == NotApplicable("its type is neither general-purpose nor memory-optimized")
-    gpu = ran(3600, "ml.g4dn.2xlarge")
-    assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
-    mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several groups" in not_applicable(RULE, mixed)
-
-
-def test_without_a_price_nothing_is_cheaper() -> None:
-    """No rate of today's type."""
-    run = ran(3600, "ml.m5.4xlarge")
-    prices = Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"}))
-    assert outcome(RULE, run, used(run, cpu=70, memory=20), on=prices) == Clear()
-
-
-def test_zero_seconds_are_no_advice() -> None:
-    """A run that ended as it began."""
-    run = ran(0, "ml.m5.4xlarge", training_s=Decimal(0), billable_s=Decimal(0))
-    assert unknown(RULE, run) == "metric_missing"
