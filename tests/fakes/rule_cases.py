@@ -63,7 +63,8 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None. `evidence`: some of its
-    items. `caution`, `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`.
+    items. `caution`, `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`,
+    `in_chat`. A row's option `rule` asks another rule.
     """
     return Finds({"summary": summary, **parts})
 
@@ -84,7 +85,8 @@ def cases(
     def test(sentence: str, rows: list[Row]) -> None:
         assert rows, sentence
         for number, one in enumerate(rows, 1):
-            said = ask(rule, *one.arguments, **always | one.options)
+            options = {"rule": rule} | always | one.options
+            said = ask(options.pop("rule"), *one.arguments, **options)
             fits = (
                 isinstance(said, Finding | Found) and one.expected.matches(said)
                 if isinstance(one.expected, Finds)
@@ -146,6 +148,8 @@ def _has(finding: Finding | Found, part: str, value: Any) -> bool:
         case "span":
             span = finding.range_usd
             return (span and tuple(_dollars(end) for end in span)) == value
+        case "in_chat":
+            return finding.rule.in_chat is value
         case _:
             return bool(getattr(finding, part) == value)
 
@@ -158,8 +162,11 @@ def _parameters(parameters: Sequence[Parameter], expected: Sequence[Any]) -> boo
     said = [(one.path, one.old, one.new) for one in parameters]
     if len(said) != len(expected):
         return False
-    for (path, old, new), wanted in zip(said, expected, strict=True):
-        parts = {3: (path, old, new), 2: (path, new)}
-        if (parts[len(wanted)] if isinstance(wanted, tuple) else new) != wanted:
-            return False
-    return True
+    return all(_is(*one, wanted) for one, wanted in zip(said, expected, strict=True))
+
+
+def _is(path: str, old: object, new: object, wanted: Any) -> bool:
+    if not isinstance(wanted, tuple):
+        return bool(new == wanted)
+    values = (old, new)[-(len(wanted) - 1) :]
+    return _fits(wanted[0], path) and values == wanted[1:]

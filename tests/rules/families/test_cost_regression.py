@@ -40,7 +40,8 @@ test_cases = cases(
     RULE,
     "A run at four times the median is found with what changed.",
     # Another type for another time, on spot, with other settings.
-    row(finds("It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type ml.m5.xlarge to "
+    row(finds("It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type "
+        "ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
         "Training +1 h 1 min.", confidence="measured", bucket="none",
         evidence={"above_median_usd": Decimal("0.69"),

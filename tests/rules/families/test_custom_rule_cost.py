@@ -6,7 +6,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.parts import CustomRule
 from tests.fakes.jobs import job
-from tests.fakes.judging import found, priced
+from tests.fakes.judging import priced
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "custom-rule-cost"
@@ -15,6 +15,10 @@ MINE = CustomRule("MyGradients", "ml.m5.xlarge")
 
 test_cases = cases(
     RULE,
+    "A custom rule is found by its name. A built-in one is given without an instance type.",
+    row(finds("1 custom Debugger rule (MyGradients) ran beside it, each billed as a processing "
+        "job of " "its own.", fix=[("DebugRuleConfigurations[MyGradients].InstanceType",
+        "ml.m5.xlarge", None)]), job(custom_rules=(MINE,))),
     "A profiler rule is named where it stands.",
     # The request has two lists of rules: the fix never names the other one.
     row(finds("…(MyIo)…", paths=["ProfilerRuleConfigurations[MyIo].InstanceType"]),
@@ -24,18 +28,6 @@ test_cases = cases(
     "Without custom rules it is clear. So is the advised job.",
     row(CLEAR, job(custom_rules=())),
 )  # fmt: skip
-
-
-def test_a_custom_rule_is_found_by_its_name() -> None:
-    """A built-in one is given without an instance type."""
-    what = found(RULE, job(custom_rules=(MINE,)))
-    assert what.summary == (
-        "1 custom Debugger rule (MyGradients) ran beside it, each billed as a processing job of "
-        "its own."
-    )
-    [fix] = what.fix
-    assert fix.path == "DebugRuleConfigurations[MyGradients].InstanceType"
-    assert (fix.old, fix.new) == ("ml.m5.xlarge", None)
 
 
 def test_its_dollars_are_those_of_other_jobs() -> None:

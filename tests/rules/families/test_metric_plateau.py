@@ -43,8 +43,8 @@ test_cases = cases(
     RULE,
     "An hour without a gain is found.",
     # The loss falls for 40 min of 2 h: 79 of the others are known to be flat.
-    row(finds("validation:loss last improved to 0.2570; after that, 1 h 19 min of 2 h of Training (66%) "
-        "brought no gain.", confidence="heuristic", bucket="possible",
+    row(finds("validation:loss last improved to 0.2570; after that, 1 h 19 min of 2 h of "
+        "Training (66%) " "brought no gain.", confidence="heuristic", bucket="possible",
         evidence={"direction": "Minimize", "points": 120}), TWO_HOURS, reported(falls(40))),
     "The saving is what came after ten points of patience.",
     # From minute 50 to the last point at 119: 4140 of 7200 s of $3.03.
@@ -91,6 +91,13 @@ test_cases = cases(
     "An answer without phases is cut in its run. Of 2018: one run from start to end.",
     row(finds(usd="1.742250"), ran(7200, "ml.g5.2xlarge", phases=phases(("Running", 7200))),
         reported(falls(40), of=ran(7200, "ml.g5.2xlarge", phases=phases(("Running", 7200))))),
+    "Validation is preferred and the last gain counts.",
+    # Training loss does not count beside it; of two validation metrics the later gain counts.
+    row(finds(evidence={"metric": "validation:loss"}), TWO_HOURS,
+        lines(curve(falls(40)), curve(falls(120), "train:loss"))),
+    row(CLEAR, TWO_HOURS,
+        lines(curve(falls(40)), curve([0.5 + minute / 300 for minute in range(120)],
+        "validation:accuracy"))),
     "The policy's objective stands before the table. Its direction too.",
     row(CLEAR, TWO_HOURS, lines(curve(falls(40)), curve(range(120), "reward")),
         policy=Policy(objectives={"reward": Direction.MAXIMIZE})),
@@ -169,16 +176,6 @@ def test_one_lucky_point_is_no_best() -> None:
     lucky = falls(120)
     lucky[5] = 0.001
     assert outcome(RULE, TWO_HOURS, reported(lucky)) == Clear()
-
-
-def test_validation_is_preferred_and_the_last_gain_counts() -> None:
-    """Training loss does not count beside it; of two validation metrics the later gain counts."""
-    stalls, learns = curve(falls(40)), curve(falls(120), "train:loss")
-    assert found(RULE, TWO_HOURS, usage(TWO_HOURS, stalls, learns)).evidence["metric"] == (
-        "validation:loss"
-    )
-    rises = curve([0.5 + minute / 300 for minute in range(120)], "validation:accuracy")
-    assert outcome(RULE, TWO_HOURS, usage(TWO_HOURS, stalls, rises)) == Clear()
 
 
 @pytest.mark.parametrize(

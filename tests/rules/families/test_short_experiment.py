@@ -43,8 +43,8 @@ test_cases = cases(
     RULE,
     "Minutes of work on a dear type again and again are found.",
     # Five runs of four minutes; 360 s x $4.89 = $0.489 and 4 x $0.50 together.
-    row(finds("5 runs in 7 days trained 4 min each (median) on 1 x ml.g4dn.12xlarge, $4.89 an hour.",
-        fix=[("ResourceConfig.InstanceType", DEAR, "ml.g4dn.xlarge")],
+    row(finds("5 runs in 7 days trained 4 min each (median) on 1 x ml.g4dn.12xlarge, $4.89 an "
+        "hour.", fix=[("ResourceConfig.InstanceType", DEAR, "ml.g4dn.xlarge")],
         evidence={"runs_usd": Decimal("2.489")}), trial_run(), earlier=FOUR),
     "It is worth a trial and has no figure.",
     # The small type may take $4.89 / $0.736 = 6.64 times as long for the same dollars.

@@ -40,6 +40,12 @@ test_cases = cases(
     row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
         ways=[[("StoppingCondition.MaxWaitTimeInSeconds", 8000)]], evidence={"limit_s": 4000}),
         cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)),
+    "No limit is raised above what SageMaker takes.",
+    # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
+    row(finds(ways=[[MONTH_S]]), cut(max_runtime_s=MONTH_S - 1)),
+    row(finds(ways=[]), cut(max_runtime_s=MONTH_S)),
+    row(finds(ways=[]), cut(max_runtime_s=None)),
+    row(finds(ways=[]), cut(max_runtime_s=0)),
     "A processing job can only get more time.",
     # It has no CheckpointConfig; its failure text says what ended it.
     row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)]),
@@ -111,12 +117,3 @@ def test_on_spot_the_wait_grows_with_the_run() -> None:
     )  # fmt: skip
     [[alone]] = found(RULE, cut(max_wait_s=7200, **spot)).alternatives
     assert alone.new == 7200
-
-
-def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
-    """28 days, of processing jobs 9; at the maximum only checkpoints are left."""
-    [[most]] = found(RULE, cut(max_runtime_s=MONTH_S - 1)).alternatives
-    assert most.new == MONTH_S
-    assert found(RULE, cut(max_runtime_s=MONTH_S)).alternatives == ()
-    for unknown_s in (None, 0):
-        assert found(RULE, cut(max_runtime_s=unknown_s)).alternatives == ()

@@ -4,12 +4,10 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Clear
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.judging import found, outcome, priced
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "max-runtime-loose"
@@ -30,6 +28,9 @@ test_cases = cases(
     row(finds("A hung run would be billed up to $587: the limit is 5 d, this run took 1 h.",
         fix=[("StoppingCondition.MaxRuntimeInSeconds", DAYS_5, 10_800)]),
         ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5)),
+    "It has no dollars. A guard-rail: nothing was spent for it.",
+    row(finds(usd=None, bucket="none", severity="info", in_chat=False),
+        ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5)),
     "Exactly 200 dollars do not hurt. 400 hours at $0.50; one second more does.",
     row(CLEAR, ran(3600, HALF_A_DOLLAR, max_runtime_s=1_440_000)),
     row(FOUND, ran(3600, HALF_A_DOLLAR, max_runtime_s=1_440_001)),
@@ -47,13 +48,17 @@ test_cases = cases(
     row(finds(fix=[4 * 3600]), ran(3601, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5)),
     "Where no limit is billed it does not apply.",
     row("not applicable: …no MaxRuntimeInSeconds…", ran(3600, "ml.g4dn.12xlarge",
-        **{"max_runtime_s": DAYS_5, "max_runtime_s": None})),
+        max_runtime_s=None)),
     row("not applicable: …built-in Debugger rule…", ran(3600, "ml.g4dn.12xlarge",
         max_runtime_s=DAYS_5, free="built-in Debugger rule")),
-    row("not applicable: …prepaid…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5, purchase=Purchase.TRAINING_PLAN)),
-    row("not applicable: …serverless…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5, purchase=Purchase.SERVERLESS)),
-    row("not applicable: …complete…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5, status="Failed")),
-    row("not applicable: …transform…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5, kind=JobKind.TRANSFORM)),
+    row("not applicable: …prepaid…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5,
+        purchase=Purchase.TRAINING_PLAN)),
+    row("not applicable: …serverless…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5,
+        purchase=Purchase.SERVERLESS)),
+    row("not applicable: …complete…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5,
+        status="Failed")),
+    row("not applicable: …transform…", ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5,
+        kind=JobKind.TRANSFORM)),
     "Without times or price it does not know. How loose, or how expensive, is not known.",
     row("unknown: times_missing", ran(3600, started_at=None, training_s=None,
         max_runtime_s=DAYS_5)),
@@ -61,8 +66,8 @@ test_cases = cases(
     row("unknown: price_unknown", ran(3600, region=None, max_runtime_s=DAYS_5)),
     "The longest of five runs is what is learnt.",
     # Four earlier ones and this one: the longest took 6 h, three times that is 18 h.
-    row(finds("A hung run would be billed up to $587: the limit is 5 d, the longest of 5 runs took 6 h.",
-        fix=[18 * 3600]), ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5),
+    row(finds("A hung run would be billed up to $587: the limit is 5 d, the longest of 5 runs "
+        "took 6 h.", fix=[18 * 3600]), ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5),
         earlier=family(4, 21_600)),
     "Exactly ten times the family's longest is loose.",
     # 120 h against 12 h; a second more was needed once, and the limit is right.
@@ -82,23 +87,11 @@ test_cases = cases(
         status="Stopped", reason_class="limit reached")),
     row(FOUND, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5), earlier=family(5, 43_201,
         status="Failed", reason_class="code error")),
+    "The advised limit gets no advice.",
+    # Also where one whole hour is still many times a run of a minute: 100 instances, $489.
+    row(finds(fix=[3600]), ran(60, "ml.g4dn.12xlarge", 100, max_runtime_s=DAYS_5)),
+    row(CLEAR, ran(60, "ml.g4dn.12xlarge", 100, max_runtime_s=3600)),
     "A run of less than a second still gets an hour. A limit of 0 would be refused.",
     row(finds(fix=[3600]), ran(1, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5,
         training_s=Decimal("0.4"))),
 )  # fmt: skip
-
-
-def test_it_has_no_dollars() -> None:
-    """A guard-rail: nothing was spent for it."""
-    finding = priced(RULE, ran(3600, "ml.g4dn.12xlarge", max_runtime_s=DAYS_5))
-    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
-    assert finding.severity.value == "info"
-    assert finding.rule.in_chat is False
-
-
-def test_the_advised_limit_gets_no_advice() -> None:
-    """Also where one whole hour is still many times a run of a minute: 100 instances, $489."""
-    run = ran(60, "ml.g4dn.12xlarge", 100, max_runtime_s=DAYS_5)
-    new = found(RULE, run).fix[0].new
-    assert new == 3600
-    assert outcome(RULE, ran(60, "ml.g4dn.12xlarge", 100, max_runtime_s=3600)) == Clear()

@@ -2,19 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from sageaudit.domain.bill.finding import Bucket, NotApplicable
+from sageaudit.domain.bill.finding import NotApplicable
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.jobs import job
-from tests.fakes.judging import card, found, outcome, priced
-from tests.fakes.rule_cases import CLEAR, cases, row
+from tests.fakes.judging import card, found, outcome
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "network-isolation-off"
 
 
 test_cases = cases(
     RULE,
+    "It has no dollars and is not posted. Stored and shown, as info.",
+    row(finds(usd=None, bucket="none", severity="info", in_chat=False, caution="…not about cost…"),
+        job(network_isolation=False)),
     "An isolated container is clear. The advised job gets no advice.",
     row(CLEAR, job(network_isolation=True)),
     "What is not recorded is unknown. An older recording may lack the field.",
@@ -40,14 +43,6 @@ def test_a_container_with_a_network_is_found(kind: JobKind, path: str) -> None:
     assert what.summary == f"The container of this {kind.value} job has a network."
     [fix] = what.fix
     assert (fix.path, fix.old, fix.new) == (path, False, True)
-
-
-def test_it_has_no_dollars_and_is_not_posted() -> None:
-    """Stored and shown, as info."""
-    finding = priced(RULE, job(network_isolation=False))
-    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
-    assert (finding.severity.value, finding.rule.in_chat) == ("info", False)
-    assert "not about cost" in (finding.found.caution or "")
 
 
 def test_it_is_off_unless_the_policy_asks_for_it() -> None:

@@ -4,11 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, not_applicable, outcome, priced, usd
+from tests.fakes.judging import found, not_applicable, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "download-dominates"
@@ -27,8 +26,12 @@ test_cases = cases(
     RULE,
     "A long download is found. An hour of three; FastFile for the channel that copies.",
     row(finds("Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
-        "before the code starts.", fix=[("InputDataConfig[train].InputMode", "File", "FastFile")],
-        ways=[["Pipe"]], confidence="derived", bucket="avoidable"), loads(3600, 7200)),
+        "before the code starts.", ways=[["Pipe"]], confidence="derived", bucket="avoidable",
+        fix=[("InputDataConfig[train].InputMode", "File", "FastFile")]), loads(3600, 7200)),
+    "Nothing is counted until a run shows it.",
+    # Between nothing and the whole hour of $1.515: the low end counts, the range is shown.
+    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "1.515000"), severity="low"),
+        loads(3600, 7200)),
     "Exactly a fifth of the billed time is long. 2160 of 10800 s; one second less is not.",
     row(FOUND, loads(2160, 8640)),
     row(CLEAR, loads(2159, 8641)),
@@ -81,15 +84,21 @@ test_cases = cases(
     row(CLEAR, loads(5700, 66300)),
     row(CLEAR, loads(5700, 66300, groups=(InstanceGroup("ml.g5.2xlarge", 10),)),
         limits={"dear_from_usd": 24}),
+    "A pull that the message names gets no advice about data.",
+    # Up to half an hour: image-pull-heavy says it instead. No image takes longer.
+    row("not applicable: …image was pulled…", loads(1800, 3600, image_pull_in_download=True)),
+    row(finds("…its message names the image pull…", fix=[]),
+        loads(1800, 3600, image_pull_in_download=True), rule="image-pull-heavy"),
+    row(FOUND, loads(1801, 3600, image_pull_in_download=True)),
+    row("not applicable: …see download-dominates…", loads(1801, 3600, image_pull_in_download=True),
+        rule="image-pull-heavy"),
+    "A shard for each host is no advice for an image pull. Every host needs the whole image.",
+    row(FOUND, loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
+        rule="replicated-input"),
+    row("not applicable: …image was pulled…",
+        replace(loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
+        image_pull_in_download=True), rule="replicated-input"),
 )  # fmt: skip
-
-
-def test_nothing_is_counted_until_a_run_shows_it() -> None:
-    """Between nothing and the whole hour of $1.515: the low end counts, the range is shown."""
-    finding = priced(RULE, loads(3600, 7200))
-    assert (finding.saving_usd, finding.alone_usd) == (0, 0)
-    assert list(finding.range_usd or ()) == [0, Decimal("1.515")]
-    assert finding.severity.value == "low"
 
 
 def test_the_image_pull_is_named_since_it_is_inside() -> None:
@@ -115,23 +124,3 @@ def test_on_spot_the_range_is_of_billed_seconds() -> None:
     span = priced(RULE, spot).range_usd
     assert span is not None
     assert usd(span[1]) == "0.505000"
-
-
-def test_a_pull_that_the_message_names_gets_no_advice_about_data() -> None:
-    """Up to half an hour: image-pull-heavy says it instead. No image takes longer."""
-    pulled = loads(1800, 3600, image_pull_in_download=True)
-    assert "image was pulled" in not_applicable(RULE, pulled)
-    said = found("image-pull-heavy", pulled)
-    assert "its message names the image pull" in said.summary
-    assert said.fix == ()
-    longer = loads(1801, 3600, image_pull_in_download=True)
-    assert isinstance(outcome(RULE, longer), Found)
-    assert "see download-dominates" in not_applicable("image-pull-heavy", longer)
-
-
-def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
-    """Every host needs the whole image."""
-    run = loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),))
-    assert isinstance(outcome("replicated-input", run), Found)
-    pulled = replace(run, image_pull_in_download=True)
-    assert "image was pulled" in not_applicable("replicated-input", pulled)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found
+from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import found, not_applicable, outcome, priced
+from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "image-pull-heavy"
@@ -33,6 +33,11 @@ def pulls(download_s: int, train_s: int, **changes: Any) -> Job:
 
 test_cases = cases(
     RULE,
+    "A long pull is found. 10 of 40 minutes and nothing to copy: the image.",
+    row(finds("Downloading took 10 min of 40 min billed (25%) and no channel copies data: the "
+        "image pull.", confidence="derived", bucket="avoidable",
+        fix=[("AlgorithmSpecification.TrainingImage", IMAGE.format("us-east-1"),
+        "<a smaller image>")]), pulls(600, 1800)),
     "An image of another region is named with the same one nearby. The pull crosses regions.",
     row(finds("…the image pull, from eu-west-1.", fix=[IMAGE.format("us-east-1")]),
         pulls(600, 1800, image=IMAGE.format("eu-west-1"))),
@@ -41,6 +46,9 @@ test_cases = cases(
     row(finds(fix=[]), pulls(600, 1800, image=None)),
     row(finds(fix=[]), pulls(600, 1800, image="arn:aws:sagemaker:us-east-1:1:algorithm/x")),
     row(finds(fix=[]), pulls(600, 1800, image="host/x:1")),
+    "Nothing is counted until a run shows it.",
+    # Between nothing and a sixth of an hour of $1.515, $0.2525.
+    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.252500")), pulls(600, 1800)),
     "Exactly five minutes are not long. One second more is.",
     row(CLEAR, pulls(300, 300)),
     row(FOUND, pulls(301, 300)),
@@ -52,6 +60,12 @@ test_cases = cases(
     row(finds(evidence={"downloading_s": 400}),
         pulls(0, 0, phases=phases(("Downloading", 200), ("DownloadingTrainingImage", 200),
         ("Training", 600)))),
+    "Channels of the SDK hold no data. A script and drivers of some KB do not make a long copy.",
+    row(FOUND, pulls(600, 1800, channels=tuple(InputChannel(name, DataSource.S3, "File",
+        None) for name in ("code", "sm_drivers")))),
+    row("not applicable: …File mode…",
+        pulls(600, 1800, channels=tuple(InputChannel(name, DataSource.S3, "File",
+        None) for name in ("code", "sm_drivers"))), rule="download-dominates"),
     "Before 2024 only the message counts. Before then the pull was inside Training.",
     row("not applicable: …2024…", pulls(600, 1800, started_at=LONG_AGO)),
     row(finds(evidence={"message_says_image": True}), pulls(600, 1800, started_at=LONG_AGO,
@@ -64,25 +78,6 @@ test_cases = cases(
     "Serverless jobs are not its concern. They have no instance that waits.",
     row("not applicable: …serverless…", pulls(600, 1800, purchase=Purchase.SERVERLESS)),
 )  # fmt: skip
-
-
-def test_a_long_pull_is_found() -> None:
-    """10 of 40 minutes and nothing to copy: the image."""
-    what = found(RULE, pulls(600, 1800))
-    assert what.summary == (
-        "Downloading took 10 min of 40 min billed (25%) and no channel copies data: the image pull."
-    )
-    [fix] = what.fix
-    assert fix.path == "AlgorithmSpecification.TrainingImage"
-    assert (fix.old, fix.new) == (IMAGE.format("us-east-1"), "<a smaller image>")
-    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-
-
-def test_nothing_is_counted_until_a_run_shows_it() -> None:
-    """Between nothing and a sixth of an hour of $1.515, $0.2525."""
-    finding = priced(RULE, pulls(600, 1800))
-    assert (finding.saving_usd, finding.alone_usd) == (0, 0)
-    assert list(finding.range_usd or ()) == [0, Decimal("0.2525")]
 
 
 @pytest.mark.parametrize(
@@ -102,11 +97,3 @@ def test_either_this_rule_or_download_dominates_applies(
     run = pulls(600, 1800, channels=(InputChannel("train", source, mode, None),))
     assert isinstance(outcome("download-dominates", run), Found) is data
     assert isinstance(outcome(RULE, run), Found) is not data
-
-
-def test_channels_of_the_sdk_hold_no_data() -> None:
-    """A script and drivers of some KB do not make a long copy."""
-    own = tuple(InputChannel(name, DataSource.S3, "File", None) for name in ("code", "sm_drivers"))
-    run = pulls(600, 1800, channels=own)
-    assert isinstance(outcome(RULE, run), Found)
-    assert "File mode" in not_applicable("download-dominates", run)

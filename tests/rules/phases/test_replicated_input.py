@@ -6,12 +6,11 @@ from typing import Any
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Confidence
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, market, phases
-from tests.fakes.judging import card, found, priced
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, row
+from tests.fakes.judging import card, found
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "replicated-input"
 TRAIN = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -31,6 +30,15 @@ def loads(download_s: int, train_s: int, instances: int = 4, **changes: Any) -> 
 
 test_cases = cases(
     RULE,
+    "The same data on four instances is found.",
+    # Shards for the training channel, and not for the validation data.
+    row(finds("Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%).",
+        confidence="heuristic", bucket="possible", caution="…hang…",
+        fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType",
+        "FullyReplicated", "ShardedByS3Key")]), loads(1200, 2400)),
+    "At best each instance copies a quarter.",
+    # A third of an hour of 4 x $1.515 is $2.02; three quarters of it are $1.515.
+    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "1.515000")), loads(1200, 2400)),
     "Exactly a fifth of the billed time is long. 720 of 3600 s; one second less is not.",
     row(FOUND, loads(720, 2880)),
     row(CLEAR, loads(719, 2881)),
@@ -69,26 +77,6 @@ test_cases = cases(
     "Serverless jobs are not its concern. They have no instances.",
     row("not applicable: …serverless…", loads(1200, 2400, purchase=Purchase.SERVERLESS)),
 )  # fmt: skip
-
-
-def test_the_same_data_on_four_instances_is_found() -> None:
-    """Shards for the training channel, and not for the validation data."""
-    what = found(RULE, loads(1200, 2400))
-    assert what.summary == (
-        "Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%)."
-    )
-    [fix] = what.fix
-    assert fix.path == "InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType"
-    assert (fix.old, fix.new) == ("FullyReplicated", "ShardedByS3Key")
-    assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.POSSIBLE)
-    assert "hang" in (what.caution or "")
-
-
-def test_at_best_each_instance_copies_a_quarter() -> None:
-    """A third of an hour of 4 x $1.515 is $2.02; three quarters of it are $1.515."""
-    finding = priced(RULE, loads(1200, 2400))
-    assert (finding.saving_usd, finding.alone_usd) == (0, 0)
-    assert list(finding.range_usd or ()) == [0, Decimal("1.515")]
 
 
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:

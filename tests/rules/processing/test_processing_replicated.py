@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, asked, body, told
-from tests.fakes.rule_cases import CLEAR, cases, row
+from tests.fakes.planned import LATER, asked, body
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "processing-replicated"
 PROCESSING = JobKind.PROCESSING
@@ -18,6 +18,9 @@ def sharded() -> dict[str, object]:
 
 test_cases = cases(
     RULE,
+    "All data on each instance is found. AWS replicates where the request does not say.",
+    row(finds(fix=[("ProcessingInputs[data].S3Input.S3DataDistributionType", None,
+        "ShardedByS3Key")]), THREE),
     "Shards or one instance are clear. And so is Spark, which splits the work itself.",
     row(CLEAR, THREE | sharded()),
     row(CLEAR),
@@ -27,11 +30,3 @@ test_cases = cases(
     row("unknown: …", {"ProcessingResources.ClusterConfig.InstanceCount": LATER}),
     ask=asked,kind=PROCESSING,
 )  # fmt: skip
-
-
-def test_all_data_on_each_instance_is_found() -> None:
-    """AWS replicates where the request does not say."""
-    finding = told(RULE, THREE, kind=PROCESSING)
-    [fix] = finding.found.fix
-    assert fix.path == "ProcessingInputs[data].S3Input.S3DataDistributionType"
-    assert (fix.old, fix.new) == (None, "ShardedByS3Key")

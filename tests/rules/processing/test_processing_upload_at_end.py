@@ -7,15 +7,15 @@ from typing import Any
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.change import CutPhase
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, RuleName
+from sageaudit.domain.bill.finding import Clear, Confidence, RuleName
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from tests.fakes import batch_jobs
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import market
-from tests.fakes.judging import card, found, outcome, priced, unknown
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, later, row
+from tests.fakes.judging import card, found, outcome, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 used = later(batch_jobs.used)
 RULE = "processing-upload-at-end"
@@ -35,6 +35,17 @@ def ends_idle(run: Job, tail: int, minutes: int = 60) -> Any:
 
 test_cases = cases(
     RULE,
+    "A long idle end with end of job outputs is found.",
+    # 18 of 60 minutes; Continuous for that output, not for the one that has it.
+    row(finds("All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
+        "uploaded " "then.", confidence="derived", bucket="avoidable",
+        fix=[("ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode", "EndOfJob",
+        "Continuous")]), processing(60, AT_END, Upload("log", "Continuous"),
+        Upload("features", None)), ends_idle(18)),
+    "Nothing is counted until a run shows it.",
+    # Between nothing and 18 of 60 minutes of $0.46, $0.138.
+    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.138000")), processing(),
+        ends_idle(18)),
     "Exactly five minutes are not long. Six of 30 are.",
     row(CLEAR, processing(30), ends_idle(5, 30)),
     row(FOUND, processing(30), ends_idle(6, 30)),
@@ -59,28 +70,6 @@ test_cases = cases(
     row(FOUND, processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 50),)), ends_idle(30, 600)),
     row(CLEAR, processing(600, groups=(InstanceGroup("ml.m5.2xlarge", 40),)), ends_idle(30, 600)),
 )  # fmt: skip
-
-
-def test_a_long_idle_end_with_end_of_job_outputs_is_found() -> None:
-    """18 of 60 minutes; Continuous for that output, not for the one that has it."""
-    run = processing(60, AT_END, Upload("log", "Continuous"), Upload("features", None))
-    what = found(RULE, run, ends_idle(18))
-    assert what.summary == (
-        "All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are uploaded "
-        "then."
-    )
-    [fix] = what.fix
-    assert fix.path == "ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode"
-    assert (fix.old, fix.new) == ("EndOfJob", "Continuous")
-    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-
-
-def test_nothing_is_counted_until_a_run_shows_it() -> None:
-    """Between nothing and 18 of 60 minutes of $0.46, $0.138."""
-    run = processing()
-    finding = priced(RULE, run, ends_idle(18))
-    assert (finding.saving_usd, finding.alone_usd) == (0, 0)
-    assert list(finding.range_usd or ()) == [0, Decimal("0.138")]
 
 
 def test_the_tail_is_one_story() -> None:

@@ -25,8 +25,8 @@ test_cases = cases(
     "Single records on an idle instance are found.",
     # MultiRecord is worth a trial; by how much is not known.
     row(finds("BatchStrategy is SingleRecord, and CPU averaged 20% over 1 h on 1 x ml.m5.2xlarge.",
-        fix=[("BatchStrategy", "SingleRecord", "MultiRecord")], confidence="heuristic",
-        bucket="possible", caution="…SplitType…"), transform(), used(cpu=[20] * 60)),
+        confidence="heuristic", bucket="possible", caution="…SplitType…",
+        fix=[("BatchStrategy", "SingleRecord", "MultiRecord")]), transform(), used(cpu=[20] * 60)),
     "It saves no figure. Only a run shows how much faster it is.",
     row(finds(usd=None, alone=None, span=None), transform(), used(cpu=[20] * 60)),
     "Exactly forty percent is not idle. 39.9% is.",

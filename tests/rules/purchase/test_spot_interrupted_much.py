@@ -5,12 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found
+from sageaudit.domain.bill.finding import Bucket, Confidence
 from sageaudit.domain.job.job import Hints, Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.judging import found, not_applicable, outcome, priced, usd
+from tests.fakes.judging import found, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "spot-interrupted-much"
@@ -85,6 +85,22 @@ test_cases = cases(
     row("not applicable: …never started…", spot(status="Stopped", phases=(), started_at=None,
         training_s=None, billable_s=None)),
     row("not applicable: …processing…", spot(kind=JobKind.PROCESSING)),
+    "The advised run is not sent back to spot.",
+    # spot-not-used does not apply after a spot run of the family on this type had this finding.
+    row(FOUND, ran(100_000, "ml.m5.xlarge", checkpointed=True), earlier=[], rule="spot-not-used"),
+    row("not applicable: …interrupted too much…", ran(100_000, "ml.m5.xlarge", checkpointed=True),
+        earlier=[earlier_run(purchase=Purchase.SPOT, found=(RULE,))], rule="spot-not-used"),
+    row(FOUND, ran(100_000, "ml.m5.xlarge", checkpointed=True),
+        earlier=[earlier_run(purchase=Purchase.SPOT, found=(RULE,), instance_type="ml.m5.large")],
+        rule="spot-not-used"),
+    "A long run without checkpoints gets them first.",
+    # One figure, and it is spot-without-checkpoint's: on demand is no fix for lost work.
+    row("not applicable: …checkpoints come first…", spot(training_s=Decimal(7200),
+        ended_at=START + timedelta(hours=2))),
+    row(FOUND, spot(training_s=Decimal(7200), ended_at=START + timedelta(hours=2)),
+        rule="spot-without-checkpoint"),
+    row(FOUND, spot(training_s=Decimal(7200), hints=Hints(own_checkpoints=True)),
+        earlier=on_demand(3000, 3300, 3600)),
     "A policy of no runs leaves the last attempt. There is no median of nothing.",
     row(finds(evidence={"on_demand_s": 3600}), spot(), limits={"runs_from": 0}),
 )  # fmt: skip
@@ -118,26 +134,6 @@ def test_the_familys_own_runs_say_what_on_demand_takes() -> None:
     assert usd(finding.saving_usd) == "0.134167"
     assert finding.found.evidence["on_demand_s"] == 3300
     assert [way[0].path for way in finding.found.alternatives] == ["ResourceConfig.InstanceType"]
-
-
-def test_the_advised_run_is_not_sent_back_to_spot() -> None:
-    """spot-not-used does not apply after a spot run of the family on this type had this finding."""
-    next_run = ran(100_000, "ml.m5.xlarge", checkpointed=True)
-    bad = earlier_run(purchase=Purchase.SPOT, found=(RULE,))
-    assert isinstance(outcome("spot-not-used", next_run, earlier=[]), Found)
-    answer = outcome("spot-not-used", next_run, earlier=[bad])
-    assert "interrupted too much" in getattr(answer, "reason", "")
-    other_type = earlier_run(purchase=Purchase.SPOT, found=(RULE,), instance_type="ml.m5.large")
-    assert isinstance(outcome("spot-not-used", next_run, earlier=[other_type]), Found)
-
-
-def test_a_long_run_without_checkpoints_gets_them_first() -> None:
-    """One figure, and it is spot-without-checkpoint's: on demand is no fix for lost work."""
-    long = spot(training_s=Decimal(7200), ended_at=START + timedelta(hours=2))
-    assert "checkpoints come first" in not_applicable(RULE, long)
-    assert isinstance(outcome("spot-without-checkpoint", long), Found)
-    kept = spot(training_s=Decimal(7200), hints=Hints(own_checkpoints=True))
-    assert isinstance(outcome(RULE, kept, earlier=on_demand(3000, 3300, 3600)), Found)
 
 
 def test_a_wait_in_vain_names_checkpoints_before_the_purchase() -> None:

@@ -63,9 +63,10 @@ test_cases = cases(
         training_s=None)),
     "Three spot runs of its own make a figure.",
     # Two hours of $1.515: 3.03 x (1 - 0.4) at worst, 3.03 x (1 - 0.3) at best; it is counted.
-    row(finds("2 h on demand, with checkpoints: 3 spot runs of its family on this type saved 60 to 70%.",
-        bucket="avoidable", confidence="derived", usd="1.818000", span=("1.818000", "2.121000")),
-        ran(7200, GPU, checkpointed=True, volume_gb=0), earlier=spot_runs(400, 300, 350)),
+    row(finds("2 h on demand, with checkpoints: 3 spot runs of its family on this type saved "
+        "60 to 70%.", bucket="avoidable", confidence="derived", usd="1.818000",
+        span=("1.818000", "2.121000")), ran(7200, GPU, checkpointed=True, volume_gb=0),
+        earlier=spot_runs(400, 300, 350)),
     "The worst quartile counts.",
     # Of eight runs the two worst are 900 and 600: the milder one. Of four it is the worst.
     row(finds(evidence={"savings_percent": "40 to 70"}), ran(3599, GPU, volume_gb=0),

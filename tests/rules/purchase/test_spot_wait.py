@@ -14,7 +14,7 @@ WAIT, RUN = "StoppingCondition.MaxWaitTimeInSeconds", "StoppingCondition.MaxRunt
 test_cases = cases(
     RULE,
     "Spot without a wait is refused. The fix gives the run as long again.",
-    row(finds("…MaxWaitTimeInSeconds is missing…", fix=[(WAIT, None, 7200)], severity="high"),
+    row(finds("…MaxWaitTimeInSeconds is missing…", severity="high", fix=[(WAIT, None, 7200)]),
         SPOT),
     "The default limit is a day. A wait of an hour is less than the day that AWS takes.",
     row(finds("…86400…"), SPOT | {WAIT: 3600, RUN: None}),

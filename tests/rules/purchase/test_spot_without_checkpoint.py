@@ -28,8 +28,8 @@ test_cases = cases(
     "A long spot run without checkpoints is told.",
     # The fix names where they go; there are no dollars.
     row(finds("4 h on managed spot without checkpoints: each interruption starts the run again "
-        "(none so far).", fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")],
-        usd=None, bucket="none", confidence="heuristic", caution="How often …"), spot()),
+        "(none so far).", usd=None, bucket="none", confidence="heuristic", caution="How often …",
+        fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]), spot()),
     "An hour is no long run and a second more is.",
     # 3,600 s is the longest wait without checkpoints.
     row(CLEAR, spot(3600)),
@@ -40,8 +40,8 @@ test_cases = cases(
     "Training that was done again has a range.",
     # Half of all training; 4,800 s were billed, fewer than the last attempt's: nothing is
     # certain. At best half of the $2.02 of 4,800 s on a type of $1.515 an hour.
-    row(finds("Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training were done "
-        "again.", bucket="avoidable", confidence="derived", usd="0.000000",
+    row(finds("Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training "
+        "were done " "again.", bucket="avoidable", confidence="derived", usd="0.000000",
         span=("0.000000", "1.010000"), paths=["CheckpointConfig.S3Uri"]), spot(phases=TWICE)),
     "A run that did not complete has no figure. What it lost, failed-spend or limit-hit counts.",
     row(finds("…(2 so far)…", change=None), spot(phases=TWICE, status="Failed")),

@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, not_applicable, priced, usd
+from tests.fakes.judging import found, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "warm-pool-idle"
@@ -91,6 +91,9 @@ test_cases = cases(
         "to save a start of at most 10 min.", usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
         span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
         confidence="derived", bucket="avoidable"), pooled(3420, "Reused")),
+    "Without a family's gaps the keep alive becomes as long as a start.",
+    # Ten minutes: a pool that ends then never costs more than twice the best choice.
+    row(finds(fix=[("…", 3600, 600)]), pooled(3420, "Reused")),
     "A long start makes a longer wait worth it.",
     # 20 minutes of Starting and Downloading: 39 minutes of pool are under twice that.
     row(CLEAR, pooled(2340, "Reused", phases=phases(("Starting", -600), ("Downloading", 600),
@@ -105,6 +108,18 @@ test_cases = cases(
     row(FOUND, pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
     row(CLEAR, pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
     row(CLEAR, pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))),
+    "The fix serves the family's short gaps.",
+    # Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before.
+    row(finds("…; the pools of 5 runs cost $…",
+        usd=usd(Decimal("0.46") * (3000 - 300 - 600) / 3600), fix=[("…", 3600, 300)],
+        evidence={"starts_saved": 5}), pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240)),
+    "A family that comes back late is advised to keep none.",
+    # Every gap costs five starts: no keep-alive is worth it.
+    row(finds(fix=[("…", 3600, None)]), pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)),
+    "The last pool of a chain is shortened not removed.",
+    # Its own gap never ended; the gaps before it were 4 minutes.
+    row(finds(usd=usd(Decimal("0.46") * (3600 - 300) / 3600), fix=[("…", 3600, 300)]), pooled(3600),
+        earlier=pools(240, 240, 240)),
     "A keep alive that fits the family's gaps is clear.",
     # Five minutes for gaps of four: the last one runs out, as it must.
     row(FOUND, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))),
@@ -127,43 +142,14 @@ test_cases = cases(
     row("not applicable: …no warm pool…", pooled(warm_pool=None)),
     row("not applicable: …prepaid…", pooled(purchase=Purchase.TRAINING_PLAN)),
     row("not applicable: …processing…", pooled(kind=JobKind.PROCESSING)),
+    "The advised job gets no advice back. Without the parameter there is no pool.",
+    row(finds(fix=[None]), pooled()),
+    row("not applicable: …no warm pool…", replace(pooled(), warm_pool=None)),
     "A pool without a known type has no figure. It does not raise.",
     row(finds("…unknown instances…", usd=None), pooled(groups=())),
     "A pool that nobody says was asked for has no parameter. There is nothing known to remove.",
     row(finds(fix=[]), pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))),
 )  # fmt: skip
-
-
-def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> None:
-    """Ten minutes: a pool that ends then never costs more than twice the best choice."""
-    [fix] = found(RULE, pooled(3420, "Reused")).fix
-    assert (fix.old, fix.new) == (3600, 600)
-
-
-def test_the_fix_serves_the_familys_short_gaps() -> None:
-    """Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before."""
-    what = found(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
-    [fix] = what.fix
-    assert (fix.old, fix.new) == (3600, 300)
-    assert what.evidence["starts_saved"] == 5
-    assert "; the pools of 5 runs cost $" in what.summary
-    finding = priced(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3000 - 300 - 600) / 3600)
-
-
-def test_a_family_that_comes_back_late_is_advised_to_keep_none() -> None:
-    """Every gap costs five starts: no keep-alive is worth it."""
-    [fix] = found(RULE, pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)).fix
-    assert (fix.old, fix.new) == (3600, None)
-
-
-def test_the_last_pool_of_a_chain_is_shortened_not_removed() -> None:
-    """Its own gap never ended; the gaps before it were 4 minutes."""
-    what = found(RULE, pooled(3600), earlier=pools(240, 240, 240))
-    [fix] = what.fix
-    assert (fix.old, fix.new) == (3600, 300)
-    finding = priced(RULE, pooled(3600), earlier=pools(240, 240, 240))
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3600 - 300) / 3600)
 
 
 def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
@@ -175,14 +161,6 @@ def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
     what = found(RULE, pooled(3600), earlier=other)
     assert what.fix[0].new is None
     assert "pools" not in what.evidence
-
-
-def test_the_advised_job_gets_no_advice_back() -> None:
-    """Without the parameter there is no pool."""
-    run = pooled()
-    [fix] = found(RULE, run).fix
-    assert fix.new is None
-    assert "no warm pool" in not_applicable(RULE, replace(run, warm_pool=None))
 
 
 @pytest.mark.parametrize("status", ["Reused", "Terminated"])

@@ -11,7 +11,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found, priced, unknown, usd
+from tests.fakes.judging import priced, unknown, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "volume-oversized"
@@ -33,8 +33,8 @@ test_cases = cases(
     RULE,
     "A volume far larger than its use is found. 10% of 400 GB are 40: twice that holds it.",
     row(finds("At most 10.0% of each 400 GB volume was used on 1 x ml.m5.xlarge.",
-        fix=[("ResourceConfig.VolumeSizeInGB", 400, 80)], confidence="heuristic", bucket="possible",
-        caution="…near 0…"), trains(400), filled(10)),
+        confidence="heuristic", bucket="possible", caution="…near 0…",
+        fix=[("ResourceConfig.VolumeSizeInGB", 400, 80)]), trains(400), filled(10)),
     "Streamed data need no room. They never lie on the volume.",
     row(finds(fix=[80]),
         trains(400, channels=(InputChannel("train", DataSource.S3, "FastFile", None),)),
@@ -62,6 +62,11 @@ test_cases = cases(
     row(CLEAR, trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),)),
         lines(series(Metric.DISK, [1] * 120, host="train/algo-1"),
         series(Metric.DISK, [1] * 119 + [50], host="train/algo-2"))),
+    "A processing job has its own path. And a copied input without a mode.",
+    row(finds(fix=[("ProcessingResources.ClusterConfig.VolumeSizeInGB", "<80 + GB of the input>")]),
+        ran(3600, kind=batch_job(JobKind.PROCESSING, 60).kind, phases=batch_job(JobKind.PROCESSING,
+        60).phases, volume_gb=400, channels=(InputChannel("in", DataSource.S3, None, None),)),
+        filled(10, 60), limits={"from_usd": 0}),
     "Volumes that nobody pays are not its concern. No saving there.",
     row("not applicable: …NVMe…", trains(400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)),
         filled(10)),
@@ -90,16 +95,6 @@ def test_copied_data_may_need_the_room() -> None:
     assert usd(finding.range_usd[1]) == "0.120430"
     assert finding.found.fix[0].new == "<80 + GB of the input>"
     assert "must fit too" in (finding.found.caution or "")
-
-
-def test_a_processing_job_has_its_own_path() -> None:
-    """And a copied input without a mode."""
-    inputs = (InputChannel("in", DataSource.S3, None, None),)
-    run = batch_job(JobKind.PROCESSING, 60)
-    run = ran(3600, kind=run.kind, phases=run.phases, volume_gb=400, channels=inputs)
-    [fix] = found(RULE, run, filled(10, 60), limits={"from_usd": 0}).fix
-    assert fix.path == "ProcessingResources.ClusterConfig.VolumeSizeInGB"
-    assert fix.new == "<80 + GB of the input>"
 
 
 @pytest.mark.parametrize(

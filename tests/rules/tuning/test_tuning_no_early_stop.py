@@ -7,7 +7,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.parts import Objective
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
-from tests.fakes.tuning import asked, found_in, priced_in, tuning_job
+from tests.fakes.tuning import asked, priced_in, tuning_job
 
 RULE = "tuning-no-early-stop"
 TEN = [trial(number, "0.9") for number in range(1, 11)]
@@ -20,6 +20,10 @@ def minutes(count: int, each: int) -> list[Trial]:
 
 test_cases = cases(
     RULE,
+    "Ten long trials without early stopping are found. The parameter is Auto.",
+    row(finds("Early stopping is off: 10 trials ran to their end, in a median of 1 h.",
+        fix=[("HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType", "Off", "Auto")]), TEN,
+        tuning_job()),
     "Nine trials and failed ones are too few. A median of the others needs some that ended.",
     row(CLEAR, TEN[:-1], tuning_job()),
     row(CLEAR, [*TEN[:-1], trial(10, None, status="Failed")], tuning_job()),
@@ -44,17 +48,6 @@ test_cases = cases(
     row(finds(evidence={"worse_than_median": 0}), [*TEN, trial(11, None)], tuning_job()),
     ask=asked,
 )  # fmt: skip
-
-
-def test_ten_long_trials_without_early_stopping_are_found() -> None:
-    """The parameter is Auto."""
-    what = found_in(RULE, TEN, tuning_job())
-    assert what.summary == (
-        "Early stopping is off: 10 trials ran to their end, in a median of 1 h."
-    )
-    [fix] = what.fix
-    assert fix.path == "HyperParameterTuningJobConfig.TrainingJobEarlyStoppingType"
-    assert (fix.old, fix.new) == ("Off", "Auto")
 
 
 def test_it_has_no_dollars() -> None:

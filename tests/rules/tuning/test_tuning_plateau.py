@@ -3,12 +3,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
-from tests.fakes.tuning import AUC, asked, found_in, judged, tuning_job
+from tests.fakes.tuning import AUC, asked, found_in, tuning_job
 
 RULE = "tuning-plateau"
 
@@ -26,8 +25,8 @@ test_cases = cases(
     RULE,
     "Ten trials after the best are found.",
     # The second of twelve was the best; the figure is what those ten cost.
-    row(finds("validation:auc last improved to 0.90; 10 of 12 trials started after that, for $10.00.",
-        confidence="heuristic", bucket="possible", evidence={"best_trial": "trial-2",
+    row(finds("validation:auc last improved to 0.90; 10 of 12 trials started after that, for "
+        "$10.00.", confidence="heuristic", bucket="possible", evidence={"best_trial": "trial-2",
         "usd_after": 10}), BEST_SECOND, tuning_job()),
     "The figure is what the trials own findings left.",
     # Ten trials of $1, of which one has $0.25 avoidable and one $0.50 possible: $9.25 of $10.
@@ -38,6 +37,10 @@ test_cases = cases(
     # Random luck brings a few; the policy may say another number.
     row(CLEAR, BEST_SECOND[:-1], tuning_job()),
     row(FOUND, BEST_SECOND[:-1], tuning_job(), limits={"trials_after": 9.0}),
+    "Exactly one percent is no gain.",
+    # 0.909 after 0.90 is none; 0.9091 is one, and only six trials follow it.
+    row(FOUND, search(*["0.90", *["0.8"] * 4], "0.909", *(["0.8"] * 6)), tuning_job()),
+    row(CLEAR, search(*["0.90", *["0.8"] * 4], "0.9091", *(["0.8"] * 6)), tuning_job()),
     "Many small gains are a gain.",
     # Half a percent each time: compared with the last real gain, not with the last trial.
     row(CLEAR, search(*[str(Decimal("0.50") * Decimal("1.005") ** step) for step in range(15)]),
@@ -93,10 +96,3 @@ def test_the_fix_is_fewer_trials_or_a_criterion() -> None:
         [(not_improving, 5)],
         [(f"{criteria}.ConvergenceDetected.CompleteOnConvergence", "Enabled")],
     ]
-
-
-def test_exactly_one_percent_is_no_gain() -> None:
-    """0.909 after 0.90 is none; 0.9091 is one, and only six trials follow it."""
-    before, after = ["0.90", *["0.8"] * 4], ["0.8"] * 6
-    assert isinstance(judged(RULE, search(*before, "0.909", *after), tuning_job()), Found)
-    assert judged(RULE, search(*before, "0.9091", *after), tuning_job()) == Clear()

@@ -6,7 +6,7 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Clear, Unknown
+from sageaudit.domain.bill.finding import Unknown
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
@@ -59,9 +59,9 @@ test_cases = cases(
     "A small run on a V100 fits an A10G. 1.6 times as long at most: at 10% busy 1.06 times.",
     row(finds("2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough.", usd="4.438200", span=("4.438200", "4.620000"),
-        fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")],
-        confidence="derived", bucket="avoidable", caution="…Means of a minute hide short peaks…"),
-        hours(), used(), on=on("ml.g4dn.2xlarge")),
+        confidence="derived", bucket="avoidable", caution="…Means of a minute hide short peaks…",
+        fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")]), hours(), used(),
+        on=on("ml.g4dn.2xlarge")),
     "Twenty percent is little and more is not. Of all GPUs, on average.",
     row(FOUND, hours(), used(gpu=20), on=on()),
     row(CLEAR, hours(), used(gpu=20.1), on=on()),
@@ -76,6 +76,17 @@ test_cases = cases(
     # An A10G took up to 7.74 times as long as an H100: at 15% 2.01 times, at 14% 1.94.
     row(FOUND, hours("ml.p5.4xlarge"), used(gpu=14, gpu_memory=10), on=on()),
     row(CLEAR, hours("ml.p5.4xlarge"), used(gpu=15, gpu_memory=10), on=on()),
+    "Several GPUs on NVLink are not moved to pcie. Nor several instances to another GPU.",
+    row(CLEAR, hours("ml.p3.8xlarge"), used(), on=on("ml.p3.2xlarge")),
+    row(CLEAR, hours("ml.p3.2xlarge", 2), used(), on=on()),
+    "A smaller type with the same GPU is left to another rule.",
+    # 4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here.
+    row(CLEAR, hours("ml.p3.8xlarge"), used(gpu=5, gpu_memory=5, cpu=5, memory=5),
+        on=Market(packaged.types(), FixedPrices(hourly_usd={"ml.p3.8xlarge": "14.688",
+        "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}))),
+    row(finds(fix=["ml.p3.2xlarge"]), hours("ml.p3.8xlarge"), used(gpu=5, gpu_memory=5, cpu=5,
+        memory=5), on=Market(packaged.types(), FixedPrices(hourly_usd={"ml.p3.8xlarge": "14.688",
+        "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"})), rule="gpu-underused"),
     "An idle GPU is another story. It needs no GPU at all.",
     row("not applicable: the GPU did nothing: see gpu-idle", hours(), used(gpu=0, gpu_memory=0),
         on=on()),
@@ -113,23 +124,6 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
         signed = hours("ml.p5.4xlarge", hints=hints)
         what = found(RULE, signed, used(**little), on=market)
         assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
-
-
-def test_several_gpus_on_nvlink_are_not_moved_to_pcie() -> None:
-    """Nor several instances to another GPU."""
-    four, two = hours("ml.p3.8xlarge"), hours("ml.p3.2xlarge", 2)
-    assert outcome(RULE, four, used(), on=on("ml.p3.2xlarge")) == Clear()
-    assert outcome(RULE, two, used(), on=on()) == Clear()
-
-
-def test_a_smaller_type_with_the_same_gpu_is_left_to_another_rule() -> None:
-    """4 x 5% fit one V100, in a p3.2xlarge at $2: cheaper than any g type here."""
-    run = hours("ml.p3.8xlarge")
-    rates = {"ml.p3.8xlarge": "14.688", "ml.p3.2xlarge": "2", "ml.g5.8xlarge": "3.06"}
-    market = Market(packaged.types(), FixedPrices(hourly_usd=rates))
-    of = used(gpu=5, gpu_memory=5, cpu=5, memory=5)(run)
-    assert outcome(RULE, run, of, on=market) == Clear()
-    assert [fix.new for fix in found("gpu-underused", run, of, on=market).fix] == ["ml.p3.2xlarge"]
 
 
 def test_it_tells_the_story_of_gpu_underused() -> None:

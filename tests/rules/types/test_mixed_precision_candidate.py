@@ -10,7 +10,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import found, outcome
+from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "mixed-precision-candidate"
@@ -45,6 +45,15 @@ test_cases = cases(
     row(CLEAR, hour(), busy(49.9), on=MARKET),
     "Plain PyTorch has no parameter for it. The change is one of the code.",
     row(finds(fix=[]), hour(), busy(), on=MARKET),
+    "Where there is nothing to try it says so.",
+    # And why; a job that took the advice shows the sign.
+    row("not applicable: …deep-learning…", hour(hints=Hints()), busy(), on=MARKET),
+    row("not applicable: …16-bit…", hour(hints=Hints(deep_learning=True, mixed_precision=True)),
+        busy(), on=MARKET),
+    row("not applicable: …tensor cores…", hour(groups=(InstanceGroup("ml.p2.xlarge", 1),)), busy(),
+        on=MARKET),
+    row("not applicable: …tensor cores…", hour(groups=(InstanceGroup("ml.m5.xlarge", 1),)), busy(),
+        on=MARKET),
     "Not applicable needs no metrics. What was given to the job suffices.",
     row("not applicable: …16-bit…", hour(hints=Hints(deep_learning=True, mixed_precision=True))),
 )  # fmt: skip
@@ -60,19 +69,3 @@ def test_the_precision_is_one_that_the_gpu_has(instance: str, precision: str) ->
     run = hour(instance, image=image)
     [fix] = found(RULE, run, busy(), on=MARKET).fix
     assert (fix.path, fix.old, fix.new) == (f"HyperParameters.{precision}", None, "true")
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"hints": Hints()}, "deep-learning"),
-        ({"hints": Hints(deep_learning=True, mixed_precision=True)}, "16-bit"),
-        ({"groups": (InstanceGroup("ml.p2.xlarge", 1),)}, "tensor cores"),
-        ({"groups": (InstanceGroup("ml.m5.xlarge", 1),)}, "tensor cores"),
-    ],
-)
-def test_where_there_is_nothing_to_try_it_says_so(changes: dict[str, Any], why: str) -> None:
-    """And why; a job that took the advice shows the sign."""
-    run = hour(**changes)
-    answer = outcome(RULE, run, busy(), on=MARKET)
-    assert why in getattr(answer, "reason", "")

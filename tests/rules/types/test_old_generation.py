@@ -73,8 +73,14 @@ test_cases = cases(
     # $0.24 less $0.23, for the same hour; the dearer m7i is not named.
     row(finds("It ran on 1 x ml.m4.xlarge, an old generation: "
         "ml.m5.xlarge costs $0.230 instead of $0.240 an hour.", usd="0.010000",
-        fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")], confidence="derived",
-        bucket="avoidable"), hour("ml.m4.xlarge"), on=on()),
+        confidence="derived", bucket="avoidable",
+        fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")]),
+        hour("ml.m4.xlarge"), on=on()),
+    "Other kinds of job have their own path. All three take the type.",
+    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]),
+        hour("ml.m4.xlarge", kind=JobKind.PROCESSING), on=on()),
+    row(finds(paths=["TransformResources.InstanceType"]),
+        hour("ml.m4.xlarge", kind=JobKind.TRANSFORM), on=on()),
     "A current generation is clear. So that the advised type gets no advice.",
     row(CLEAR, hour("ml.m5.xlarge"), on=on()),
     row(CLEAR, hour("ml.g4dn.xlarge"), on=on()),
@@ -132,19 +138,6 @@ test_cases = cases(
     row(FOUND, replace(hour("ml.p3.2xlarge", region=None), region="us-east-1",
         training_s=Decimal(0), billable_s=Decimal(0)), on=on()),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        (JobKind.PROCESSING, "ProcessingResources.ClusterConfig.InstanceType"),
-        (JobKind.TRANSFORM, "TransformResources.InstanceType"),
-    ],
-)
-def test_other_kinds_of_job_have_their_own_path(kind: JobKind, path: str) -> None:
-    """All three take the type."""
-    [fix] = found(RULE, hour("ml.m4.xlarge", kind=kind), on=on()).fix
-    assert fix.path == path
 
 
 def test_every_advised_type_is_clear_itself() -> None:

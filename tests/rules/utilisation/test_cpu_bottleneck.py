@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import found, outcome
+from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "cpu-bottleneck"
@@ -70,12 +69,17 @@ test_cases = cases(
         value in ((Metric.CPU, 100), (Metric.GPU, 80))])),
     "The next size with more vCPUs for its GPU is the other way.",
     # 4 vCPUs for one T4 today, 8 in the next size; it costs more, so no dollars.
-    row(finds(ways=[[("ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.g4dn.2xlarge")]],
-        caution="…heterogeneous cluster adds instances…"), ONE, minutes((60, 98, 4))),
+    row(finds(caution="…heterogeneous cluster adds instances…",
+        ways=[[("ResourceConfig.InstanceType", "ml.g4dn.xlarge", "ml.g4dn.2xlarge")]]), ONE,
+        minutes((60, 98, 4))),
     "The largest size has no larger one.",
     # Of a T4 alone: 16 vCPUs; a training plan is prepaid for its type.
     row(finds(ways=[]), ran(3600, "ml.g4dn.4xlarge"), even(60, cpu=98, gpu=4)),
     row(finds(ways=[]), replace(ONE, purchase=Purchase.TRAINING_PLAN), even(60, cpu=98, gpu=4)),
+    "The larger size is not turned back.",
+    # The same 3.9 cores on 8 vCPUs: none of the rules names the smaller size.
+    row(finds(fix=[]), ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=49, memory=20, gpu=30,
+        gpu_memory=80), rule="gpu-underused"),
     "A worker for each vCPU where the job says how many.",
     # 1 worker for 4 vCPUs is few; 9 are too many, and each thinks it has all cores.
     row(finds(fix=[("HyperParameters.num_workers", "1", "4")]), workers(1),
@@ -87,6 +91,19 @@ test_cases = cases(
     row(finds(fix=[]), workers(3), minutes((60, 98, 4))(ONE)),
     row(finds(fix=[]), workers(4), minutes((60, 98, 4))(ONE)),
     row(finds(fix=[]), workers(8), minutes((60, 98, 4))(ONE)),
+    "Each process of a distributed run has workers of its own.",
+    # 4 workers for each of 4 GPUs are a third of 48 vCPUs: 12 each.
+    row(finds(fix=[("…", "4", "12")]), workers(4, FOUR, distribution="ddp"),
+        even(60, cpu=98, gpu=4)),
+    row(finds(fix=[]), workers(12, FOUR, distribution="ddp"), flat(FOUR, 60, cpu=98, gpu=4)),
+    "CPU work before the training is no bottleneck.",
+    # Half an hour and more without GPU work at either end is told by idle-start and idle-tail.
+    row(CLEAR, ONE, minutes((40, 98, 0), (20, 50, 90))),
+    row(FOUND, ONE, minutes((40, 98, 0), (20, 50, 90)), rule="idle-start"),
+    row(CLEAR, ONE, minutes((20, 50, 90), (40, 98, 0))),
+    row(FOUND, ONE, minutes((20, 50, 90), (40, 98, 0)), rule="idle-tail"),
+    row(finds(evidence={"gpu_mean_percent": 30.0}), ONE, minutes((31, 98, 0), (1, 98, 30),
+        (28, 98, 30))),
     "A GPU at a third behind busy cores is found.",
     # The cores are the limit, although the GPU does far more than nothing.
     row(FOUND, ONE, minutes((60, 97, 33))),
@@ -102,23 +119,6 @@ def test_the_milder_tier_says_what_it_saw() -> None:
     assert "waiting_percent" not in what.evidence
 
 
-def test_the_larger_size_is_not_turned_back() -> None:
-    """The same 3.9 cores on 8 vCPUs: none of the rules names the smaller size."""
-    after = ran(3600, "ml.g4dn.2xlarge")
-    of = flat(after, 60, cpu=49, memory=20, gpu=30, gpu_memory=80)
-    answer = found("gpu-underused", after, of)
-    assert answer.fix == ()
-
-
-def test_each_process_of_a_distributed_run_has_workers_of_its_own() -> None:
-    """4 workers for each of 4 GPUs are a third of 48 vCPUs: 12 each."""
-    run = workers(4, FOUR, distribution="ddp")
-    [fix] = found(RULE, run, flat(run, 60, cpu=98, gpu=4)).fix
-    assert (fix.old, fix.new) == ("4", "12")
-    fitting = workers(12, FOUR, distribution="ddp")
-    assert found(RULE, fitting, flat(FOUR, 60, cpu=98, gpu=4)).fix == ()
-
-
 def test_a_processing_job_has_no_hyperparameters() -> None:
     """It is told all the same."""
     run = replace(
@@ -129,15 +129,3 @@ def test_a_processing_job_has_no_hyperparameters() -> None:
     assert [way[0].path for way in what.alternatives] == [
         "ProcessingResources.ClusterConfig.InstanceType"
     ]
-
-
-def test_cpu_work_before_the_training_is_no_bottleneck() -> None:
-    """Half an hour and more without GPU work at either end is told by idle-start and idle-tail."""
-    head = minutes((40, 98, 0), (20, 50, 90))(ONE)
-    assert outcome(RULE, ONE, head) == Clear()
-    assert isinstance(outcome("idle-start", ONE, head), Found)
-    tail = minutes((20, 50, 90), (40, 98, 0))(ONE)
-    assert outcome(RULE, ONE, tail) == Clear()
-    assert isinstance(outcome("idle-tail", ONE, tail), Found)
-    both = found(RULE, ONE, minutes((31, 98, 0), (1, 98, 30), (28, 98, 30)))
-    assert both.evidence["gpu_mean_percent"] == 30.0

@@ -4,7 +4,7 @@ from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found, outcome, unknown
+from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "gpu-memory-growth"
@@ -31,8 +31,8 @@ test_cases = cases(
     RULE,
     "Memory that grows all the time is found.",
     # 0.6 points a minute: 36 an hour, and 21 points are left, so another half an hour.
-    row(finds("GPU memory grew steadily from 17% to 79% over 2 h on 1 x ml.g4dn.xlarge, about 36 points "
-        "an hour; at this pace it is full after another 40 min. It looks like a leak.",
+    row(finds("GPU memory grew steadily from 17% to 79% over 2 h on 1 x ml.g4dn.xlarge, about "
+        "36 points " "an hour; at this pace it is full after another 40 min. It looks like a leak.",
         confidence="heuristic", bucket="none", fix=[], usd=None,
         caution="…A leak costs nothing until…", evidence={"points_per_hour": 36.0,
         "hours_until_full": 0.6}), RUN, memory(leak(0.6))),
@@ -75,6 +75,10 @@ test_cases = cases(
     "Coarser points are judged up to five minutes. The windows stay as long.",
     row(FOUND, RUN, lines(series(Metric.GPU_MEMORY, leak(0.6 * 300 / 60, 24), period_s=300))),
     row(FOUND, RUN, lines(series(Metric.GPU_MEMORY, leak(0.6 * 120 / 60, 60), period_s=120))),
+    "Less than four windows are too few. 23 minutes; 24 are judged.",
+    row("unknown: too_short", ran(23 * 60, "ml.g4dn.xlarge"),
+        memory(leak(2, 23), ran(23 * 60, "ml.g4dn.xlarge"))),
+    row(FOUND, ran(24 * 60, "ml.g4dn.xlarge"), memory(leak(2, 24), ran(24 * 60, "ml.g4dn.xlarge"))),
     "The policy may ask for more. More points of rise, and none of the patience.",
     row(CLEAR, RUN, memory(leak(0.6)), limits={"increase_over": 70}),
     row(FOUND, RUN, memory(leak(0.6)), limits={"patience_minutes": 0}),
@@ -97,10 +101,3 @@ def test_a_leak_that_ended_the_run_is_told_whatever_was_left() -> None:
         what = found(RULE, failed, memory(line, failed))
         assert "then the run failed for lack of it" in what.summary
         assert "hours_until_full" not in what.evidence
-
-
-def test_less_than_four_windows_are_too_few() -> None:
-    """23 minutes; 24 are judged."""
-    short, just = ran(23 * 60, "ml.g4dn.xlarge"), ran(24 * 60, "ml.g4dn.xlarge")
-    assert unknown(RULE, short, memory(leak(2, 23), short)) == "too_short"
-    assert isinstance(outcome(RULE, just, memory(leak(2, 24), just)), Found)

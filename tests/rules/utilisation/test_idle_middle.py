@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Confidence, Found
+from sageaudit.domain.bill.finding import Confidence, Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import Points, phases, ran, series, usage
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
-from tests.fakes.rule_cases import CLEAR, cases, finds, later, row
+from tests.fakes.judging import not_applicable, outcome, priced, unknown, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "idle-middle"
 ONE = ran(7200, "ml.g4dn.2xlarge")
@@ -67,6 +67,17 @@ test_cases = cases(
     row(finds(usd="0.548333", evidence={"gpu_hours_not_counted": 0.7}), ONE,
         on((([90.0] * 20 + [0.0] * 35 + [90.0] * 10 + [0.0] * 40 + [90.0] * 15),
         ([1.0] * 65 + [6.0] * 40 + [1.0] * 15)))),
+    "The end is left to idle tail. And the start to idle-start: neither is told twice.",
+    row(CLEAR, ONE, on(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60))),
+    row(FOUND, ONE, on(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60)), rule="idle-tail"),
+    row(CLEAR, ONE, on(([0.0] * 60 + [90.0] * 60, [1.0] * 60 + [2.0] * 60))),
+    row(CLEAR, ONE, on(wait(60, 1.0)), rule="idle-tail"),
+    row(CLEAR, ONE, on(wait(60, 1.0)), rule="idle-start"),
+    row(CLEAR, ONE, on(wait(60, 1.0)), rule="gpu-underused"),
+    "Another type is sized by the minutes at work.",
+    # 10% busy for 40 minutes and hung for 80: no rule takes the hung minutes for spare speed.
+    row(finds(evidence={"gpu_mean_percent": 10.0}), ONE,
+        on((([10.0] * 20 + [0.0] * 80 + [10.0] * 20), ([1.0] * 120))), rule="gpu-underused"),
     "A prepaid run has no dollars to save. It stood still all the same.",
     row(finds(usd="0.000000"), ran(7200, "ml.g4dn.2xlarge", purchase=Purchase.TRAINING_PLAN),
         on(wait(60, 1.0))),
@@ -85,26 +96,6 @@ def test_hosts_that_slept_are_measured() -> None:
     # 2 hosts x 2 h x $0.94 x 40 / 120
     assert usd(finding.saving_usd) == "1.253333"
     assert "one core" not in finding.found.summary
-
-
-def test_the_end_is_left_to_idle_tail() -> None:
-    """And the start to idle-start: neither is told twice."""
-    of = on(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60))(ONE)
-    assert outcome(RULE, ONE, of) == Clear()
-    assert isinstance(outcome("idle-tail", ONE, of), Found)
-    head = on(([0.0] * 60 + [90.0] * 60, [1.0] * 60 + [2.0] * 60))(ONE)
-    assert outcome(RULE, ONE, head) == Clear()
-    middle = on(wait(60, 1.0))(ONE)
-    assert outcome("idle-tail", ONE, middle) == Clear()
-    assert outcome("idle-start", ONE, middle) == Clear()
-    assert outcome("gpu-underused", ONE, middle) == Clear()
-
-
-def test_another_type_is_sized_by_the_minutes_at_work() -> None:
-    """10% busy for 40 minutes and hung for 80: no rule takes the hung minutes for spare speed."""
-    gpu, cores = [10.0] * 20 + [0.0] * 80 + [10.0] * 20, [1.0] * 120
-    of = on((gpu, cores))(ONE)
-    assert found("gpu-underused", ONE, of).evidence["gpu_mean_percent"] == 10.0
 
 
 def test_who_cannot_be_judged_is_not() -> None:

@@ -61,10 +61,10 @@ test_cases = cases(
     RULE,
     "A family that paid less on fewer is told.",
     # As slow as its slowest run on one: 2.5 h x $0.23; the range goes to the median, 2.25 h.
-    row(finds("The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 runs).",
-        confidence="derived", bucket="avoidable", fix=[("ResourceConfig.InstanceCount", 4, 1)],
-        usd="0.345000", span=("0.345000", "0.402500"), evidence={"runs_on_fewer": 2}), TWINS,
-        busy(), earlier=family(*CHEAPER_ON_ONE)),
+    row(finds("The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 "
+        "runs).", confidence="derived", bucket="avoidable",
+        fix=[("ResourceConfig.InstanceCount", 4, 1)], usd="0.345000", span=("0.345000", "0.402500"),
+        evidence={"runs_on_fewer": 2}), TWINS, busy(), earlier=family(*CHEAPER_ON_ONE)),
     "Data that may have changed are not counted. Fewer hosts may have had less to do.",
     row(finds(usd="0.000000", span=("0.000000", "0.402500"), caution="…may have changed…"),
         replace(TWINS, data_pinned=False), busy(), earlier=family(*CHEAPER_ON_ONE)),
@@ -80,6 +80,15 @@ test_cases = cases(
     "Forty percent of the CPUs are used. On a CPU job.",
     row(FOUND, FOUR, even(60, hosts=4, cpu=39.9)),
     row(CLEAR, FOUR, even(60, hosts=4, cpu=40)),
+    "All the memory must fit. 5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4.",
+    row(finds(fix=[1]), FOUR, even(60, hosts=4, cpu=5, memory=10)),
+    row(finds(fix=[3]), FOUR, even(60, hosts=4, cpu=5, memory=50)),
+    row(CLEAR, FOUR, even(60, hosts=4, cpu=5, memory=80)),
+    "A host whose memory is not known is taken for the others.",
+    # One of four says 50%: the four fill 2.4 hosts, not 0.6.
+    row(finds(fix=[3]), FOUR,
+        lines(*[series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)],
+        series(Metric.MEMORY, [50] * 60))),
     "One well used host keeps all. Every one must be little used.",
     row(CLEAR, ran(3600, "ml.m5.4xlarge", 2), lines(series(Metric.CPU, [80] * 60),
         series(Metric.CPU, [800] * 60, host="train/algo-2"))),
@@ -151,22 +160,6 @@ def test_only_the_same_work_is_compared(other: dict[str, Any]) -> None:
 def test_a_run_that_failed_is_not_compared() -> None:
     """What it cost is not what the work costs."""
     assert not told(family(*CHEAPER_ON_ONE), replace(TWINS, status="Failed"))
-
-
-def test_all_the_memory_must_fit() -> None:
-    """5% of CPU fit on one host; 4 x 50% of memory plus 20% fill 2.4."""
-    [alone] = found(RULE, FOUR, flat(FOUR, 60, hosts=4, cpu=5, memory=10)).fix
-    assert alone.new == 1
-    [held] = found(RULE, FOUR, flat(FOUR, 60, hosts=4, cpu=5, memory=50)).fix
-    assert held.new == 3
-    assert outcome(RULE, FOUR, flat(FOUR, 60, hosts=4, cpu=5, memory=80)) == Clear()
-
-
-def test_a_host_whose_memory_is_not_known_is_taken_for_the_others() -> None:
-    """One of four says 50%: the four fill 2.4 hosts, not 0.6."""
-    cpu = [series(Metric.CPU, [80] * 60, host=f"train/algo-{n}") for n in range(1, 5)]
-    [held] = found(RULE, FOUR, usage(FOUR, *cpu, series(Metric.MEMORY, [50] * 60))).fix
-    assert held.new == 3
 
 
 @pytest.mark.parametrize(("before", "silent"), [(8, True), (4, False), (None, False)])

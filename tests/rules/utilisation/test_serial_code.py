@@ -6,12 +6,12 @@ import pytest
 
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Found
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
-from tests.fakes.judging import card, found, outcome, priced, usd
+from tests.fakes.judging import card, found, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
 
 RULE = "serial-code"
@@ -52,6 +52,10 @@ test_cases = cases(
     row(CLEAR, RUN, cores([0.95] * 54 + [1.5] * 6)),
     "Idle head and tail are cut first. 20 busy minutes of 60 on one core.",
     row(finds(evidence={"active_minutes": 20}), RUN, cores([0] * 20 + [1.0] * 20 + [0] * 20)),
+    "Two vCPUs are the smallest and four are many.",
+    # One core of two is no waste that a type could save.
+    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60)),
+    row(FOUND, ran(3600, "ml.m5.xlarge"), cores([1.0] * 60)),
     "Every host must sit at one core. An idle one, or one with eight, is another story.",
     row(finds("…vCPUs on each host over…"), ran(3600, "ml.m5.4xlarge", 2),
         cores([1.0] * 60, [1.0] * 60)),
@@ -66,6 +70,9 @@ test_cases = cases(
         on=replace(market(),
         types={**TYPES, "ml.m5.large": replace(TYPES["ml.m5.large"], legacy=True),
         "ml.m5.4xlarge": replace(TYPES["ml.m5.4xlarge"], legacy=True)})),
+    "The advised type gets no advice back. One core of two, and 40% of 8 GiB.",
+    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40)),
+    row(CLEAR, ran(3600, "ml.m5.large"), cores([1.0] * 60, memory=40), rule="cpu-underused"),
     "Each kind has its own parameter. The same rule for three kinds.",
     row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]), ran(3600, "ml.m5.4xlarge",
         kind=JobKind.PROCESSING, phases=phases(("Processing", 3600))), cores([1.0] * 60)),
@@ -77,13 +84,6 @@ test_cases = cases(
     row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
         InstanceGroup("ml.m5.large", 1)))),
 )  # fmt: skip
-
-
-def test_two_vcpus_are_the_smallest_and_four_are_many() -> None:
-    """One core of two is no waste that a type could save."""
-    large, xlarge = ran(3600, "ml.m5.large"), ran(3600, "ml.m5.xlarge")
-    assert outcome(RULE, large, cores([1.0] * 60)) == Clear()
-    assert isinstance(outcome(RULE, xlarge, cores([1.0] * 60)), Found)
 
 
 @pytest.mark.parametrize("memory", [None, 95])
@@ -106,10 +106,3 @@ def test_it_tells_the_story_of_the_little_used_cpu() -> None:
     told = {one.rule.name: one for one in settled.findings}
     assert told["cpu-underused"].subsumed_by == RULE
     assert usd(settled.avoidable_usd) == "0.805000"
-
-
-def test_the_advised_type_gets_no_advice_back() -> None:
-    """One core of two, and 40% of 8 GiB."""
-    run = ran(3600, "ml.m5.large")
-    assert outcome(RULE, run, cores([1.0] * 60, memory=40)) == Clear()
-    assert outcome("cpu-underused", run, cores([1.0] * 60, memory=40)) == Clear()

@@ -44,10 +44,10 @@ test_cases = cases(
     "The work of four GPUs that fits on one is found.",
     # 20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour.
     row(finds("The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
-        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).",
-        fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge")], usd="3.712400",
+        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).", usd="3.712400",
         span=("3.712400", "4.154000"), confidence="derived", bucket="avoidable",
-        caution="…only the sum…"), FOUR, even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)),
+        caution="…only the sum…", fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge",
+        "ml.g4dn.xlarge")]), FOUR, even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)),
     "Half of the GPUs is the line.",
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
     row(FOUND, FOUR, even(60, gpu=50, gpu_memory=5, cpu=5, memory=5)),
@@ -83,6 +83,8 @@ test_cases = cases(
     row("not applicable: …one GPU…", ran(3600, "ml.g4dn.xlarge"), even(60, gpu=5, gpu_memory=5)),
     row("not applicable: …several groups…",
         replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1)))),
+    "GPUs that did nothing are left to GPU idle. That is another story.",
+    row("not applicable: …gpu-idle…", FOUR, even(60, gpu=0, gpu_memory=1, cpu=50)),
     "A catalogue without the GPUs memory says nothing. How many GPUs hold it cannot be said.",
     row("unknown: not_recorded", P4, used(gpu=10, gpu_memory=10),
         on=Market({replace(EIGHT, gpu_memory_gib=None).name: replace(EIGHT, gpu_memory_gib=None)},
@@ -112,13 +114,6 @@ def test_work_may_be_distributed_instead() -> None:
         assert found(RULE, run, of).alternatives == ((size,),)
     raw = [series(metric, [80] * 60) for metric in (Metric.GPU, Metric.GPU_MEMORY)]
     assert found(RULE, processing, usage(processing, *raw)).fix == ()
-
-
-def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
-    """That is another story."""
-    answer = outcome(RULE, FOUR, flat(FOUR, 60, gpu=0, gpu_memory=1, cpu=50))
-    assert isinstance(answer, NotApplicable)
-    assert "gpu-idle" in answer.reason
 
 
 def test_it_tells_gpu_underuseds_story() -> None:

@@ -39,10 +39,10 @@ test_cases = cases(
     RULE,
     "A lazy host is a range from nothing.",
     # 80% and 20%: evenly 50%, so the run could be 3/8 shorter; nothing of it is counted.
-    row(finds("While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, over 2 h "
-        "on 2 x ml.m5.4xlarge.", confidence="derived", bucket="avoidable", usd="0.000000",
-        span=("0.000000", "1.388468"), evidence={"histogram_distance": 1, "lazy_hosts": 1,
-        "lazy_hosts_idle_percent": 0.0}), TWO, cpu([80] * 120, [20] * 120)),
+    row(finds("While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, "
+        "over 2 h " "on 2 x ml.m5.4xlarge.", confidence="derived", bucket="avoidable",
+        usd="0.000000", span=("0.000000", "1.388468"), evidence={"histogram_distance": 1,
+        "lazy_hosts": 1, "lazy_hosts_idle_percent": 0.0}), TWO, cpu([80] * 120, [20] * 120)),
     "A replicated channel is sharded.",
     # The exact parameter; not where a sampler splits the data, nor where it is sharded.
     row(finds(fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataDistributionType",
@@ -52,6 +52,12 @@ test_cases = cases(
     row(finds(fix=[]),
         replace(TWO, channels=(InputChannel("train", DataSource.S3, "File", "ShardedByS3Key"),)),
         cpu([80] * 120, [20] * 120)(TWO)),
+    "A processing job shards its own input. Another path, and no path on a transform job.",
+    row(finds(paths=["ProcessingInputs[train].S3Input.S3DataDistributionType"]),
+        replace(TWO, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))),
+        cpu([80] * 120, [20] * 120)),
+    row(finds(fix=[]), replace(TWO, kind=JobKind.TRANSFORM, phases=phases(("Transform", 7200))),
+        cpu([80] * 120, [20] * 120)),
     "20 points and 30 percent are far. A leader that evaluates works a little more.",
     row(FOUND, TWO, cpu([45] * 120, [25] * 120)),
     row(CLEAR, TWO, cpu([45] * 120, [25.1] * 120)),
@@ -93,16 +99,6 @@ test_cases = cases(
     "The run without the idle host gets no advice back. One instance is compared with nothing.",
     row("not applicable: …one instance…", ran(7200, "ml.m5.4xlarge"), cpu([50] * 120)),
 )  # fmt: skip
-
-
-def test_a_processing_job_shards_its_own_input() -> None:
-    """Another path, and no path on a transform job."""
-    at = phases(("Processing", 7200))
-    run = replace(TWO, kind=JobKind.PROCESSING, phases=at)
-    [fix] = found(RULE, run, cpu([80] * 120, [20] * 120)).fix
-    assert fix.path == "ProcessingInputs[train].S3Input.S3DataDistributionType"
-    transform = replace(TWO, kind=JobKind.TRANSFORM, phases=phases(("Transform", 7200)))
-    assert found(RULE, transform, cpu([80] * 120, [20] * 120)).fix == ()
 
 
 def test_a_host_that_took_no_part_is_left_out() -> None:
