@@ -30,7 +30,7 @@ def processing(minutes: int = 60, *outputs: Upload, **changes: Any) -> Job:
 @later
 def ends_idle(run: Job, tail: int, minutes: int = 60) -> Any:
     """Busy but for so many minutes at the end."""
-    return used(run, cpu=[50] * (minutes - tail) + [0.1] * tail)
+    return batch_jobs.used(run, cpu=[50] * (minutes - tail) + [0.1] * tail)
 
 
 test_cases = cases(

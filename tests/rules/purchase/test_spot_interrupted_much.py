@@ -70,7 +70,8 @@ test_cases = cases(
     row(finds("The wait for spot capacity passed MaxWaitTimeInSeconds after 2 interruptions; "
         "1 h 30 min was billed.", usd=None, bucket="none", caution="…limit-hit…"),
         spot(left_artifact=False, status="Stopped", secondary_status="MaxWaitTimeExceeded")),
-    row(finds(caution="…can be used…", paths=["EnableManagedSpotTraining"]),
+    row(finds(caution="…can be used…", paths=["EnableManagedSpotTraining",
+        "StoppingCondition.MaxWaitTimeInSeconds"]),
         spot(checkpointed=True, status="Stopped", secondary_status="MaxWaitTimeExceeded")),
     row(finds("…after no interruptions; an unknown time was billed…"),
         spot(None, phases=(), status="Stopped", secondary_status="MaxWaitTimeExceeded")),

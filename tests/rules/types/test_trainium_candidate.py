@@ -19,6 +19,7 @@ USD = {
     "ml.trn1.2xlarge": "1.55",
     "ml.trn1.32xlarge": "24.73",
 }
+NEURON = f"{REGISTRY}/pytorch-training-neuronx:<tag>"
 MARKET = Market(packaged.types(), FixedPrices(hourly_usd=USD))
 
 
@@ -43,9 +44,9 @@ test_cases = cases(
     row(FOUND, long(14_400), on=MARKET),
     row(CLEAR, long(14_399), on=MARKET),
     "One GPU goes to one chip. Several go to the sixteen that belong together.",
-    row(finds(fix=["ml.trn1.2xlarge"]), long(instance="ml.g5.2xlarge"), on=MARKET),
-    row(finds(fix=["ml.trn1.32xlarge"]), long(instance="ml.g5.12xlarge"), on=MARKET),
-    row(finds(fix=["ml.trn1.32xlarge"]), long(instance="ml.p4d.24xlarge"), on=MARKET),
+    row(finds(fix=["ml.trn1.2xlarge", NEURON]), long(instance="ml.g5.2xlarge"), on=MARKET),
+    row(finds(fix=["ml.trn1.32xlarge", NEURON]), long(instance="ml.g5.12xlarge"), on=MARKET),
+    row(finds(fix=["ml.trn1.32xlarge", NEURON]), long(instance="ml.p4d.24xlarge"), on=MARKET),
     "Where Trainium is no way it says nothing.",
     row("not applicable: …g5 and p4…", long(groups=(InstanceGroup("ml.g6.12xlarge", 1),))),
     row("not applicable: …g5 and p4…", long(groups=(InstanceGroup("ml.trn1.32xlarge", 1),))),

@@ -66,7 +66,7 @@ def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
 def judged(instance: str, cpu: float, memory: float, **limits: float) -> Outcome:
     """The rule's answer on an hour of even use."""
     run = ran(3600, instance)
-    return outcome(RULE, run, used(run, cpu=cpu, memory=memory), on=MARKET, limits=limits)
+    return outcome(RULE, run, used(cpu=cpu, memory=memory), on=MARKET, limits=limits)
 
 
 def advised(instance: str, cpu: float, memory: float) -> str:
