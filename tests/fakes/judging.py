@@ -9,7 +9,7 @@ from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -87,14 +87,23 @@ def not_applicable(rule: str, job: Job, *of: Any, **more: Any) -> str:
     return answer.reason
 
 
+def together(rules: Sequence[str], job: Job, *of: Any, **more: Any) -> Savings:
+    """What these rules find in a job, and what that saves together."""
+    return _saved(job, {rule: found(rule, job, *of, **more) for rule in rules}, more.get("on"))
+
+
+def _saved(job: Job, founds: Mapping[str, Found], on: Market | None) -> Savings:
+    pairs = [(card(rule).name, one) for rule, one in founds.items()]
+    prices = on or market()
+    return allocate(job, bill(job, prices), pairs, prices, Severities(), {})
+
+
 def answer(rule: str, job: Job, *of: Any, **more: Any) -> Finding | Outcome:
     """The rule's outcome; a finding with its dollars, as the only one of the job."""
     said = outcome(rule, job, *of, **more)
     if not isinstance(said, Found):
         return said
-    prices = more.get("on") or market()
-    named = [(card(rule).name, said)]
-    return allocate(job, bill(job, prices), named, prices, Severities(), {}).findings[0]
+    return _saved(job, {rule: said}, more.get("on")).findings[0]
 
 
 def priced(rule: str, job: Job, *of: Any, **more: Any) -> Finding:

@@ -54,7 +54,10 @@ class Row:
 
 
 def row(expected: str | Finds, *arguments: Any, **options: Any) -> Row:
-    """`expected`: FOUND, CLEAR, "unknown: <code>", "not applicable: <reason>" or finds(…)."""
+    """`expected`: FOUND, CLEAR, "unknown: <code>", "not applicable: <reason>" or finds(…).
+
+    The option `rule` asks another rule than the table's.
+    """
     return Row(expected, arguments, options)
 
 
@@ -62,9 +65,9 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
     """A finding whose summary, and whose parts, are these.
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
-    new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None. `evidence`: some of its
-    items. `caution`, `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`,
-    `in_chat`. A row's option `rule` asks another rule.
+    new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
+    `evidence`: some of its items. `without`: what neither summary nor caution says. `caution`,
+    `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
 
@@ -127,35 +130,35 @@ def _fits(pattern: str, text: str) -> bool:
 
 def _has(finding: Finding | Found, part: str, value: Any) -> bool:
     found = finding.found if isinstance(finding, Finding) else finding
-    match part:
-        case "summary" | "caution":
-            return _fits(value, getattr(found, part) or "")
-        case "fix":
-            return _parameters(found.fix, value)
-        case "paths":
-            return [one.path for one in found.fix] == value
-        case "ways":
-            ways = zip(found.alternatives, value, strict=False)
-            return len(found.alternatives) == len(value) and all(_parameters(*way) for way in ways)
-        case "evidence":
-            return {key: found.evidence.get(key, "none") for key in value} == value
-        case "bucket" | "confidence" | "change" | "best":
-            return bool(getattr(found, part) == value)
+    return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
+
+
+_PARTS: dict[str, Callable[[Found, Any], bool]] = {
+    "summary": lambda found, text: _fits(text, found.summary),
+    "caution": lambda found, text: _fits(text, found.caution or ""),
+    "without": lambda found, text: text not in f"{found.summary} {found.caution}",
+    "fix": lambda found, value: _parameters(found.fix, value),
+    "paths": lambda found, value: [one.path for one in found.fix] == value,
+    "ways": lambda found, value: (
+        len(found.alternatives) == len(value)
+        and all(map(_parameters, found.alternatives, value))
+    ),
+    "evidence": lambda found, value: value.items() <= found.evidence.items(),
+    **{
+        part: lambda found, value, part=part: getattr(found, part) == value  # type: ignore[misc]
+        for part in ("bucket", "confidence", "change", "best")
+    },
+}
+
+
+def _dollars(finding: Finding | Found, part: str) -> object:
     assert isinstance(finding, Finding), part
-    match part:
-        case "usd" | "alone":
-            return _dollars(finding.saving_usd if part == "usd" else finding.alone_usd) == value
-        case "span":
-            span = finding.range_usd
-            return (span and tuple(_dollars(end) for end in span)) == value
-        case "in_chat":
-            return finding.rule.in_chat is value
-        case _:
-            return bool(getattr(finding, part) == value)
-
-
-def _dollars(amount: Decimal | None) -> str | None:
-    return None if amount is None else usd(amount)
+    if part == "span":
+        return finding.range_usd and tuple(map(usd, finding.range_usd))
+    if part == "in_chat":
+        return finding.rule.in_chat
+    value = getattr(finding, {"usd": "saving_usd", "alone": "alone_usd"}.get(part, part))
+    return usd(value) if isinstance(value, Decimal) else value
 
 
 def _parameters(parameters: Sequence[Parameter], expected: Sequence[Any]) -> bool:

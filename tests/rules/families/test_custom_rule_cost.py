@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.parts import CustomRule
 from tests.fakes.jobs import job
-from tests.fakes.judging import priced
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "custom-rule-cost"
@@ -27,13 +25,7 @@ test_cases = cases(
         "InstanceType": "ml.t3.medium"}]}, {})),
     "Without custom rules it is clear. So is the advised job.",
     row(CLEAR, job(custom_rules=())),
+    "Its dollars are those of other jobs. Never a second sum.",
+    row(finds(bucket="none", usd=None, severity="info", caution="….", evidence={"custom_rules": 2,
+        "names": "A, B"}), job(custom_rules=(replace(MINE, name="A"), replace(MINE, name="B")))),
 )  # fmt: skip
-
-
-def test_its_dollars_are_those_of_other_jobs() -> None:
-    """Never a second sum."""
-    finding = priced(RULE, job(custom_rules=(replace(MINE, name="A"), replace(MINE, name="B"))))
-    assert finding.found.bucket is Bucket.NONE
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert finding.found.evidence == {"custom_rules": 2, "names": "A, B"}
-    assert finding.found.caution is not None

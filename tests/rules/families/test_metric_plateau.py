@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.finding import Clear, Found, Unknown
+from sageaudit.domain.bill.finding import Unknown
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Direction, Objective
@@ -37,6 +37,9 @@ def falls(until: int, points: int = 120) -> list[float]:
 def reported(values: Values, metric: str = "validation:loss", of: Job = TWO_HOURS) -> Measurements:
     """What is known of a run that reported one metric and none of its hosts."""
     return usage(of, curve(values, metric))
+
+
+LATE = [*falls(40, 100), *[falls(40)[-1] * 0.995] * 20]
 
 
 test_cases = cases(
@@ -133,6 +136,17 @@ test_cases = cases(
         billable_s=None, phases=(), metric_names=("validation:loss",)),
         reported(falls(40), of=job(ended_at=START - timedelta(hours=1), training_s=None,
         billable_s=None, phases=(), metric_names=("validation:loss",)))),
+    "One lucky point is no best. The running median of five does not see it.",
+    row(CLEAR, TWO_HOURS, reported([*falls(5, 5), 0.001, *falls(120)[6:]])),
+    "A schedule that gains late is judged more strictly.",
+    # Half a percent at minute 100 is a gain there, and none elsewhere.
+    row(FOUND, TWO_HOURS, reported(LATE)),
+    row(CLEAR, replace(TWO_HOURS, hints=Hints(schedule="cosine")), reported(LATE)),
+    row(finds(caution="Its cosine schedule gains late. …"),
+        replace(TWO_HOURS, hints=Hints(schedule="cosine")), reported(falls(40))),
+    row(CLEAR, replace(TWO_HOURS, hints=Hints(schedule="linear")), reported(LATE)),
+    row(finds(caution="Its linear schedule gains late. …"),
+        replace(TWO_HOURS, hints=Hints(schedule="linear")), reported(falls(40))),
 )  # fmt: skip
 
 
@@ -157,25 +171,6 @@ def test_xgboost_stops_early_itself(image: str) -> None:
     script = replace(built_in, entry_point="train.py")
     limit, _ = found(RULE, script, reported(falls(40), of=script)).fix
     assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
-
-
-@pytest.mark.parametrize("schedule", ["cosine", "linear"])
-def test_a_schedule_that_gains_late_is_judged_more_strictly(schedule: str) -> None:
-    """Half a percent at minute 100 is a gain there, and none elsewhere."""
-    late = [*falls(40, 100), *[falls(40)[-1] * 0.995] * 20]
-    hinted = replace(TWO_HOURS, hints=Hints(schedule=schedule))
-    assert isinstance(outcome(RULE, TWO_HOURS, reported(late)), Found)
-    assert outcome(RULE, hinted, reported(late, of=hinted)) == Clear()
-    flat = found(RULE, hinted, reported(falls(40), of=hinted))
-    assert flat.caution is not None
-    assert flat.caution.startswith(f"Its {schedule} schedule gains late. ")
-
-
-def test_one_lucky_point_is_no_best() -> None:
-    """The running median of five does not see it; without it the loss falls on."""
-    lucky = falls(120)
-    lucky[5] = 0.001
-    assert outcome(RULE, TWO_HOURS, reported(lucky)) == Clear()
 
 
 @pytest.mark.parametrize(

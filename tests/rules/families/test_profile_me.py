@@ -2,12 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.finding import Found, NotApplicable
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.jobs import TYPES, FixedPrices, flat, instance_type, market, ran, series
-from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, row
 
 RULE = "profile-me"
@@ -53,25 +51,13 @@ test_cases = cases(
     row("unknown: metric_missing", DEAR, even(600, hosts=2, cpu=30)),
     "A run of unknown cost is unknown. Whether it is expensive is not known.",
     row("unknown: bill_unknown", ran(36000, "ml.unpriced.xlarge"), even(600, cpu=20)),
+    "An expensive run that waits is found. Without a profile nobody knows for what.",
+    row(finds("It cost $97.80 with its GPU at 20%, and no profiler shows why.",
+        fix=[("ProfilerConfig.S3OutputPath", None, "s3://<bucket>/<prefix>")],
+        caution="…closed to new customers since 2026-07-30…torch.profiler…"), DEAR, LOW),
+    "Exactly fifty dollars are dear. An hour at $50, and one at $49.99.",
+    row(FOUND, ran(3600, "ml.m5.4xlarge", volume_gb=None), even(60, cpu=20),
+        on=market(hourly_usd={"ml.m5.4xlarge": "50"})),
+    row("not applicable: it cost less than $50.00", ran(3600, "ml.m5.4xlarge", volume_gb=None),
+        even(60, cpu=20), on=market(hourly_usd={"ml.m5.4xlarge": "49.99"})),
 )  # fmt: skip
-
-
-def test_an_expensive_run_that_waits_is_found() -> None:
-    """Without a profile nobody knows for what."""
-    what = found(RULE, DEAR, LOW)
-    assert what.summary == "It cost $97.80 with its GPU at 20%, and no profiler shows why."
-    [fix] = what.fix
-    assert (fix.path, fix.old) == ("ProfilerConfig.S3OutputPath", None)
-    assert what.caution is not None
-    assert "closed to new customers since 2026-07-30" in what.caution
-    assert "torch.profiler" in what.caution
-
-
-def test_exactly_fifty_dollars_are_dear() -> None:
-    """An hour at $50, and one at $49.99."""
-    for usd, dear in (("50", True), ("49.99", False)):
-        run = ran(3600, "ml.m5.4xlarge", volume_gb=None)
-        of = flat(run, 60, cpu=20)
-        answer = outcome(RULE, run, of, on=market(hourly_usd={"ml.m5.4xlarge": usd}))
-        assert isinstance(answer, Found) is dear
-        assert dear or answer == NotApplicable("it cost less than $50.00")

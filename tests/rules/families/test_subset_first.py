@@ -4,12 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.usage.measurements import Measurements, RawSeries
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran, usage
-from tests.fakes.judging import priced
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "subset-first"
@@ -71,12 +69,7 @@ test_cases = cases(
     row("not applicable: its tuning job decides what is tried",
         replace(TWO_HOURS, parent=Parent(ParentKind.TUNING, "arn:tuning"))),
     row("not applicable: …did not complete…", replace(TWO_HOURS, status="Failed")),
+    "It has no dollars. How much data is enough is not known.",
+    row(finds(bucket="possible", usd=None, severity="info", caution="…."), TWO_HOURS,
+        learns_until(20), earlier=TEN),
 )  # fmt: skip
-
-
-def test_it_has_no_dollars() -> None:
-    """How much data is enough is not known."""
-    finding = priced(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert finding.found.caution is not None

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.finding import Bucket, Confidence, Found
+from sageaudit.domain.bill.finding import Bucket, Confidence
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import flat, job, market, phases, ran, series
-from tests.fakes.judging import found, priced, usd
+from tests.fakes.jobs import job, market, phases, ran, series
+from tests.fakes.judging import priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "failed-spend"
@@ -31,10 +31,9 @@ def with_checkpoints(**changes: Any) -> Job:
 GPU_RUN = "ml.g4dn.xlarge"
 
 
-def out_of_memory(reason: str, **metrics: Any) -> Found:
-    """Two hours on one T4, at these percents until the end."""
-    run = ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
-    return found(RULE, run, flat(run, 120, **metrics))
+def out_of_memory(reason: str) -> Job:
+    """Two hours on one T4 that failed."""
+    return ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
 
 
 test_cases = cases(
@@ -108,6 +107,19 @@ test_cases = cases(
         failure="CUDA out of memory"), even(120, gpu_memory=60)),
     "A run without known cost is still said to be lost. Its dollars are unknown, not 0.",
     row(finds(usd=None, bucket="lost"), failed(region="xx-west-9")),
+    "A full GPU is named with its last use.",
+    # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
+    row(finds("The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
+        "was last recorded at 96%).", caution="Halve the batch and accumulate gradients…",
+        evidence={"gpu_memory_last_percent": 96, "gpu_memory_points_per_hour": None}),
+        out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96)),
+    "A full host is named and gets a larger type. The next larger T4 host has twice as much.",
+    row(finds("…(host out of memory: host memory was last recorded at 97%)…",
+        ways=[["ml.g4dn.2xlarge"]], caution="Use fewer data-loader workers…"),
+        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)),
+    "A killed process is no proof of full memory. 137 is SIGKILL.",
+    row(finds("…40%, which does not show that it ran out…"),
+        out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)),
 )  # fmt: skip
 
 
@@ -131,29 +143,3 @@ def test_with_checkpoints_lost_is_up_to_the_whole_bill() -> None:
     assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.DERIVED)
     assert (finding.saving_usd, finding.range_usd) == (0, (0, total_usd))
     assert "if nobody resumes it, all of it is lost" in (finding.found.caution or "")
-
-
-def test_a_full_gpu_is_named_with_its_last_use() -> None:
-    """A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both."""
-    what = out_of_memory("CUDA out of memory", cpu=50, gpu=90, gpu_memory=96)
-    assert what.summary == (
-        "The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory was last "
-        "recorded at 96%)."
-    )
-    assert what.evidence["gpu_memory_last_percent"] == 96
-    assert what.evidence["gpu_memory_points_per_hour"] is None
-    assert (what.caution or "").startswith("Halve the batch and accumulate gradients")
-
-
-def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
-    """Twice the memory of ml.g4dn.xlarge is the next larger T4 host."""
-    what = out_of_memory("AlgorithmError: , exit code: 137", cpu=50, memory=97, gpu=90)
-    assert "(host out of memory: host memory was last recorded at 97%)" in what.summary
-    assert [[fix.new for fix in way] for way in what.alternatives] == [["ml.g4dn.2xlarge"]]
-    assert (what.caution or "").startswith("Use fewer data-loader workers")
-
-
-def test_a_killed_process_is_no_proof_of_full_memory() -> None:
-    """137 is SIGKILL: at 40% the metrics do not say why."""
-    what = out_of_memory("AlgorithmError: , exit code: 137", cpu=50, memory=40, gpu=90)
-    assert "40%, which does not show that it ran out" in what.summary

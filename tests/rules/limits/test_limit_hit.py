@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
-from tests.fakes.judging import card, found, priced
+from tests.fakes.judging import card, found
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "limit-hit"
@@ -71,20 +68,19 @@ test_cases = cases(
     row(finds(usd=None), cut(training_s=None, billable_s=None, ended_at=ran(0).started_at,
         region="xx-west-9")),
     row(finds("MaxRuntimeInSeconds ended the run on 1 x…"), cut(training_s=None, ended_at=None)),
+    "A limit that left something is a time box. Info without dollars, and nothing to change.",
+    row(finds("…it left an artifact.", bucket="none", severity="info", usd=None, fix=[], ways=[],
+        caution="…may be planned…"), cut(left_artifact=True)),
+    row(finds("…it left checkpoints.", bucket="none", severity="info", usd=None, fix=[], ways=[],
+        caution="…may be planned…"), cut(checkpointed=True)),
+    "Checkpoints go before a higher limit. Else the next run gets twice the time.",
+    row(finds(fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")],
+        ways=[[("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200)]]), cut()),
+    "On spot the wait grows with the run; one that is long enough stays.",
+    row(finds(ways=[[7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]]),
+        cut(max_wait_s=5400, purchase=Purchase.SPOT)),
+    row(finds(ways=[[7200]]), cut(max_wait_s=7200, purchase=Purchase.SPOT)),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("changes", "left"),
-    [({"left_artifact": True}, "an artifact"), ({"checkpointed": True}, "checkpoints")],
-)
-def test_a_limit_that_left_something_is_a_time_box(changes: dict[str, Any], left: str) -> None:
-    """Info without dollars, and nothing to change."""
-    finding = priced(RULE, cut(**changes))
-    assert finding.found.summary.endswith(f"it left {left}.")
-    assert (finding.found.bucket, finding.severity.value) == (Bucket.NONE, "info")
-    assert (finding.saving_usd, finding.found.fix, finding.found.alternatives) == (None, (), ())
-    assert "may be planned" in (finding.found.caution or "")
 
 
 def test_the_loss_is_counted_once() -> None:
@@ -96,24 +92,3 @@ def test_the_loss_is_counted_once() -> None:
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0
     assert savings.lost_usd == by_name[RULE].saving_usd == bill(job, market()).total_usd
-
-
-def test_checkpoints_go_before_a_higher_limit() -> None:
-    """The next run goes on where this one stopped; else it gets twice the time."""
-    what = found(RULE, cut())
-    assert [(fix.path, fix.old) for fix in what.fix] == [("CheckpointConfig.S3Uri", None)]
-    [[higher]] = what.alternatives
-    assert (higher.path, higher.old, higher.new) == (
-        "StoppingCondition.MaxRuntimeInSeconds", 3600, 7200,
-    )  # fmt: skip
-
-
-def test_on_spot_the_wait_grows_with_the_run() -> None:
-    """SageMaker takes no MaxWait under MaxRuntime; one that is long enough stays."""
-    spot: dict[str, Any] = {"purchase": Purchase.SPOT}
-    [[_, wait]] = found(RULE, cut(max_wait_s=5400, **spot)).alternatives
-    assert (wait.path, wait.old, wait.new) == (
-        "StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000,
-    )  # fmt: skip
-    [[alone]] = found(RULE, cut(max_wait_s=7200, **spot)).alternatives
-    assert alone.new == 7200

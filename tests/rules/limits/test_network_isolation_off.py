@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
-from sageaudit.domain.bill.finding import NotApplicable
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.jobs import job
-from tests.fakes.judging import card, found, outcome
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "network-isolation-off"
@@ -27,27 +23,13 @@ test_cases = cases(
     row("not applicable: …Debugger…", job(kind=JobKind.PROCESSING, free="built-in Debugger rule",
         network_isolation=False)),
     row("not applicable: …serverless…", job(purchase=Purchase.SERVERLESS, network_isolation=False)),
+    "A container with a network is found. Each kind has its own parameter.",
+    row(finds("The container of this training job has a network.",
+        fix=[("EnableNetworkIsolation", False, True)]), job(kind=JobKind.TRAINING,
+        network_isolation=False)),
+    row(finds("The container of this processing job has a network.",
+        fix=[("NetworkConfig.EnableNetworkIsolation", False, True)]), job(kind=JobKind.PROCESSING,
+        network_isolation=False)),
+    "It is off unless the policy asks for it. For regulated accounts.",
+    row("not applicable: …rules.on…", job(network_isolation=False), policy=Policy()),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        (JobKind.TRAINING, "EnableNetworkIsolation"),
-        (JobKind.PROCESSING, "NetworkConfig.EnableNetworkIsolation"),
-    ],
-)
-def test_a_container_with_a_network_is_found(kind: JobKind, path: str) -> None:
-    """Each kind's own parameter."""
-    what = found(RULE, job(kind=kind, network_isolation=False))
-    assert what.summary == f"The container of this {kind.value} job has a network."
-    [fix] = what.fix
-    assert (fix.path, fix.old, fix.new) == (path, False, True)
-
-
-def test_it_is_off_unless_the_policy_asks_for_it() -> None:
-    """For regulated accounts."""
-    assert card(RULE).on is False
-    answer = outcome(RULE, job(network_isolation=False), policy=Policy())
-    assert isinstance(answer, NotApplicable)
-    assert "rules.on" in answer.reason

@@ -7,10 +7,10 @@ from decimal import Decimal
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, not_applicable, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "download-dominates"
+LONG_AGO = datetime(2021, 2, 1, tzinfo=timezone.utc)  # noqa: UP017
 
 
 def loads(download_s: int, train_s: int, **changes: object) -> Job:
@@ -98,29 +98,16 @@ test_cases = cases(
     row("not applicable: …image was pulled…",
         replace(loads(1500, 3600, groups=(InstanceGroup("ml.g5.2xlarge", 4),)),
         image_pull_in_download=True), rule="replicated-input"),
+    "The image pull is named since it is inside.",
+    # From 2024 on Downloading holds both; before, the pull was inside Training.
+    row(finds("…image pull…"), loads(3600, 7200)),
+    row(finds(without="image pull"), loads(3600, 7200, started_at=LONG_AGO)),
+    row(finds("…data copy and image pull together…"), loads(3600, 7200, started_at=LONG_AGO,
+        image_pull_in_download=True)),
+    "The advised job gets no advice back. On FastFile there is nothing to copy.",
+    row("not applicable: …File mode…",
+        loads(3600, 7200, channels=(replace(job().channels[0], mode="FastFile"),))),
+    "On spot the range is of billed seconds. The hour of download cost a third of $1.515.",
+    row(finds(span=("0.000000", "0.505000")), loads(3600, 7200, purchase=Purchase.SPOT,
+        billable_s=Decimal(3600))),
 )  # fmt: skip
-
-
-def test_the_image_pull_is_named_since_it_is_inside() -> None:
-    """From 2024 on Downloading holds both; before, the pull was inside Training."""
-    assert "image pull" in found(RULE, loads(3600, 7200)).summary
-    old = loads(3600, 7200, started_at=datetime(2021, 2, 1, tzinfo=timezone.utc))  # noqa: UP017
-    assert "image pull" not in found(RULE, old).summary
-    says = replace(old, image_pull_in_download=True)
-    assert "data copy and image pull together" in found(RULE, says).summary
-
-
-def test_the_advised_job_gets_no_advice_back() -> None:
-    """On FastFile there is nothing to copy."""
-    [channel] = loads(3600, 7200).channels
-    assert "File mode" in not_applicable(
-        RULE, loads(3600, 7200, channels=(replace(channel, mode="FastFile"),))
-    )
-
-
-def test_on_spot_the_range_is_of_billed_seconds() -> None:
-    """A third of the seconds billed: the hour of download cost a third of $1.515."""
-    spot = loads(3600, 7200, purchase=Purchase.SPOT, billable_s=Decimal(3600))
-    span = priced(RULE, spot).range_usd
-    assert span is not None
-    assert usd(span[1]) == "0.505000"

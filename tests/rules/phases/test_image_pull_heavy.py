@@ -4,13 +4,9 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
-from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "image-pull-heavy"
@@ -77,23 +73,26 @@ test_cases = cases(
     row("unknown: phases_missing", pulls(600, 1800, phases=())),
     "Serverless jobs are not its concern. They have no instance that waits.",
     row("not applicable: …serverless…", pulls(600, 1800, purchase=Purchase.SERVERLESS)),
+    "Either this rule or download-dominates applies. A copied channel decides which.",
+    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),)),
+        rule="download-dominates"),
+    row("not applicable: …",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "File", None),))),
+    row("not applicable: …",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),)),
+        rule="download-dominates"),
+    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "FastFile", None),
+        ))),
+    row("not applicable: …",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)),
+        rule="download-dominates"),
+    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.S3, "Pipe", None),))),
+    row("not applicable: …",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),)),
+        rule="download-dominates"),
+    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.FSX, "File", None),))),
+    row("not applicable: …",
+        pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),)),
+        rule="download-dominates"),
+    row(FOUND, pulls(600, 1800, channels=(InputChannel("train", DataSource.EFS, "File", None),))),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("source", "mode", "data"),
-    [
-        (DataSource.S3, "File", True),
-        (DataSource.S3, "FastFile", False),
-        (DataSource.S3, "Pipe", False),
-        (DataSource.FSX, "File", False),
-        (DataSource.EFS, "File", False),
-    ],
-)
-def test_either_this_rule_or_download_dominates_applies(
-    source: DataSource, mode: str, data: bool
-) -> None:
-    """One finding for the phase: a copied channel decides which."""
-    run = pulls(600, 1800, channels=(InputChannel("train", source, mode, None),))
-    assert isinstance(outcome("download-dominates", run), Found) is data
-    assert isinstance(outcome(RULE, run), Found) is not data

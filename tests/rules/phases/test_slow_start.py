@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Clear, NotApplicable
+from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
@@ -115,17 +115,15 @@ test_cases = cases(
     row("unknown: times_missing", short(training_s=Decimal(0)), earlier=series_of()),
     row("unknown: times_missing", short(phases=(replace(short().phases[0], seconds=None),
         short().phases[1])), earlier=series_of()),
+    "It never has positive dollars. Ten minutes retained, and 30 GB for them:",
+    # 600 s x $0.23 / h, and 30 GB x 600 s of a month of 744 h x $0.14.
+    row(finds(change=None, caution="…buys time, not money…",
+        evidence={"retained_usd_a_run": Decimal("0.0393"), "minutes_saved_a_run": Decimal("2.5")}),
+        short(), earlier=series_of()),
+    "A family that kept a pool once gets no advice back to keep one.",
+    row("not applicable: an earlier run of its family kept a warm pool", short(),
+        earlier=[*series_of(4), earlier_run(5, retained_s=Decimal(600))]),
 )  # fmt: skip
-
-
-def test_it_never_has_positive_dollars() -> None:
-    """Ten retained minutes: 600 s x $0.23 / h, and 30 GB x 600 s of a month of 744 h x $0.14."""
-    what = found(RULE, short(), earlier=series_of())
-    assert what.change is None
-    assert "buys time, not money" in (what.caution or "")
-    by_hand = Decimal(600) / 3600 * (Decimal("0.23") + Decimal(30) / 744 * Decimal("0.14"))
-    assert what.evidence["retained_usd_a_run"] == round(by_hand, 4) == Decimal("0.0393")
-    assert what.evidence["minutes_saved_a_run"] == Decimal("2.5")
 
 
 def test_half_of_the_runs_must_follow_in_time() -> None:
@@ -138,11 +136,3 @@ def test_half_of_the_runs_must_follow_in_time() -> None:
     assert (what.evidence["served_percent"], what.evidence["retained_s_a_run"]) == (50, 630)
     lone = [replace(first[1], ended_at=first[1].ended_at - timedelta(hours=12)), *apart]
     assert outcome(RULE, short(), earlier=[first[0], *lone]) == Clear()
-
-
-def test_a_family_that_kept_a_pool_once_gets_no_advice_back() -> None:
-    """Advice to drop an idle pool is not followed by advice to keep one."""
-    runs = series_of(5)
-    runs[4] = earlier_run(5, retained_s=Decimal(600))
-    answer = outcome(RULE, short(), earlier=runs)
-    assert answer == NotApplicable("an earlier run of its family kept a warm pool")

@@ -5,7 +5,6 @@ from typing import Any
 
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase, Purchase
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "upload-dominates"
@@ -59,36 +58,18 @@ test_cases = cases(
     row(CLEAR, sends(0, 0)),
     "Serverless jobs are not its concern. They have no instance that waits.",
     row("not applicable: …serverless…", sends(2700, 900, purchase=Purchase.SERVERLESS)),
+    "On spot the range is of billed seconds. A third of $0.37875.",
+    row(finds(span=("0.000000", "0.126250")), sends(2700, 900, purchase=Purchase.SPOT,
+        billable_s=Decimal(1200))),
+    "What is done already is not advised. Then only fewer files help.",
+    row(finds(fix=[], ways=[], without="CompressionType"), sends(2700, 900, checkpointed=True,
+        output_compression="NONE")),
+    "Packing is the default. An answer that does not say it is GZIP.",
+    row(finds(fix=[("…", None, "NONE")], evidence={"compression": "GZIP (the default)"}),
+        sends(2700, 900, checkpointed=True)),
+    "Checkpoints are named only where the job writes some, and not to S3 already.",
+    row(finds(ways=[[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]],
+        caution="…only where the upload consists of checkpoints…"),
+        sends(2700, 900, hints=Hints(own_checkpoints=True))),
+    row(finds(ways=[]), sends(2700, 900, hints=Hints(own_checkpoints=True), checkpointed=True)),
 )  # fmt: skip
-
-
-def test_on_spot_the_range_is_of_billed_seconds() -> None:
-    """A third of the seconds billed: a third of $0.37875."""
-    spot = sends(2700, 900, purchase=Purchase.SPOT, billable_s=Decimal(1200))
-    span = priced(RULE, spot).range_usd
-    assert span is not None
-    assert usd(span[1]) == "0.126250"
-
-
-def test_what_is_done_already_is_not_advised() -> None:
-    """Checkpoints and no packing: then only fewer files help."""
-    what = found(RULE, sends(2700, 900, checkpointed=True, output_compression="NONE"))
-    assert (what.fix, what.alternatives) == ((), ())
-    assert "CompressionType" not in (what.caution or "")
-
-
-def test_packing_is_the_default() -> None:
-    """An answer that does not say it is GZIP."""
-    what = found(RULE, sends(2700, 900, checkpointed=True))
-    assert what.evidence["compression"] == "GZIP (the default)"
-    assert what.fix[0].old is None
-
-
-def test_checkpoints_are_named_only_where_the_job_writes_some() -> None:
-    """As the other way, with its condition; not where they go to S3 already."""
-    writes = Hints(own_checkpoints=True)
-    what = found(RULE, sends(2700, 900, hints=writes))
-    [[other]] = what.alternatives
-    assert (other.path, other.old) == ("CheckpointConfig.S3Uri", None)
-    assert "only where the upload consists of checkpoints" in (what.caution or "")
-    assert found(RULE, sends(2700, 900, hints=writes, checkpointed=True)).alternatives == ()

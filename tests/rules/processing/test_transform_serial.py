@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -67,16 +65,13 @@ test_cases = cases(
         on=MARKET),
     "Without settings it is unknown.",
     row("unknown: batch_unknown", transform(batch=None), used(cpu=[12] * 60)),
+    "Not set means one unless the container says otherwise.",
+    # AWS's default is 1; the sentence does not claim that somebody set it.
+    row(finds("MaxConcurrentTransforms is not set, and…", fix=[("…", None, 8)]), transform(None),
+        used(cpu=[12] * 60)),
+    row(finds("MaxConcurrentTransforms is not set, and…", fix=[("…", 0, 8)]), transform(0),
+        used(cpu=[12] * 60)),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("unset", [None, 0])
-def test_not_set_means_one_unless_the_container_says_otherwise(unset: int | None) -> None:
-    """AWS's default is 1; the sentence does not claim that somebody set it."""
-    run = transform(unset)
-    what = found(RULE, run, used(cpu=[12] * 60))
-    assert what.summary.startswith("MaxConcurrentTransforms is not set, and")
-    assert what.fix[0].old == unset
 
 
 def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
