@@ -66,7 +66,7 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
-    `evidence`: some of its items. `without`: what neither summary nor caution says. `caution`,
+    `evidence`: some of its items; `lacks`: a key that is not there. `without`: what neither summary nor caution says. `caution`,
     `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
@@ -137,6 +137,7 @@ _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "summary": lambda found, text: _fits(text, found.summary),
     "caution": lambda found, text: _fits(text, found.caution or ""),
     "without": lambda found, text: text not in f"{found.summary} {found.caution}",
+    "lacks": lambda found, key: key not in found.evidence,
     "fix": lambda found, value: _parameters(found.fix, value),
     "paths": lambda found, value: [one.path for one in found.fix] == value,
     "ways": lambda found, value: (

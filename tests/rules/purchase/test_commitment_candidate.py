@@ -9,7 +9,6 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.bill.finding import Clear, Unknown
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
@@ -80,6 +79,15 @@ test_cases = cases(
     row("not applicable: …[commitment] usd_per_hour…", month(), policy=Policy()),
     row("not applicable: …Savings Plan…", month(),
         policy=replace(ASKED, discounts=Discounts(savings_plan=True))),
+    "Spot advice is to be decided first. Of $3 an hour $2 may move to spot.",
+    row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
+        "decide on spot…", evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
+        [*month(usd=48, found=("spot-not-used",)), *month(usd=24)], policy=ASKED),
+    row(finds(without="spot"), month(), policy=ASKED),
+    "Runs that nothing could judge are neither steady nor clear.",
+    # What they would cost without their waste may be as much as they did, or nothing.
+    row("unknown: runs_not_judged", month(judged=Judged.NO, avoidable_usd=None), policy=ASKED),
+    row(CLEAR, month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=ASKED),
     ask=account_outcome,
 )  # fmt: skip
 
@@ -111,17 +119,6 @@ def test_training_processing_and_transform_add_up() -> None:
     assert steady(mixed) == Decimal("2.00")
 
 
-def test_spot_advice_is_to_be_decided_first() -> None:
-    """Of $3 an hour $2 may move to spot: the plan would be unused then."""
-    runs = [*month(usd=48, found=("spot-not-used",)), *month(usd=24)]
-    what = account_found(RULE, runs, policy=ASKED)
-    assert what.evidence["steady_without_spot_candidates_usd_per_hour"] == Decimal("1.0000")
-    assert (what.caution or "").startswith(
-        "Without the runs that managed spot may suit, $1.00 an hour are steady: decide on spot"
-    )
-    assert "spot" not in (account_found(RULE, month(), policy=ASKED).caution or "")
-
-
 @pytest.mark.parametrize(
     "unknown",
     [{"usd": None}, {"avoidable_usd": None}, {"lost_usd": None}, {"elapsed_s": None},
@@ -130,13 +127,3 @@ def test_spot_advice_is_to_be_decided_first() -> None:
 def test_runs_of_unknown_cost_or_time_are_left_out(unknown: dict[str, Any]) -> None:
     """Never 0, never guessed: beside $2 an hour they add nothing; a time of 0 s has no hours."""
     assert steady([*month(), *month(**unknown)]) == Decimal("2.00")
-
-
-def test_runs_that_nothing_could_judge_are_neither_steady_nor_clear() -> None:
-    """What they would cost without their waste may be as much as they did, or nothing."""
-    blind = month(judged=Judged.NO, avoidable_usd=None)
-    answer = account_outcome(RULE, blind, policy=ASKED)
-    assert isinstance(answer, Unknown)
-    assert answer.code == "runs_not_judged"
-    cheap = month(usd=24, judged=Judged.NO, avoidable_usd=None)
-    assert isinstance(account_outcome(RULE, cheap, policy=ASKED), Clear)

@@ -5,12 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Confidence
 from sageaudit.domain.job.job import Hints, Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.judging import found, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "spot-interrupted-much"
@@ -104,47 +102,23 @@ test_cases = cases(
         earlier=on_demand(3000, 3300, 3600)),
     "A policy of no runs leaves the last attempt. There is no median of nothing.",
     row(finds(evidence={"on_demand_s": 3600}), spot(), limits={"runs_from": 0}),
+    "More billed than on demand is found.",
+    # 5400 s were billed; the last attempt did it all in 3600: half an hour of $0.23 too much.
+    row(finds("After 2 interruptions managed spot was billed for 1 h 30 min; on demand the run "
+        "takes 1 h.", usd="0.115000", confidence="derived", bucket="avoidable",
+        fix=[("EnableManagedSpotTraining", True, False), ("StoppingCondition.MaxWaitTimeInSeconds",
+        86_400, None)], ways=[[("ResourceConfig.InstanceType", "<another type>")],
+        [("CheckpointConfig.S3Uri", "s3://<bucket>/<prefix>")]]), spot()),
+    "The family's own runs say what on demand takes.",
+    # The median of 3000, 3300 and 9000 s: 5400 - 3300 = 2100 s of $0.23 an hour.
+    row(finds(usd="0.134167", evidence={"on_demand_s": 3300},
+        ways=[[("ResourceConfig.InstanceType", "<another type>")]]), spot(checkpointed=True),
+        earlier=on_demand(3000, 9000, 3300)),
+    "A wait in vain names checkpoints before the purchase.",
+    # Where interruptions ended attempts of a long run that kept none.
+    row(finds(paths=["CheckpointConfig.S3Uri"],
+        ways=[[("EnableManagedSpotTraining", False),
+        ("StoppingCondition.MaxWaitTimeInSeconds", None)], ["<another type>"]]),
+        spot(status="Stopped", secondary_status="MaxWaitTimeExceeded", left_artifact=False,
+        training_s=Decimal(7200))),
 )  # fmt: skip
-
-
-def test_more_billed_than_on_demand_is_found() -> None:
-    """5400 s were billed; the last attempt did it all in 3600: half an hour of $0.23 too much."""
-    finding = priced(RULE, spot())
-    assert finding.found.summary == (
-        "After 2 interruptions managed spot was billed for 1 h 30 min; on demand the run takes 1 h."
-    )
-    assert usd(finding.saving_usd) == "0.115000"
-    assert (finding.found.confidence, finding.found.bucket) == (
-        Confidence.DERIVED,
-        Bucket.AVOIDABLE,
-    )
-    assert [(fix.path, fix.old, fix.new) for fix in finding.found.fix] == [
-        ("EnableManagedSpotTraining", True, False),
-        ("StoppingCondition.MaxWaitTimeInSeconds", 86_400, None),
-    ]
-    assert [way[0].path for way in finding.found.alternatives] == [
-        "ResourceConfig.InstanceType",
-        "CheckpointConfig.S3Uri",
-    ]
-
-
-def test_the_familys_own_runs_say_what_on_demand_takes() -> None:
-    """The median of 3000, 3300 and 9000 s: 5400 - 3300 = 2100 s of $0.23 an hour."""
-    run = spot(checkpointed=True)
-    finding = priced(RULE, run, earlier=on_demand(3000, 9000, 3300))
-    assert usd(finding.saving_usd) == "0.134167"
-    assert finding.found.evidence["on_demand_s"] == 3300
-    assert [way[0].path for way in finding.found.alternatives] == ["ResourceConfig.InstanceType"]
-
-
-def test_a_wait_in_vain_names_checkpoints_before_the_purchase() -> None:
-    """Where interruptions ended attempts of a long run that kept none."""
-    waited: dict[str, Any] = {
-        "status": "Stopped",
-        "secondary_status": "MaxWaitTimeExceeded",
-        "left_artifact": False,
-        "training_s": Decimal(7200),
-    }
-    what = found(RULE, spot(**waited))
-    assert what.fix[0].path == "CheckpointConfig.S3Uri"
-    assert what.alternatives[0][0].path == "EnableManagedSpotTraining"

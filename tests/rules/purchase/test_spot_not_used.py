@@ -4,17 +4,20 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import ran
-from tests.fakes.judging import found, priced
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "spot-not-used"
 GPU = "ml.g5.2xlarge"
+CHECKPOINTS_FIRST = [
+    "CheckpointConfig.S3Uri",
+    "EnableManagedSpotTraining",
+    "StoppingCondition.MaxWaitTimeInSeconds",
+]
 
 
 def spot_runs(*billed_of_1000: int, **facts: Any) -> list[EarlierRun]:
@@ -105,54 +108,19 @@ test_cases = cases(
     row("not applicable: …cannot be counted on…", ran(7200, "ml.p6-b200.48xlarge", 2,
         checkpointed=True)),
     row(FOUND, ran(7200, "ml.p6-b200.48xlarge", 1, checkpointed=True)),
+    "Own runs make no long run safe.",
+    # Nor do checkpoints of its own, which SageMaker does not bring back.
+    row(finds(usd=None, bucket="possible", paths=CHECKPOINTS_FIRST),
+        ran(36_000, GPU, hints=Hints(own_checkpoints=True)), earlier=spot_runs(400, 300, 350)),
+    "The sentence of a trial. Its numbers are the evidence's; checkpoints make it safe.",
+    row(finds("10 h on demand: write checkpoints first, then managed spot is worth a trial.",
+        paths=CHECKPOINTS_FIRST, evidence={"elapsed_s": 36_000}), ran(36_000, GPU)),
+    row(finds("10 h on demand, with checkpoints: managed spot is worth a trial; published runs "
+        "saved 60 to 70%.", paths=CHECKPOINTS_FIRST[1:], usd="9.142129"),
+        ran(36_000, GPU, checkpointed=True)),
+    "An hour without checkpoints gets no figure; a second less is the limit of MaxWait.",
+    row(finds(usd="5.483753"), ran(3599, GPU, 6)),
+    row(finds(usd=None, span=None, caution="…checkpoints…"), ran(3600, GPU, 6)),
+    "The wait limit is above the run limit. The API refuses a MaxWait under MaxRuntime.",
+    row(finds(fix=["s3://<bucket>/<prefix>", True, 14_400]), ran(1800, GPU, 6, max_runtime_s=7200)),
 )  # fmt: skip
-
-
-def test_an_hour_without_checkpoints_gets_no_figure() -> None:
-    """An interruption would start it again; one second less is the limit of MaxWait."""
-    assert priced(RULE, ran(3599, GPU, 6)).saving_usd is not None
-    long = priced(RULE, ran(3600, GPU, 6))
-    assert (long.saving_usd, long.range_usd) == (None, None)
-    assert "checkpoints" in (long.found.caution or "")
-
-
-def test_checkpoints_make_a_long_run_safe() -> None:
-    """And they need not be asked for."""
-    safe = priced(RULE, ran(36_000, GPU, checkpointed=True))
-    assert safe.saving_usd is not None
-    assert "CheckpointConfig.S3Uri" not in [fix.path for fix in safe.found.fix]
-    assert "CheckpointConfig.S3Uri" in [fix.path for fix in found(RULE, ran(36_000, GPU)).fix]
-
-
-def test_the_wait_limit_is_above_the_run_limit() -> None:
-    """The API refuses a MaxWait under MaxRuntime."""
-    what = found(RULE, ran(1800, GPU, 6, max_runtime_s=7200))
-    [wait] = [fix for fix in what.fix if fix.path.endswith("MaxWaitTimeInSeconds")]
-    assert isinstance(wait.new, int)
-    assert wait.new > 7200
-
-
-def test_own_runs_make_no_long_run_safe() -> None:
-    """Nor do checkpoints of its own, which SageMaker does not bring back."""
-    run = ran(36_000, GPU, hints=Hints(own_checkpoints=True))
-    finding = priced(RULE, run, earlier=spot_runs(400, 300, 350))
-    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.POSSIBLE)
-    assert "CheckpointConfig.S3Uri" in [fix.path for fix in finding.found.fix]
-
-
-def test_the_sentence_of_a_trial() -> None:
-    """Its numbers are the evidence's."""
-    what = found(RULE, ran(36_000, GPU))
-    assert what.summary == (
-        "10 h on demand: write checkpoints first, then managed spot is worth a trial."
-    )
-    assert [fix.path for fix in what.fix][:2] == [
-        "CheckpointConfig.S3Uri",
-        "EnableManagedSpotTraining",
-    ]
-    assert what.evidence["elapsed_s"] == 36_000
-    safe = found(RULE, ran(36_000, GPU, checkpointed=True))
-    assert safe.summary == (
-        "10 h on demand, with checkpoints: managed spot is worth a trial; published runs saved "
-        "60 to 70%."
-    )

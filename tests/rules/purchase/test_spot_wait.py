@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
-from sageaudit.domain.bill.finding import Clear
-from tests.fakes.planned import KMEANS, LATER, asked, said
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.planned import KMEANS, LATER, asked
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "spot-wait"
 SPOT = {"EnableManagedSpotTraining": True}
@@ -30,11 +27,9 @@ test_cases = cases(
         WAIT: 7200}) | {"CheckpointConfig": {"S3Uri": "s3://bucket/c"}}),
     "A wait that is known later is not judged. It may be right.",
     row("unknown: not_known_yet", SPOT | {WAIT: LATER}),
+    "The wait counts the run too. Equal is enough.",
+    row(FOUND, SPOT | {WAIT: 3599}),
+    row(CLEAR, SPOT | {WAIT: 3600}),
+    row(CLEAR, SPOT | {WAIT: 3601}),
     ask=asked,
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(("wait_s", "clear"), [(3599, False), (3600, True), (3601, True)])
-def test_the_wait_counts_the_run_too(wait_s: int, clear: bool) -> None:
-    """Equal is enough."""
-    assert (said(RULE, SPOT | {WAIT: wait_s}) == Clear()) is clear

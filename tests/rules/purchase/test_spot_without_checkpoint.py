@@ -6,7 +6,6 @@ from typing import Any
 from sageaudit.domain.job.job import Hints, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import phases, ran
-from tests.fakes.judging import priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "spot-without-checkpoint"
@@ -55,12 +54,8 @@ test_cases = cases(
     row("not applicable: …processing…", spot(kind=JobKind.PROCESSING)),
     "Without times it does not know. A run without start and seconds.",
     row("unknown: times_missing", spot(started_at=None, ended_at=None, training_s=None)),
+    "What was billed above the last attempt is certain.",
+    # 9,000 s were billed and the last attempt took 7,200: 1,800 s of $1.515 an hour.
+    row(finds(usd="0.757500", span=("0.757500", "1.893750")),
+        spot(phases=TWICE, billable_s=Decimal(9000))),
 )  # fmt: skip
-
-
-def test_what_was_billed_above_the_last_attempt_is_certain() -> None:
-    """9,000 s were billed and the last attempt took 7,200: 1,800 s of $1.515 an hour."""
-    finding = priced(RULE, spot(phases=TWICE, billable_s=Decimal(9000)))
-    assert usd(finding.saving_usd) == "0.757500"
-    assert finding.range_usd is not None
-    assert usd(finding.range_usd[1]) == "1.893750"

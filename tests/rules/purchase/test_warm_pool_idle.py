@@ -149,18 +149,11 @@ test_cases = cases(
     row(finds("…unknown instances…", usd=None), pooled(groups=())),
     "A pool that nobody says was asked for has no parameter. There is nothing known to remove.",
     row(finds(fix=[]), pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))),
+    "Runs on other instances say nothing of this pool. They cannot take it over.",
+    row(finds(fix=[None], lacks="pools"), pooled(3600),
+        earlier=[replace(run, facts=replace(run.facts,
+        instance_type="ml.m5.large")) for run in pools(240, 240, 240)]),
 )  # fmt: skip
-
-
-def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
-    """A job of another type cannot take it over."""
-    other = tuple(
-        replace(run, facts=replace(run.facts, instance_type="ml.m5.large"))
-        for run in pools(240, 240, 240)
-    )
-    what = found(RULE, pooled(3600), earlier=other)
-    assert what.fix[0].new is None
-    assert "pools" not in what.evidence
 
 
 @pytest.mark.parametrize("status", ["Reused", "Terminated"])

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import job
-from tests.fakes.judging import outcome, unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "volume-ignored"
@@ -39,11 +37,7 @@ test_cases = cases(
         volume_gb=500)),
     row("unknown: storage_unknown", job(groups=(InstanceGroup("ml.new.xlarge", 1),),
         volume_gb=500)),
+    "A part of the cluster that is not known may have a volume.",
+    row("unknown: storage_unknown",
+        job(groups=(NVME,), groups_unknown=("instance group b: its type is not known",))),
 )  # fmt: skip
-
-
-def test_a_part_of_the_cluster_that_is_not_known_is_unknown() -> None:
-    """It may have a volume."""
-    run = job(groups=(NVME,), groups_unknown=("instance group b: its type is not known",))
-    assert outcome(RULE, run) != Clear()
-    assert unknown(RULE, run) == "storage_unknown"

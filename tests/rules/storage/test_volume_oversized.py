@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import priced, unknown, usd
+from tests.fakes.judging import unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "volume-oversized"
@@ -74,27 +73,12 @@ test_cases = cases(
         filled(10)),
     row("not applicable: …prepaid…", trains(400, purchase=Purchase.TRAINING_PLAN), filled(10)),
     row("not applicable: …serverless…", trains(400, purchase=Purchase.SERVERLESS), filled(10)),
+    "The saving is the difference of two volumes. 320 GB x 2 h / 744 h x $0.14.",
+    row(finds(alone="0.120430", severity="low"), trains(400), filled(10)),
+    "Copied data may need the room: the range is shown, and the size left to its owner.",
+    row(finds(alone="0.000000", span=("0.000000", "0.120430"), fix=["<80 + GB of the input>"],
+        caution="…must fit too…"), trains(400, channels=(COPIED,)), filled(10)),
 )  # fmt: skip
-
-
-def test_the_saving_is_the_difference_of_two_volumes() -> None:
-    """320 GB x 2 h / 744 h x $0.14."""
-    run = trains(400)
-    finding = priced(RULE, run, filled(10))
-    assert usd(finding.alone_usd) == "0.120430"
-    assert usd(Decimal(320) * 2 / 744 * Decimal("0.14")) == "0.120430"
-    assert finding.severity.value == "low"
-
-
-def test_copied_data_may_need_the_room() -> None:
-    """Nothing is counted, the range is shown, and the fix leaves the size to its owner."""
-    run = trains(400, channels=(COPIED,))
-    finding = priced(RULE, run, filled(10))
-    assert finding.alone_usd == 0
-    assert finding.range_usd is not None
-    assert usd(finding.range_usd[1]) == "0.120430"
-    assert finding.found.fix[0].new == "<80 + GB of the input>"
-    assert "must fit too" in (finding.found.caution or "")
 
 
 @pytest.mark.parametrize(

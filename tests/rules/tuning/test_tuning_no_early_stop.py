@@ -3,11 +3,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.parts import Objective
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
-from tests.fakes.tuning import asked, priced_in, tuning_job
+from tests.fakes.tuning import asked, tuning_job
 
 RULE = "tuning-no-early-stop"
 TEN = [trial(number, "0.9") for number in range(1, 11)]
@@ -46,16 +45,9 @@ test_cases = cases(
         tuning_job(objective=Objective("odd", None))),
     "A trial without objective is not worse. It reported nothing to compare.",
     row(finds(evidence={"worse_than_median": 0}), [*TEN, trial(11, None)], tuning_job()),
+    "It has no dollars. The evidence bounds the saving.",
+    row(finds(bucket="possible", alone=None, usd=None, severity="info", caution="….",
+        evidence={"worse_than_median": 1, "worse_than_median_usd": 1}),
+        [trial(1, "0.9"), trial(2, "0.8"), *TEN[2:]], tuning_job()),
     ask=asked,
 )  # fmt: skip
-
-
-def test_it_has_no_dollars() -> None:
-    """When each would have been stopped is not known; the evidence bounds the saving."""
-    trials = [trial(1, "0.9"), trial(2, "0.8"), *TEN[2:]]
-    finding = priced_in(RULE, trials, tuning_job())
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert (finding.alone_usd, finding.saving_usd, finding.severity.value) == (None, None, "info")
-    assert finding.found.evidence["worse_than_median"] == 1
-    assert finding.found.evidence["worse_than_median_usd"] == 1
-    assert finding.found.caution is not None

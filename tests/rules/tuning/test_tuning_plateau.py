@@ -7,9 +7,11 @@ from sageaudit.domain.job.parts import Direction, Objective
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
-from tests.fakes.tuning import AUC, asked, found_in, tuning_job
+from tests.fakes.tuning import AUC, asked, tuning_job
 
 RULE = "tuning-plateau"
+CONFIG = "HyperParameterTuningJobConfig"
+CRITERIA = f"{CONFIG}.TuningJobCompletionCriteria"
 
 
 def search(*objectives: str | None) -> list[Trial]:
@@ -79,20 +81,10 @@ test_cases = cases(
     "A trial without a start is not named. When it ran is not known.",
     row(finds(evidence={"trials_after": 10}), [*BEST_SECOND, trial(13, "0.8", started_at=None)],
         tuning_job()),
+    "The fix is fewer trials or a criterion. Two of twelve were enough.",
+    row(finds(fix=[(f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", 20, 2)],
+        ways=[[(f"{CRITERIA}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving", 5)],
+        [(f"{CRITERIA}.ConvergenceDetected.CompleteOnConvergence", "Enabled")]]), BEST_SECOND,
+        tuning_job()),
     ask=asked,
 )  # fmt: skip
-
-
-def test_the_fix_is_fewer_trials_or_a_criterion() -> None:
-    """Two of twelve were enough."""
-    what = found_in(RULE, BEST_SECOND, tuning_job())
-    config = "HyperParameterTuningJobConfig"
-    assert [(p.path, p.old, p.new) for p in what.fix] == [
-        (f"{config}.ResourceLimits.MaxNumberOfTrainingJobs", 20, 2)
-    ]
-    criteria = f"{config}.TuningJobCompletionCriteria"
-    not_improving = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
-    assert [[(p.path, p.new) for p in way] for way in what.alternatives] == [
-        [(not_improving, 5)],
-        [(f"{criteria}.ConvergenceDetected.CompleteOnConvergence", "Enabled")],
-    ]

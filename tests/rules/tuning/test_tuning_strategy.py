@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Bucket, Clear
+from sageaudit.domain.bill.finding import Clear
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
-from tests.fakes.tuning import asked, found_in, judged, priced_in, tuning_job
+from tests.fakes.tuning import asked, found_in, judged, tuning_job
 
 RULE = "tuning-strategy"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -53,58 +53,30 @@ test_cases = cases(
     row(CLEAR, [], tuning_job(strategy="Grid")),
     row(CLEAR, [], tuning_job(strategy="Random")),
     row(CLEAR, [], tuning_job(strategy="Bayesian")),
+    "A sequential random search is found. 30 trials, 2 at a time: 15 rounds.",
+    row(finds("Random search ran 30 trials in 15 rounds and learnt from none.",
+        fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")],
+        ways=[[(f"{CONFIG}.Strategy", "Hyperband")]]), ran(30), tuning_job(strategy="Random",
+        max_parallel=2)),
+    "It has no dollars. How many trials fewer is not known in advance.",
+    row(finds(bucket="possible", usd=None, severity="info", caution="…."), ran(30),
+        tuning_job(strategy="Random")),
+    "Hyperband takes no other early stopping. The alternative switches it off.",
+    row(finds(ways=[[("….Strategy", "Random", "Hyperband"), ("….TrainingJobEarlyStoppingType",
+        "Auto", "Off")]]), ran(30), tuning_job(strategy="Random", early_stopping="Auto")),
+    "A wide Bayesian search is found. 20 trials, 10 at a time.",
+    row(finds("Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn "
+        "from.", fix=[(f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)], ways=[]),
+        ran(20), tuning_job(max_parallel=10)),
+    "A large grid is found. It had no limit of its own, which another strategy needs.",
+    row(finds("Grid search ran 20 trials and learnt from none.",
+        fix=[(f"{CONFIG}.Strategy", "Grid", "Bayesian"),
+        (f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
+        (f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)]), ran(20),
+        tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
+    row(CLEAR, ran(19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
     ask=asked,
 )  # fmt: skip
-
-
-def test_a_sequential_random_search_is_found() -> None:
-    """30 trials, 2 at a time: 15 rounds, and it learnt from none."""
-    what = found_in(RULE, ran(30), tuning_job(strategy="Random", max_parallel=2))
-    assert what.summary == "Random search ran 30 trials in 15 rounds and learnt from none."
-    assert fixes(30, strategy="Random", max_parallel=2) == [("Strategy", "Random", "Bayesian")]
-    [way] = what.alternatives
-    assert [(p.path, p.new) for p in way] == [(f"{CONFIG}.Strategy", "Hyperband")]
-
-
-def test_it_has_no_dollars() -> None:
-    """How many trials fewer is not known in advance."""
-    finding = priced_in(RULE, ran(30), tuning_job(strategy="Random"))
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert finding.found.caution is not None
-
-
-def test_hyperband_takes_no_other_early_stopping() -> None:
-    """The alternative switches it off."""
-    of = tuning_job(strategy="Random", early_stopping="Auto")
-    [way] = found_in(RULE, ran(30), of).alternatives
-    assert [(p.path.rpartition(".")[2], p.old, p.new) for p in way] == [
-        ("Strategy", "Random", "Hyperband"),
-        ("TrainingJobEarlyStoppingType", "Auto", "Off"),
-    ]
-
-
-def test_a_wide_bayesian_search_is_found() -> None:
-    """20 trials, 10 at a time."""
-    what = found_in(RULE, ran(20), tuning_job(max_parallel=10))
-    assert what.summary == (
-        "Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn from."
-    )
-    assert fixes(20, max_parallel=10) == [("ResourceLimits.MaxParallelTrainingJobs", 10, 2)]
-    assert what.alternatives == ()
-
-
-def test_a_large_grid_is_found() -> None:
-    """20 trials; it had no limit of its own, which another strategy needs."""
-    of = tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)
-    what = found_in(RULE, ran(20), of)
-    assert what.summary == "Grid search ran 20 trials and learnt from none."
-    assert [(p.path.removeprefix(f"{CONFIG}."), p.old, p.new) for p in what.fix] == [
-        ("Strategy", "Grid", "Bayesian"),
-        ("ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
-        ("ResourceLimits.MaxParallelTrainingJobs", 10, 2),
-    ]
-    assert judged(RULE, ran(19), of) == Clear()
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "mixed-precision-candidate"
+REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
+HUGGING_FACE = f"{REGISTRY}/huggingface-pytorch-training:2.1"
 MARKET = Market(packaged.types(), FixedPrices())
 
 
@@ -56,16 +55,11 @@ test_cases = cases(
         on=MARKET),
     "Not applicable needs no metrics. What was given to the job suffices.",
     row("not applicable: …16-bit…", hour(hints=Hints(deep_learning=True, mixed_precision=True))),
+    "The precision is one that the GPU has. bf16 came with Ampere.",
+    row(finds(fix=[("HyperParameters.fp16", None, "true")]),
+        hour("ml.g4dn.xlarge", image=HUGGING_FACE), busy(), on=MARKET),
+    row(finds(fix=[("HyperParameters.fp16", None, "true")]),
+        hour("ml.p3.2xlarge", image=HUGGING_FACE), busy(), on=MARKET),
+    row(finds(fix=[("HyperParameters.bf16", None, "true")]),
+        hour("ml.p4d.24xlarge", image=HUGGING_FACE), busy(), on=MARKET),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("instance", "precision"),
-    [("ml.g4dn.xlarge", "fp16"), ("ml.p3.2xlarge", "fp16"), ("ml.p4d.24xlarge", "bf16")],
-)
-def test_the_precision_is_one_that_the_gpu_has(instance: str, precision: str) -> None:
-    """bf16 came with Ampere; Hugging Face's argument has the same name."""
-    image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-training:2.1"
-    run = hour(instance, image=image)
-    [fix] = found(RULE, run, busy(), on=MARKET).fix
-    assert (fix.path, fix.old, fix.new) == (f"HyperParameters.{precision}", None, "true")

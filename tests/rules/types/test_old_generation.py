@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.bill.finding import Bucket, Clear
+from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
@@ -137,6 +137,20 @@ test_cases = cases(
     row(finds(caution="…region…"), hour("ml.p3.2xlarge", region=None), used(), on=on()),
     row(FOUND, replace(hour("ml.p3.2xlarge", region=None), region="us-east-1",
         training_s=Decimal(0), billable_s=Decimal(0)), on=on()),
+    "Host memory must hold on the successor.",
+    # p3.2xlarge has 61 GiB, g5.2xlarge 32: 43% with a fifth of headroom is 31.5, 44% is 32.2.
+    row(finds(fix=["ml.g5.2xlarge"]), hour("ml.p3.2xlarge"), used(memory=43), on=on()),
+    row(finds(fix=[], caution="…host memory…"), hour("ml.p3.2xlarge"), used(memory=44), on=on()),
+    "Signs of 16 bits on a V100 are no veto. It has no bf16 itself, so it cannot be that.",
+    row(finds(fix=["ml.g5.2xlarge"]), hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True)),
+        used(), on=on()),
+    "A cheaper successor is taken and one at the same price is not; it is named.",
+    row(finds(fix=["ml.m5.xlarge"]), hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239")),
+    row(finds("It ran on 1 x ml.m4.xlarge, an old generation.", fix=[], change=None, bucket="none",
+        caution="Nothing is counted: no type with a known price is cheaper by the hour; without "
+        "a price to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. Its "
+        "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or " "ml.m7i.xlarge."),
+        hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24")),
 )  # fmt: skip
 
 
@@ -148,20 +162,6 @@ def test_every_advised_type_is_clear_itself() -> None:
         for fix in what.fix:
             assert outcome(RULE, hour(str(fix.new)), on=packaged.market()) == Clear()
     assert len(legacy) == 9
-
-
-def test_a_cheaper_successor_is_taken_and_one_at_the_same_price_is_not() -> None:
-    """A thousandth less than $0.24 is a saving; exactly $0.24 is none, and the type is named."""
-    less = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.239"))
-    assert [fix.new for fix in less.fix] == ["ml.m5.xlarge"]
-    dearer = found(RULE, hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24"))
-    assert (dearer.fix, dearer.change, dearer.bucket) == ((), None, Bucket.NONE)
-    assert dearer.caution == (
-        "Nothing is counted: no type with a known price is cheaper by the hour; without a price "
-        "to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. "
-        "Its successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge."
-    )
-    assert dearer.summary == "It ran on 1 x ml.m4.xlarge, an old generation."
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,6 @@ def test_a_successor_that_the_job_cannot_use_is_passed_over(other: dict[str, Any
     assert [fix.new for fix in finding.fix] == ["ml.m5.xlarge"]
 
 
-def test_host_memory_must_hold_on_the_successor() -> None:
-    """p3.2xlarge has 61 GiB, g5.2xlarge 32: 43% with a fifth of headroom is 31.5, 44% is 32.2."""
-    run = hour("ml.p3.2xlarge")
-    assert found(RULE, run, used(memory=43), on=on()).fix
-    more = found(RULE, run, used(memory=44), on=on())
-    assert more.fix == ()
-    assert "host memory" in (more.caution or "")
-
-
 def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     """Eight minutes of a GPU at 2%: the move that holds in any case is counted, and no more."""
     run = ran(480, "ml.p3.2xlarge", 1, volume_gb=0)
@@ -203,9 +194,3 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     assert caution.endswith(
         "active minutes the GPU averaged 2%: too few of them to choose a smaller type by."
     )
-
-
-def test_signs_of_16_bits_on_a_v100_are_no_veto() -> None:
-    """It has no bf16 itself, so it cannot be that."""
-    run = hour("ml.p3.2xlarge", hints=Hints(mixed_precision=True))
-    assert found(RULE, run, used(), on=on()).fix

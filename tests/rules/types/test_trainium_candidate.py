@@ -7,7 +7,6 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import ACCOUNT, FixedPrices, ran
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "trainium-candidate"
@@ -67,11 +66,7 @@ test_cases = cases(
     # A completed job whose answer has no times, a type of tomorrow.
     row("unknown: times_missing", long(started_at=None, ended_at=None, training_s=None), on=MARKET),
     row("unknown: type_unknown", long(groups=(InstanceGroup("ml.g5.96xlarge", 1),)), on=MARKET),
+    "Hugging Face has its own container. Of the same name, for Neuron.",
+    row(finds(fix=["ml.trn1.32xlarge", f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"]),
+        long(image=f"{REGISTRY}/huggingface-pytorch-training:2.1"), on=MARKET),
 )  # fmt: skip
-
-
-def test_hugging_face_has_its_own_container() -> None:
-    """Of the same name, for Neuron."""
-    image = f"{REGISTRY}/huggingface-pytorch-training:2.1"
-    [_, fix] = found(RULE, long(image=image), on=MARKET).fix
-    assert fix.new == f"{REGISTRY}/huggingface-pytorch-training-neuronx:<tag>"

@@ -6,7 +6,6 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "cpu-bottleneck"
@@ -108,24 +107,13 @@ test_cases = cases(
     # The cores are the limit, although the GPU does far more than nothing.
     row(FOUND, ONE, minutes((60, 97, 33))),
     row(CLEAR, ONE, minutes((60, 97, 65))),
+    "The milder tier says what it saw. Means, not minutes; and no larger size.",
+    row(finds("The CPU averaged 70% and the GPU 5% over 1 h on 1 x ml.g4dn.xlarge.", ways=[],
+        lacks="waiting_percent"), ONE,
+        minutes((60, 70, 5))),
+    "A processing job has no hyperparameters. It is told all the same.",
+    row(finds(fix=[],
+        ways=[[("ProcessingResources.ClusterConfig.InstanceType", "ml.g4dn.2xlarge")]]),
+        replace(workers(1), kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
+        billable_s=None), minutes((60, 98, 4))),
 )  # fmt: skip
-
-
-def test_the_milder_tier_says_what_it_saw() -> None:
-    """Means, not minutes; and no larger size, which the next run's advice would turn back."""
-    what = found(RULE, ONE, minutes((60, 70, 5)))
-    assert what.summary == ("The CPU averaged 70% and the GPU 5% over 1 h on 1 x ml.g4dn.xlarge.")
-    assert what.alternatives == ()
-    assert "waiting_percent" not in what.evidence
-
-
-def test_a_processing_job_has_no_hyperparameters() -> None:
-    """It is told all the same."""
-    run = replace(
-        workers(1), kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None
-    )
-    what = found(RULE, run, minutes((60, 98, 4)))
-    assert what.fix == ()
-    assert [way[0].path for way in what.alternatives] == [
-        "ProcessingResources.ClusterConfig.InstanceType"
-    ]

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 
-import pytest
-
-from sageaudit.domain.bill.finding import Clear, Found, NotApplicable
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Metric, Missing
-from tests.fakes.jobs import TYPES, flat, instance_type, market, phases, ran, series, usage
-from tests.fakes.judging import card, found, outcome, priced, unknown
+from tests.fakes.jobs import TYPES, instance_type, market, phases, ran, series
+from tests.fakes.judging import unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "gpu-idle"
@@ -98,16 +94,37 @@ test_cases = cases(
     row(finds(paths=["TransformResources.InstanceType"]), ran(3600, "ml.g4dn.xlarge",
         kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)), billable_s=None),
         lines(series(Metric.GPU, [0] * 60), series(Metric.CPU, [200] * 60))),
+    "One percent of one GPU is nothing and more in one minute is not.",
+    # Of all GPUs of a host together: CloudWatch gives their sum.
+    row(finds("…did nothing…"), ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.0]),
+        series(Metric.CPU, [200] * 60))),
+    row(finds(without="did nothing"), ONE, lines(series(Metric.GPU, [0.0] * 59 + [1.1]),
+        series(Metric.CPU, [200] * 60))),
+    row(finds("…did nothing…"), ran(3600, "ml.g4dn.12xlarge"),
+        lines(series(Metric.GPU, [0.0] * 59 + [1.0]), series(Metric.CPU, [200] * 60))),
+    row(finds(without="did nothing"), ran(3600, "ml.g4dn.12xlarge"),
+        lines(series(Metric.GPU, [0.0] * 59 + [1.1]), series(Metric.CPU, [200] * 60))),
+    "It is one story: other rules of GPU use leave it to this one, or are shown under it.",
+    row("not applicable: …", ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95,
+        memory=5), rule="gpu-underused"),
+    row("not applicable: …", ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95,
+        memory=5), rule="some-gpus-unused"),
+    row(CLEAR, ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        rule="gpu-starved"),
+    row(FOUND, ran(3600, "ml.g4dn.12xlarge"), even(60, gpu=0, gpu_memory=2, cpu=95, memory=5),
+        rule="cpu-bottleneck"),
+    "The advised job gets no advice back. On the CPU type the same work is well placed.",
+    row(finds(fix=["ml.m5.xlarge"]), ONE, even(60, gpu=0, cpu=60, memory=50)),
+    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
+        rule="gpu-idle"),
+    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
+        rule="gpu-underused"),
+    row("not applicable: …", ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50),
+        rule="cpu-bottleneck"),
+    row(CLEAR, ran(3600, "ml.m5.xlarge"), even(60, cpu=60, memory=50), rule="cpu-underused"),
+    "Several hosts all move. 2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14).",
+    row(finds(usd="1.000710"), ran(3600, "ml.g4dn.xlarge", 2), even(60, hosts=2, gpu=0, cpu=50)),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("run", [ONE, ran(3600, "ml.g4dn.12xlarge")])
-def test_one_percent_of_one_gpu_is_nothing_and_more_in_one_minute_is_not(run: Job) -> None:
-    """Of all GPUs of a host together: CloudWatch gives their sum."""
-    for most, nothing in ((1.0, True), (1.1, False)):
-        points = [0.0] * 59 + [most]
-        of = usage(run, series(Metric.GPU, points), series(Metric.CPU, [200] * 60))
-        assert ("did nothing" in found(RULE, run, of).summary) is nothing
 
 
 def test_trainium_reports_no_such_metric() -> None:
@@ -120,34 +137,3 @@ def test_trainium_reports_no_such_metric() -> None:
     of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
     assert of.missing[Metric.GPU].code == "accelerator_unseen"
     assert unknown(RULE, run, of) == "accelerator_unseen"
-
-
-def test_it_is_one_story() -> None:
-    """The other rules of GPU use leave it to this one; what they still say is shown under it."""
-    run = ran(3600, "ml.g4dn.12xlarge")
-    of = flat(run, 60, gpu=0, gpu_memory=2, cpu=95, memory=5)
-    for other in ("gpu-underused", "some-gpus-unused"):
-        assert isinstance(outcome(other, run, of), NotApplicable), other
-    assert outcome("gpu-starved", run, of) == Clear()
-    assert isinstance(outcome("cpu-bottleneck", run, of), Found)
-    assert "cpu-bottleneck" in card(RULE).name.subsumes
-
-
-def test_the_advised_job_gets_no_advice_back() -> None:
-    """On the CPU type the same work is well placed."""
-    of = flat(ONE, 60, gpu=0, cpu=60, memory=50)
-    [fix] = found(RULE, ONE, of).fix
-    moved = ran(3600, str(fix.new))
-    after = flat(moved, 60, cpu=60, memory=50)
-    for other in (RULE, "gpu-underused", "cpu-bottleneck"):
-        assert isinstance(outcome(other, moved, after), NotApplicable), other
-    assert outcome("cpu-underused", moved, after) == Clear()
-
-
-def test_several_hosts_all_move() -> None:
-    """Two hours of instances: twice the saving of one."""
-    run = ran(3600, "ml.g4dn.xlarge", 2)
-    finding = priced(RULE, run, flat(run, 60, hosts=2, gpu=0, cpu=50))
-    # 2 x (0.736 - 0.23 - 30 GB x 1 h / 744 h x 0.14)
-    assert finding.saving_usd is not None
-    assert round(finding.saving_usd, 6) == Decimal("1.000710")

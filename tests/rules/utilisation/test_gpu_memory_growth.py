@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "gpu-memory-growth"
@@ -82,22 +80,15 @@ test_cases = cases(
     "The policy may ask for more. More points of rise, and none of the patience.",
     row(CLEAR, RUN, memory(leak(0.6)), limits={"increase_over": 70}),
     row(FOUND, RUN, memory(leak(0.6)), limits={"patience_minutes": 0}),
+    "What the limit ends before it is full is no leak.",
+    # Full after another 40 minutes: MaxRuntime leaves half an hour, or an hour, or is not known.
+    row(CLEAR, ran(7200, "ml.g4dn.xlarge", max_runtime_s=9000), memory(leak(0.6))),
+    row(FOUND, ran(7200, "ml.g4dn.xlarge", max_runtime_s=10_800), memory(leak(0.6))),
+    row(FOUND, ran(7200, "ml.g4dn.xlarge", max_runtime_s=None), memory(leak(0.6))),
+    "A leak that ended the run is told whatever was left.",
+    # It was full for the last ten minutes; the mean of several GPUs may end lower.
+    row(finds("…then the run failed for lack of it…", lacks="hours_until_full"), ran(7200, "ml.g4dn.xlarge",
+        status="Failed", failure=OOM), memory(leak(0.8, 110) + [97.0] * 10)),
+    row(finds("…then the run failed for lack of it…", lacks="hours_until_full"), ran(7200, "ml.g4dn.xlarge",
+        status="Failed", failure=OOM), memory(leak(0.2))),
 )  # fmt: skip
-
-
-def test_what_the_limit_ends_before_it_is_full_is_no_leak() -> None:
-    """Full after another 40 minutes: MaxRuntime leaves half an hour, or an hour."""
-    for minutes, answer in ((150, Clear), (180, Found)):
-        run = ran(7200, "ml.g4dn.xlarge", max_runtime_s=minutes * 60)
-        assert isinstance(outcome(RULE, run, memory(leak(0.6), run)), answer)
-    unknown_limit = ran(7200, "ml.g4dn.xlarge", max_runtime_s=None)
-    assert isinstance(outcome(RULE, unknown_limit, memory(leak(0.6), unknown_limit)), Found)
-
-
-def test_a_leak_that_ended_the_run_is_told_whatever_was_left() -> None:
-    """It was full for the last ten minutes; the mean of several GPUs may end lower."""
-    for line in (leak(0.8, 110) + [97.0] * 10, leak(0.2)):
-        failed = ran(7200, "ml.g4dn.xlarge", status="Failed", failure=OOM)
-        what = found(RULE, failed, memory(line, failed))
-        assert "then the run failed for lack of it" in what.summary
-        assert "hours_until_full" not in what.evidence

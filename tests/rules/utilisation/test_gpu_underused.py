@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import TYPES, flat, market, phases, ran, series, usage
+from tests.fakes.jobs import TYPES, market, phases, ran, series, usage
 from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
@@ -160,38 +160,22 @@ test_cases = cases(
     row(finds(fix=[]), ran(4 * 3600, "ml.g4dn.12xlarge"),
         lines(*[series(metric, [value] * 4, period_s=3600) for metric, value in ((Metric.GPU, 80),
         (Metric.GPU_MEMORY, 20), (Metric.CPU, 240), (Metric.MEMORY, 5))])),
+    "A larger batch is named where GPU memory is known to be free.",
+    # 20% is; 70% is not, and not recorded is not known; nor where no CPU could feed it.
+    row(finds(caution="…A larger batch may help: the P95 of GPU memory was 20%…"), ONE,
+        even(60, gpu=30, gpu_memory=20, cpu=50)),
+    row(finds(caution="…feed the GPU faster…", without="larger batch"), ONE,
+        even(60, gpu=30, cpu=50, gpu_memory=70)),
+    row(finds(caution="…feed the GPU faster…", without="larger batch"), ONE,
+        even(60, gpu=30, cpu=50)),
+    row(finds(without="larger batch"), ONE, even(60, gpu=30, gpu_memory=20, cpu=70)),
+    "Another GPU model with one is a range whose slow end counts. Up to 1.515 / 0.736 = 2.06.",
+    # A T4 takes up to 5.53 times: busy for 5%, at most 1.23 times as long at $0.736 of $1.515.
+    row(finds(fix=["ml.g4dn.xlarge"], change=SetType("ml.g4dn.xlarge", Decimal("1.2265")),
+        best=SetType("ml.g4dn.xlarge", Decimal(1)), ways=[["ml.g4dn.2xlarge"]],
+        caution="…T4 took 1.55 to 5.53 times as long as A10G…up to 2.06 times…"),
+        ran(3600, "ml.g5.2xlarge"), even(60, gpu=5, gpu_memory=5, cpu=10, memory=5), on=sourced()),
 )  # fmt: skip
-
-
-def test_a_larger_batch_is_named_where_gpu_memory_is_known_to_be_free() -> None:
-    """20% is; 70% is not, and not recorded is not known."""
-    free = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=50))
-    assert "A larger batch may help: the P95 of GPU memory was 20%" in (free.caution or "")
-    for of in (flat(ONE, 60, gpu=30, cpu=50, gpu_memory=70), flat(ONE, 60, gpu=30, cpu=50)):
-        full = found(RULE, ONE, of)
-        assert "larger batch" not in (full.caution or "")
-        assert "feed the GPU faster" in (full.caution or "")
-
-
-def test_a_larger_batch_needs_cpus_that_could_feed_it() -> None:
-    """BatchSize asks for all three under 70%."""
-    busy = found(RULE, ONE, flat(ONE, 60, gpu=30, gpu_memory=20, cpu=70))
-    assert "larger batch" not in (busy.caution or "")
-
-
-def test_another_gpu_model_with_one_is_a_range_whose_slow_end_counts() -> None:
-    """A T4 takes up to 5.53 times: busy for 5%, at most 1.23 times as long at $0.736 of $1.515."""
-    run = ran(3600, "ml.g5.2xlarge")
-    what = found(RULE, run, flat(run, 60, gpu=5, gpu_memory=5, cpu=10, memory=5), on=sourced())
-    [fix] = what.fix
-    assert fix.new == "ml.g4dn.xlarge"
-    assert what.change == SetType("ml.g4dn.xlarge", Decimal("1.2265"))
-    assert what.best == SetType("ml.g4dn.xlarge", Decimal(1))
-    assert [[one.new for one in other] for other in what.alternatives] == [["ml.g4dn.2xlarge"]]
-    assert what.caution is not None
-    assert "T4 took 1.55 to 5.53 times as long as A10G" in what.caution
-    # 1.515 / 0.736
-    assert "up to 2.06 times" in what.caution
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Confidence, Found
+from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import Points, phases, ran, series, usage
-from tests.fakes.judging import not_applicable, outcome, priced, unknown, usd
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.judging import outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "idle-middle"
 ONE = ran(7200, "ml.g4dn.2xlarge")
@@ -86,24 +86,13 @@ test_cases = cases(
         phases=phases(("Processing", 7200)), billable_s=None), on(wait(60, 1.0))),
     row(finds(alone="0.940000"), ran(7200, "ml.g4dn.2xlarge", kind=JobKind.TRANSFORM,
         phases=phases(("Transform", 7200)), billable_s=None), on(wait(60, 1.0))),
+    "Hosts that slept are measured. 2 hosts x 2 h x $0.94 x 40 / 120.",
+    row(finds(confidence="measured", usd="1.253333", without="one core"), TWO,
+        on(wait(40, 0.05), wait(40, 0.1))),
+    "Who cannot be judged is not. No GPU; no points of one host.",
+    row("not applicable: …", ran(7200), lines(series(Metric.CPU, [100] * 120))),
+    row("unknown: hosts_missing", TWO, on(wait(60, 1.0))),
 )  # fmt: skip
-
-
-def test_hosts_that_slept_are_measured() -> None:
-    """Nothing at all was done, on either of two hosts: 40 minutes of both."""
-    finding = priced(RULE, TWO, on(wait(40, 0.05), wait(40, 0.1)))
-    assert finding.found.confidence is Confidence.MEASURED
-    # 2 hosts x 2 h x $0.94 x 40 / 120
-    assert usd(finding.saving_usd) == "1.253333"
-    assert "one core" not in finding.found.summary
-
-
-def test_who_cannot_be_judged_is_not() -> None:
-    """No GPU; no points of one host; a type that is not known."""
-    run = ran(7200)
-    cpu = series(Metric.CPU, [100] * 120)
-    assert not_applicable(RULE, run, usage(run, cpu))
-    assert unknown(RULE, TWO, on(wait(60, 1.0))) == "hosts_missing"
 
 
 def test_a_gap_is_not_a_standstill() -> None:

@@ -3,9 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Found, Unknown
+from sageaudit.domain.bill.finding import Found, Unknown
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
@@ -148,6 +146,12 @@ test_cases = cases(
     row(CLEAR, ONE, cores([9.0] * 60 + [1.0] * 60)),
     "A GPU that never worked is another story. gpu-idle tells it, hung or not.",
     row(CLEAR, GPU, gpu_end(120, 1.0)),
+    "A core is counted from half an hour and more is told.",
+    # Writing a model, a short evaluation are ordinary; longer CPU work has hours, no dollars.
+    row(finds(bucket="avoidable"), GPU, gpu_end(30, 1.2)),
+    row(CLEAR, GPU, gpu_end(29, 1.2)),
+    row(finds(bucket="none"), GPU, gpu_end(30, 1.21)),
+    row(CLEAR, GPU, gpu_end(29, 6.0)),
 )  # fmt: skip
 
 
@@ -181,16 +185,3 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
     early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)
     assert isinstance(early, Unknown)
     assert early.code == "hosts_unmapped"
-
-
-@pytest.mark.parametrize(("minutes", "cores", "told"), [
-    (30, 1.2, True), (29, 1.2, False), (30, 1.21, True), (29, 6.0, False),
-])  # fmt: skip
-def test_a_core_is_counted_from_half_an_hour_and_more_is_told(
-    minutes: int, cores: float, told: bool
-) -> None:
-    """Writing a model, a short evaluation are ordinary; longer CPU work has hours, no dollars."""
-    answer = outcome(RULE, GPU, gpu_end(minutes, cores))
-    assert isinstance(answer, Found) is told
-    if isinstance(answer, Found):
-        assert (answer.bucket is Bucket.AVOIDABLE) is (cores <= 1.2)

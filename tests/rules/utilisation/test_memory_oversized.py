@@ -4,16 +4,14 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Outcome
+from sageaudit.domain.bill.finding import Clear, Found, Outcome
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, instance_type, ran, series
-from tests.fakes.judging import card, outcome, usd
-from tests.fakes.rule_cases import CLEAR, cases, even, later, row
+from tests.fakes.judging import outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
 
 RULE = "memory-oversized"
 
@@ -97,52 +95,36 @@ test_cases = cases(
     "Zero seconds are no advice. A run that ended as it began.",
     row("unknown: metric_missing", ran(0, "ml.m5.4xlarge", training_s=Decimal(0),
         billable_s=Decimal(0))),
+    "Busy cores in much memory go to a c type. $0.92 - $0.816.",
+    # 70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge.
+    row(finds("Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
+        confidence="derived", bucket="avoidable",
+        fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")],
+        evidence={"memory_needed_gib": 15.4}, usd="0.104000"), ran(3600, "ml.m5.4xlarge"),
+        used(cpu=70, memory=20), on=MARKET),
+    "Exactly 35 percent is used. Just under it is not; the policy may say 20.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=35), on=MARKET),
+    row(FOUND, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=34.9), on=MARKET),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20), on=MARKET,
+        limits={"memory_p95_below": 20}),
+    "The cheapest type that holds all is advised.",
+    # Never an older family, other storage, or vCPUs that are not steady.
+    # 30.7 GiB; 46.1, which no c type of 16 vCPUs has; 7.7 vCPU and 15.4 GiB
+    row(finds(fix=["ml.c5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=20),
+        on=MARKET),
+    row(finds(fix=["ml.m5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=30),
+        on=MARKET),
+    row(finds(fix=["ml.c5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=40, memory=20),
+        on=MARKET),
+    "A smaller type of the family is the other rule's story.",
+    # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28), on=MARKET),
+    row(finds(fix=["ml.m5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28),
+        on=MARKET, rule="cpu-underused"),
+    "The advised type gets no advice back. The same use as on an ml.r5.4xlarge.",
+    row("not applicable: …", ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=80), on=MARKET),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=60), on=MARKET),
 )  # fmt: skip
-
-
-def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
-    """70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge, $0.92 - $0.816."""
-    run = ran(3600, "ml.m5.4xlarge")
-    answer = judged("ml.m5.4xlarge", 70, 20)
-    assert isinstance(answer, Found)
-    assert answer.summary == (
-        "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge."
-    )
-    assert (answer.confidence, answer.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-    assert [(fix.path, fix.old, fix.new) for fix in answer.fix] == [
-        ("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")
-    ]
-    assert answer.evidence["memory_needed_gib"] == 15.4
-    savings = allocate(
-        run, bill(run, MARKET), [(card(RULE).name, answer)], MARKET, Severities(), {}
-    )
-    assert usd(savings.avoidable_usd) == "0.104000"
-
-
-def test_exactly_35_percent_is_used() -> None:
-    """Just under it is not."""
-    assert judged("ml.m5.4xlarge", 70, 35) == Clear()
-    assert isinstance(judged("ml.m5.4xlarge", 70, 34.9), Found)
-
-
-def test_the_policy_moves_the_threshold() -> None:
-    """By its key."""
-    assert judged("ml.m5.4xlarge", 70, 20, memory_p95_below=20) == Clear()
-
-
-@pytest.mark.parametrize(
-    ("instance", "cpu", "memory", "to"),
-    [
-        ("ml.r5.4xlarge", 70, 20, "ml.c5.4xlarge"),  # 30.7 GiB
-        ("ml.r5.4xlarge", 70, 30, "ml.m5.4xlarge"),  # 46.1 GiB: no c type of 16 vCPUs has them
-        ("ml.m5.4xlarge", 40, 20, "ml.c5.2xlarge"),  # 7.7 vCPU and 15.4 GiB
-    ],
-)
-def test_the_cheapest_type_that_holds_all_is_advised(
-    instance: str, cpu: float, memory: float, to: str
-) -> None:
-    """Never an older family, other storage, or vCPUs that are not steady."""
-    assert advised(instance, cpu, memory) == to
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:
@@ -155,23 +137,6 @@ def test_a_legacy_type_may_move_within_its_time() -> None:
     answer = outcome(RULE, run, of, on=prices)
     assert isinstance(answer, Found)
     assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
-
-
-def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
-    """18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge."""
-    assert judged("ml.m5.4xlarge", 30, 28) == Clear()
-    run = ran(3600, "ml.m5.4xlarge")
-    smaller = outcome("cpu-underused", run, used(cpu=30, memory=28), on=MARKET)
-    assert isinstance(smaller, Found)
-    assert [fix.new for fix in smaller.fix] == ["ml.m5.2xlarge"]
-
-
-@pytest.mark.parametrize("to", ["ml.c5.4xlarge", "ml.m5.4xlarge"])
-def test_the_advised_type_gets_no_advice_back(to: str) -> None:
-    """From an ml.r5.4xlarge: the same use on the type that was named."""
-    memory = {"ml.c5.4xlarge": 20, "ml.m5.4xlarge": 30}[to]
-    there = memory * 128 / float(KINDS[to].memory_gib)
-    assert not isinstance(judged(to, 70, there), Found)
 
 
 @pytest.mark.parametrize(

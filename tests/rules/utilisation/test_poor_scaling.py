@@ -14,7 +14,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import found, outcome, unknown
+from tests.fakes.judging import outcome, unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "poor-scaling"
@@ -114,52 +114,29 @@ test_cases = cases(
     # Its card asks for CPU alone, which CPU jobs have too.
     row("unknown: metric_missing", GPUS, even(60, hosts=4, cpu=5)),
     row("unknown: hosts_missing", FOUR, even(60, hosts=3, cpu=5)),
+    "Ten percent dearer are told and less is not. Of medians: $0.92 against $0.836363.",
+    row(FOUND, TWINS, busy(), earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"),
+        (2, 6000, "0.836"))),
+    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (2, 6000, "0.837"),
+        (2, 6000, "0.837"))),
+    "One run of a count is an accident. Two are needed of each; this run is one of its own.",
+    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (1, 7200, "0.46"))),
+    row(CLEAR, TWINS, busy(), earlier=family((1, 7200, "0.46"), (1, 7200, "0.46"))),
+    row(FOUND, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE)),
+    "The cheapest smaller count is advised. A larger one is no advice to save by.",
+    row(finds(fix=[2]), TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, (2, 3600, "0.46"),
+        (2, 3600, "0.46"), (8, 60, "0.1"))),
+    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03"))),
+    "Only the same work is compared. Same code and inputs, type and purchase, completed.",
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, fingerprint="other")),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, fingerprint=None)),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, instance_type="ml.m5.4xlarge")),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, purchase=Purchase.SPOT)),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, status="Stopped")),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, elapsed_s=None)),
+    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, instance_count=None)),
+    row(CLEAR, replace(TWINS, status="Failed"), busy(), earlier=family(*CHEAPER_ON_ONE)),
 )  # fmt: skip
-
-
-def test_ten_percent_dearer_are_told_and_less_is_not() -> None:
-    """Of medians: $0.92 against $0.836363."""
-    just = ((4, 3600, "0.92"), (2, 6000, "0.836"), (2, 6000, "0.836"))
-    less = ((4, 3600, "0.92"), (2, 6000, "0.837"), (2, 6000, "0.837"))
-    assert told(family(*just))
-    assert not told(family(*less))
-
-
-def test_one_run_of_a_count_is_an_accident() -> None:
-    """Two are needed of each; this run is one of its own."""
-    assert not told(family((4, 3600, "0.92"), (1, 7200, "0.46")))
-    assert not told(family((1, 7200, "0.46"), (1, 7200, "0.46")))
-    assert told(family(*CHEAPER_ON_ONE))
-
-
-def test_the_cheapest_smaller_count_is_advised() -> None:
-    """Of one and two; a larger one is no advice to save by."""
-    runs = family(*CHEAPER_ON_ONE, (2, 3600, "0.46"), (2, 3600, "0.46"), (8, 60, "0.1"))
-    [fix] = found(RULE, TWINS, busy(), earlier=runs).fix
-    assert fix.new == 2
-    assert not told(family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03")))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"fingerprint": "other"},
-        {"fingerprint": None},
-        {"instance_type": "ml.m5.4xlarge"},
-        {"purchase": Purchase.SPOT},
-        {"status": "Stopped"},
-        {"elapsed_s": None},
-        {"instance_count": None},
-    ],
-)
-def test_only_the_same_work_is_compared(other: dict[str, Any]) -> None:
-    """Same code and inputs, type and purchase; completed, with known figures."""
-    assert not told(family(*CHEAPER_ON_ONE, **other))
-
-
-def test_a_run_that_failed_is_not_compared() -> None:
-    """What it cost is not what the work costs."""
-    assert not told(family(*CHEAPER_ON_ONE), replace(TWINS, status="Failed"))
 
 
 @pytest.mark.parametrize(("before", "silent"), [(8, True), (4, False), (None, False)])
