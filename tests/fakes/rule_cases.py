@@ -66,8 +66,9 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
-    `evidence`: some of its items; `lacks`: a key that is not there. `without`: what neither summary nor caution says. `caution`,
-    `severity`, `bucket`, `confidence`, `change`, `best`, `subsumed_by`, `in_chat`.
+    `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
+    nor caution says. `caution`, `severity`, `bucket`, `confidence`, `change`, `best`,
+    `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
 

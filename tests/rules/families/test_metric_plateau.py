@@ -16,10 +16,11 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from sageaudit.domain.usage.plot import plot_curve
 from tests.fakes.jobs import START, job, phases, ran, series, usage
-from tests.fakes.judging import found, outcome, usd
+from tests.fakes.judging import outcome, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
 
 RULE = "metric-plateau"
+BUILT_IN = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 TWO_HOURS = ran(7200, "ml.g5.2xlarge")
 Values = Sequence[float | None]
 
@@ -147,30 +148,27 @@ test_cases = cases(
     row(CLEAR, replace(TWO_HOURS, hints=Hints(schedule="linear")), reported(LATE)),
     row(finds(caution="Its linear schedule gains late. …"),
         replace(TWO_HOURS, hints=Hints(schedule="linear")), reported(falls(40))),
+    "A limit is the last resort. 7200 - 4140 s, and checkpoints for what it leaves.",
+    # One that writes them needs no more; an interrupted run has no such limit.
+    row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", 86400, 3060),
+        ("CheckpointConfig.S3Uri", "s3://<bucket>/<prefix>")]), TWO_HOURS, reported(falls(40))),
+    row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", 86400, 3060)]),
+        replace(TWO_HOURS, checkpointed=True), reported(falls(40))),
+    row(finds(fix=[]), ran(7200, "ml.g5.2xlarge", phases=phases(("Interrupted", 0),
+        ("Training", 7200))), reported(falls(40))),
+    "XGBoost stops early itself. By a parameter of the built-in algorithm.",
+    row(finds(fix=[("HyperParameters.early_stopping_rounds", "10")]),
+        replace(TWO_HOURS, image=f"{BUILT_IN}/xgboost:1"), reported(falls(40))),
+    row(finds(fix=[("HyperParameters.early_stopping_rounds", "10")]),
+        replace(TWO_HOURS, image=f"{BUILT_IN}/sagemaker-xgboost:1.7-1"), reported(falls(40))),
+    "A script on XGBoost's image stops early by its own.",
+    row(finds(paths=["StoppingCondition.MaxRuntimeInSeconds", "CheckpointConfig.S3Uri"]),
+        replace(TWO_HOURS, image=f"{BUILT_IN}/xgboost:1", entry_point="train.py"),
+        reported(falls(40))),
+    row(finds(paths=["StoppingCondition.MaxRuntimeInSeconds", "CheckpointConfig.S3Uri"]),
+        replace(TWO_HOURS, image=f"{BUILT_IN}/sagemaker-xgboost:1.7-1", entry_point="train.py"),
+        reported(falls(40))),
 )  # fmt: skip
-
-
-def test_a_limit_is_the_last_resort() -> None:
-    """7200 - 4140 s, and checkpoints for what it leaves; an interrupted run has no such limit."""
-    limit, checkpoints = found(RULE, TWO_HOURS, reported(falls(40))).fix
-    assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
-    assert (limit.old, limit.new) == (86400, 3060)
-    assert checkpoints.path == "CheckpointConfig.S3Uri"
-    saving = replace(TWO_HOURS, checkpointed=True)
-    assert found(RULE, saving, reported(falls(40), of=saving)).fix == (limit,)
-    twice = ran(7200, "ml.g5.2xlarge", phases=phases(("Interrupted", 0), ("Training", 7200)))
-    assert found(RULE, twice, reported(falls(40), of=twice)).fix == ()
-
-
-@pytest.mark.parametrize("image", ["xgboost:1", "sagemaker-xgboost:1.7-1"])
-def test_xgboost_stops_early_itself(image: str) -> None:
-    """By a parameter of the built-in algorithm; a script has its own."""
-    built_in = replace(TWO_HOURS, image=f"683313688378.dkr.ecr.us-east-1.amazonaws.com/{image}")
-    [fix] = found(RULE, built_in, reported(falls(40), of=built_in)).fix
-    assert (fix.path, fix.new) == ("HyperParameters.early_stopping_rounds", "10")
-    script = replace(built_in, entry_point="train.py")
-    limit, _ = found(RULE, script, reported(falls(40), of=script)).fix
-    assert limit.path == "StoppingCondition.MaxRuntimeInSeconds"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ test_cases = cases(
         earlier=[before(instance_count=5, instance_type="ml.odd.xlarge")] * 4),
     "Four runs are not again and again.",
     # Three earlier ones; others of the family ran elsewhere, or long ago.
-    row(CLEAR, trial_run(), earlier=FOUR[:3] + [before(instance_type="ml.m5.xlarge"),
+    row(CLEAR, trial_run(), earlier=[*FOUR[:3], before(instance_type="ml.m5.xlarge"),
         before(instance_count=2), before(days_ago=8), before(phase_s={})]),
     row(CLEAR, trial_run(), earlier=[]),
     "A week is seven days to the second. The run ended at 11:00, an hour after START.",

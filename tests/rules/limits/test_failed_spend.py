@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.finding import Bucket, Confidence
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import job, market, phases, ran, series
-from tests.fakes.judging import priced, usd
+from tests.fakes.jobs import job, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "failed-spend"
@@ -120,26 +117,12 @@ test_cases = cases(
     "A killed process is no proof of full memory. 137 is SIGKILL.",
     row(finds("…40%, which does not show that it ran out…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)),
+    "A failed run is lost whole. $0.23 + 30 GB x 1 h / 744 h x $0.14.",
+    row(finds("…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", bucket="lost",
+        confidence="measured"), failed("AlgorithmError: exit code 1")),
+    "With checkpoints lost is up to the whole bill. A resume keeps the work.",
+    row(finds("The run failed after 1 h on 1 x ml.m5.xlarge (AWS error); its checkpoints may "
+        "hold a part of the work.", bucket="lost", confidence="derived", usd="0.000000",
+        span=("0.000000", "0.235645"), caution="…if nobody resumes it, all of it is lost…"),
+        with_checkpoints()),
 )  # fmt: skip
-
-
-def test_a_failed_run_is_lost_whole() -> None:
-    """Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14."""
-    finding = priced(RULE, failed("AlgorithmError: exit code 1"))
-    assert usd(finding.saving_usd) == "0.235645"
-    assert finding.saving_usd == bill(failed(), market()).total_usd
-    assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
-    assert "failed after 1 h on 1 x ml.m5.xlarge" in finding.found.summary
-
-
-def test_with_checkpoints_lost_is_up_to_the_whole_bill() -> None:
-    """A resume keeps the work: nothing is certain, and all of it may be lost."""
-    finding = priced(RULE, with_checkpoints())
-    total_usd = bill(failed(), market()).total_usd
-    assert finding.found.summary == (
-        "The run failed after 1 h on 1 x ml.m5.xlarge (AWS error); its checkpoints may hold a part "
-        "of the work."
-    )
-    assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.DERIVED)
-    assert (finding.saving_usd, finding.range_usd) == (0, (0, total_usd))
-    assert "if nobody resumes it, all of it is lost" in (finding.found.caution or "")

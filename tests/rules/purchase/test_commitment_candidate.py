@@ -81,7 +81,8 @@ test_cases = cases(
         policy=replace(ASKED, discounts=Discounts(savings_plan=True))),
     "Spot advice is to be decided first. Of $3 an hour $2 may move to spot.",
     row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
-        "decide on spot…", evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
+        "decide on spot…",
+        evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
         [*month(usd=48, found=("spot-not-used",)), *month(usd=24)], policy=ASKED),
     row(finds(without="spot"), month(), policy=ASKED),
     "Runs that nothing could judge are neither steady nor clear.",

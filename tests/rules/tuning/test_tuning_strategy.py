@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
@@ -17,12 +15,6 @@ CONFIG = "HyperParameterTuningJobConfig"
 def ran(count: int) -> list[Trial]:
     """So many completed trials."""
     return [trial(number, "0.9") for number in range(count)]
-
-
-def fixes(trials: int, **of: Any) -> list[tuple[str, object, object]]:
-    """The fix's parameters, old and new."""
-    what = found_in(RULE, ran(trials), tuning_job(**of))
-    return [(p.path.removeprefix(f"{CONFIG}."), p.old, p.new) for p in what.fix]
 
 
 test_cases = cases(

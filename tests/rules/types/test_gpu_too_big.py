@@ -6,13 +6,12 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Unknown
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import card, found, not_applicable, outcome
+from tests.fakes.judging import card, found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "gpu-too-big"
@@ -52,6 +51,14 @@ def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     ]
     absent = Missing("metric_missing", "no points")
     return measure(run, raw, packaged.types(), absent=absent)
+
+
+@later
+def hourly(run: Job) -> Measurements:
+    """Ten points of an hour."""
+    of = ((Metric.CPU, 240), (Metric.MEMORY, 20), (Metric.GPU, 10), (Metric.GPU_MEMORY, 30))
+    raw = [series(metric, [value] * 10, period_s=3600) for metric, value in of]
+    return measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
 
 
 test_cases = cases(
@@ -98,6 +105,14 @@ test_cases = cases(
     "Without a region nothing is replayed. No price, no other type.",
     row("unknown: not_replayable: the region is not known, and so is no price", hours(region=None),
         used(), on=on()),
+    "Points that hide peaks make it unknown.",
+    # An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32.
+    row("unknown: not_recorded", ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(),
+        on=on("ml.g5.4xlarge")),
+    row(finds(fix=["ml.g5.4xlarge"]), ran(36_000, "ml.p3.2xlarge", volume_gb=0), hourly(), on=on()),
+    "The advised type gets no advice back. It is no p type.",
+    row(finds(fix=["ml.g4dn.2xlarge"]), hours(), used(), on=on()),
+    row("not applicable: …p types…", hours("ml.g4dn.2xlarge"), used()),
 )  # fmt: skip
 
 
@@ -135,27 +150,3 @@ def test_it_tells_the_story_of_gpu_underused() -> None:
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd
-
-
-def test_the_advised_type_gets_no_advice_back() -> None:
-    """It is no p type."""
-    run = hours()
-    [fix] = found(RULE, run, used(), on=on()).fix
-    there = hours(str(fix.new))
-    assert "p types" in not_applicable(RULE, there, used())
-
-
-def test_points_that_hide_peaks_make_it_unknown() -> None:
-    """An hour each, as after 63 days: 61 GiB of memory may all be needed, and not only 32."""
-    run = ran(36_000, "ml.p3.2xlarge", volume_gb=0)
-    raw = [
-        series(metric, [value] * 10, period_s=3600)
-        for metric, value in (
-            (Metric.CPU, 240), (Metric.MEMORY, 20), (Metric.GPU, 10), (Metric.GPU_MEMORY, 30),
-        )
-    ]  # fmt: skip
-    of = measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
-    answer = outcome(RULE, run, of, on=on("ml.g5.4xlarge"))
-    assert isinstance(answer, Unknown)
-    assert answer.code == "not_recorded"
-    assert [fix.new for fix in found(RULE, run, of, on=on()).fix] == ["ml.g5.4xlarge"]

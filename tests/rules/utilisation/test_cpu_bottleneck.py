@@ -116,4 +116,13 @@ test_cases = cases(
         ways=[[("ProcessingResources.ClusterConfig.InstanceType", "ml.g4dn.2xlarge")]]),
         replace(workers(1), kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
         billable_s=None), minutes((60, 98, 4))),
+    "Fewer workers than 70% of 8 vCPUs are few, more than 200% are many.",
+    row(finds(fix=["8"]), replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=5)),
+        even(60, cpu=98, gpu=4)),
+    row(finds(fix=[]), replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=6)),
+        even(60, cpu=98, gpu=4)),
+    row(finds(fix=[]), replace(ran(3600, "ml.g4dn.2xlarge"), hints=Hints(loader_workers=16)),
+        even(60, cpu=98, gpu=4)),
+    row(finds(fix=["8", "1"]), replace(ran(3600, "ml.g4dn.2xlarge"),
+        hints=Hints(loader_workers=17)), even(60, cpu=98, gpu=4)),
 )  # fmt: skip

@@ -5,7 +5,6 @@ from dataclasses import replace
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
 
 RULE = "gpu-starved"
@@ -66,12 +65,8 @@ test_cases = cases(
     row(CLEAR, ONE, gpu(SWINGS), limits={"times_from": 4}),
     row(CLEAR, ONE, gpu(SWINGS), limits={"share_from": 41}),
     row(CLEAR, ONE, gpu(SWINGS), limits={"cpu_from": 30}),
+    "The host that waits longest speaks. One of two hosts waits.",
+    row(finds(evidence={"hosts_that_wait": 1}), ran(3600, "ml.g4dn.xlarge", 2),
+        lines(*[series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)],
+        series(Metric.GPU, [90] * 60), series(Metric.GPU, SWINGS, host="train/algo-2"))),
 )  # fmt: skip
-
-
-def test_the_host_that_waits_longest_speaks() -> None:
-    """One of two hosts waits."""
-    run = ran(3600, "ml.g4dn.xlarge", 2)
-    raw = [series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)]
-    raw += [series(Metric.GPU, [90] * 60), series(Metric.GPU, SWINGS, host="train/algo-2")]
-    assert found(RULE, run, usage(run, *raw)).evidence["hosts_that_wait"] == 1

@@ -3,8 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-import pytest
-
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.job.job import Job, Purchase
@@ -12,7 +10,6 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, market, phases, ran, series, usage
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "gpu-underused"
@@ -175,23 +172,17 @@ test_cases = cases(
         best=SetType("ml.g4dn.xlarge", Decimal(1)), ways=[["ml.g4dn.2xlarge"]],
         caution="…T4 took 1.55 to 5.53 times as long as A10G…up to 2.06 times…"),
         ran(3600, "ml.g5.2xlarge"), even(60, gpu=5, gpu_memory=5, cpu=10, memory=5), on=sourced()),
+    "Processing and transform jobs are judged too, by their own parameter.",
+    row(finds(paths=["ProcessingResources.ClusterConfig.InstanceType"]),
+        ran(3600, "ml.g4dn.12xlarge", kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
+        billable_s=None), lines(series(Metric.GPU, [80] * 60), series(Metric.GPU_MEMORY, [20] * 60),
+        series(Metric.CPU, [240] * 60), series(Metric.MEMORY, [5] * 60))),
+    row(finds(paths=["TransformResources.InstanceType"]), ran(3600, "ml.g4dn.12xlarge",
+        kind=JobKind.TRANSFORM, phases=phases(("Transform", 3600)), billable_s=None),
+        lines(series(Metric.GPU, [80] * 60), series(Metric.GPU_MEMORY, [20] * 60),
+        series(Metric.CPU, [240] * 60), series(Metric.MEMORY, [5] * 60))),
+    "A larger batch is named while GPU memory and CPU are under 70%, and the GPU under 50%.",
+    row(finds(caution="…A larger batch may help…"), ONE, even(60, gpu=49.9, gpu_memory=69.9,
+        cpu=69.9)),
+    row(CLEAR, ONE, even(60, gpu=50, gpu_memory=10, cpu=10)),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "phase", "path"),
-    [
-        (JobKind.PROCESSING, "Processing", "ProcessingResources.ClusterConfig.InstanceType"),
-        (JobKind.TRANSFORM, "Transform", "TransformResources.InstanceType"),
-    ],
-)
-def test_processing_and_transform_jobs_are_judged_too(kind: JobKind, phase: str, path: str) -> None:
-    """The path is that of their own Create request."""
-    run = ran(3600, "ml.g4dn.12xlarge", kind=kind, phases=phases((phase, 3600)), billable_s=None)
-    raw = [
-        series(metric, [value] * 60)
-        for metric, value in (
-            (Metric.GPU, 80), (Metric.GPU_MEMORY, 20), (Metric.CPU, 240), (Metric.MEMORY, 5),
-        )
-    ]  # fmt: skip
-    assert [fix.path for fix in found(RULE, run, usage(run, *raw)).fix] == [path]

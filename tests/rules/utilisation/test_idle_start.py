@@ -11,7 +11,6 @@ from tests.fakes.jobs import (
     series,
     usage,
 )
-from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 from tests.fakes.trainium import MARKET, TRAINIUM
 
@@ -113,11 +112,9 @@ test_cases = cases(
     "Accelerators that nobody measures may have worked. Trainium reports no such metric.",
     row("unknown: accelerator_unseen", ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90),
         on=MARKET),
+    "Many busy cores before the GPU are work: 1.25 cores are one process with a range.",
+    row(finds(span=("0.000000", "0.470000")), GPU_JOB, on_gpu([1.25] * 30 + [2] * 90,
+        [0] * 30 + [90] * 90)),
+    row(finds(best=None), GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
+    row(finds(best=None), GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
 )  # fmt: skip
-
-
-def test_many_busy_cores_before_the_gpu_are_work() -> None:
-    """Exactly 1.25 cores are one process with a range of dollars; more have hours only."""
-    for cores, ranged in ((1.25, True), (1.3, False), (6.0, False)):
-        of = on_gpu([cores] * 30 + [2] * 90, [0] * 30 + [90] * 90)
-        assert (found(RULE, GPU_JOB, of).best is not None) is ranged

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.finding import Clear, Found, Outcome
+from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measure import measure
@@ -59,21 +59,6 @@ def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
         for n in range(1, (run.instance_count or 0) + 1)
     ]
     return measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
-
-
-def judged(instance: str, cpu: float, memory: float, **limits: float) -> Outcome:
-    """The rule's answer on an hour of even use."""
-    run = ran(3600, instance)
-    return outcome(RULE, run, used(cpu=cpu, memory=memory), on=MARKET, limits=limits)
-
-
-def advised(instance: str, cpu: float, memory: float) -> str:
-    """The type that the rule names."""
-    answer = judged(instance, cpu, memory)
-    assert isinstance(answer, Found), answer
-    [fix] = answer.fix
-    assert (fix.path, fix.old) == ("ResourceConfig.InstanceType", instance)
-    return str(fix.new)
 
 
 test_cases = cases(

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Clear, Found
-from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import flat, phases, ran, series, usage
-from tests.fakes.judging import outcome, unknown
+from tests.fakes.jobs import phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "poor-scaling"
@@ -22,11 +17,6 @@ FOUR = ran(3600, "ml.m5.4xlarge", 4)
 GPUS = ran(3600, "ml.g4dn.2xlarge", 4)
 TWINS = ran(3600, "ml.m5.xlarge", 4, volume_gb=None, fingerprint="same", data_pinned=True)
 """Four ml.m5.xlarge for an hour: $0.92."""
-
-
-def busy(run: Job = TWINS, **use: float) -> Measurements:
-    """Hosts that are used well, unless said otherwise."""
-    return flat(run, 60, hosts=run.instance_count or 0, **(use or {"cpu": 90.0}))
 
 
 def family(*runs: tuple[int, int, str], **facts: Any) -> list[EarlierRun]:
@@ -47,14 +37,8 @@ def family(*runs: tuple[int, int, str], **facts: Any) -> list[EarlierRun]:
     ]
 
 
+BUSY = even(60, hosts=4, cpu=90)
 CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
-
-
-def told(runs: Sequence[EarlierRun], run: Job = TWINS) -> bool:
-    """Does the family's history make it speak? The hosts are used well."""
-    answer = outcome(RULE, run, busy(run), earlier=runs)
-    assert isinstance(answer, Found | Clear), answer
-    return isinstance(answer, Found)
 
 
 test_cases = cases(
@@ -64,10 +48,10 @@ test_cases = cases(
     row(finds("The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 "
         "runs).", confidence="derived", bucket="avoidable",
         fix=[("ResourceConfig.InstanceCount", 4, 1)], usd="0.345000", span=("0.345000", "0.402500"),
-        evidence={"runs_on_fewer": 2}), TWINS, busy(), earlier=family(*CHEAPER_ON_ONE)),
+        evidence={"runs_on_fewer": 2}), TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE)),
     "Data that may have changed are not counted. Fewer hosts may have had less to do.",
     row(finds(usd="0.000000", span=("0.000000", "0.402500"), caution="…may have changed…"),
-        replace(TWINS, data_pinned=False), busy(), earlier=family(*CHEAPER_ON_ONE)),
+        replace(TWINS, data_pinned=False), BUSY, earlier=family(*CHEAPER_ON_ONE)),
     "Little used GPUs are a range from nothing.",
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
     row(finds("The GPU of each of 4 hosts averaged 20% or less over 1 h on "
@@ -95,7 +79,7 @@ test_cases = cases(
     "The advised count gets no advice back. The same work on two hosts: 40% of each.",
     row(CLEAR, ran(3600, "ml.g4dn.2xlarge", 2), even(60, hosts=2, cpu=20, gpu=40)),
     row(CLEAR, ran(3600, "ml.m5.4xlarge", 3), even(60, hosts=3, cpu=6.7, memory=66.7)),
-    "Hosts that did nothing are other rules stories. Idle GPUs, and an idle run.",
+    "Hosts that did nothing are other rules' stories. Idle GPUs, and an idle run.",
     row(CLEAR, GPUS, even(60, hosts=4, cpu=20, gpu=1)),
     row(CLEAR, FOUR, even(60, hosts=4, cpu=0)),
     "Each kind has its own parameter. The same rule for three kinds.",
@@ -115,42 +99,37 @@ test_cases = cases(
     row("unknown: metric_missing", GPUS, even(60, hosts=4, cpu=5)),
     row("unknown: hosts_missing", FOUR, even(60, hosts=3, cpu=5)),
     "Ten percent dearer are told and less is not. Of medians: $0.92 against $0.836363.",
-    row(FOUND, TWINS, busy(), earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"),
+    row(FOUND, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.836"),
         (2, 6000, "0.836"))),
-    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (2, 6000, "0.837"),
+    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (2, 6000, "0.837"),
         (2, 6000, "0.837"))),
     "One run of a count is an accident. Two are needed of each; this run is one of its own.",
-    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (1, 7200, "0.46"))),
-    row(CLEAR, TWINS, busy(), earlier=family((1, 7200, "0.46"), (1, 7200, "0.46"))),
-    row(FOUND, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE)),
+    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (1, 7200, "0.46"))),
+    row(CLEAR, TWINS, BUSY, earlier=family((1, 7200, "0.46"), (1, 7200, "0.46"))),
+    row(FOUND, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE)),
     "The cheapest smaller count is advised. A larger one is no advice to save by.",
-    row(finds(fix=[2]), TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, (2, 3600, "0.46"),
+    row(finds(fix=[2]), TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, (2, 3600, "0.46"),
         (2, 3600, "0.46"), (8, 60, "0.1"))),
-    row(CLEAR, TWINS, busy(), earlier=family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03"))),
+    row(CLEAR, TWINS, BUSY, earlier=family((4, 3600, "0.92"), (8, 60, "0.03"), (8, 60, "0.03"))),
     "Only the same work is compared. Same code and inputs, type and purchase, completed.",
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, fingerprint="other")),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, fingerprint=None)),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, instance_type="ml.m5.4xlarge")),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, purchase=Purchase.SPOT)),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, status="Stopped")),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, elapsed_s=None)),
-    row(CLEAR, TWINS, busy(), earlier=family(*CHEAPER_ON_ONE, instance_count=None)),
-    row(CLEAR, replace(TWINS, status="Failed"), busy(), earlier=family(*CHEAPER_ON_ONE)),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint="other")),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, fingerprint=None)),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_type="ml.m5.4xlarge")),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, purchase=Purchase.SPOT)),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, status="Stopped")),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, elapsed_s=None)),
+    row(CLEAR, TWINS, BUSY, earlier=family(*CHEAPER_ON_ONE, instance_count=None)),
+    row(CLEAR, replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)),
+    "Use says nothing twice.",
+    # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
+    row(CLEAR, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=8, found=(RULE,),
+        fingerprint="other")]),
+    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=4, found=(RULE,),
+        fingerprint="other")]),
+    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=None, found=(RULE,),
+        fingerprint="other")]),
+    "Late GPU points are too few to judge. Two thirds of them.",
+    row("unknown: coverage_low", GPUS,
+        lines(*[series(metric, points, host=f"train/algo-{n}") for n in range(1, 5) for metric,
+        points in ((Metric.CPU, [160] * 60), (Metric.GPU, [None] * 20 + [10] * 40))])),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize(("before", "silent"), [(8, True), (4, False), (None, False)])
-def test_use_says_nothing_twice(before: int | None, silent: bool) -> None:
-    """On 8 hosts it said fewer; on 4 they are as little used: that is not their number."""
-    heeded = [earlier_run(1, instance_count=before, found=(RULE,), fingerprint="other")]
-    answer = outcome(RULE, FOUR, busy(FOUR, cpu=20.0), earlier=heeded)
-    assert isinstance(answer, Clear) is silent
-
-
-def test_late_gpu_points_are_too_few_to_judge() -> None:
-    """Two thirds of them."""
-    lines = [series(Metric.CPU, [160] * 60, host=f"train/algo-{n}") for n in range(1, 5)]
-    lines += [
-        series(Metric.GPU, [None] * 20 + [10] * 40, host=f"train/algo-{n}") for n in range(1, 5)
-    ]
-    assert unknown(RULE, GPUS, usage(GPUS, *lines)) == "coverage_low"

@@ -2,16 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
-from tests.fakes.judging import card, found, priced, usd
+from tests.fakes.judging import card, found, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
 
 RULE = "serial-code"
@@ -83,19 +80,13 @@ test_cases = cases(
         gpu=90)),
     row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
         InstanceGroup("ml.m5.large", 1)))),
+    "Without a smaller type that holds it there are no dollars: the cores can still be used.",
+    row(finds(bucket="none", fix=[], usd=None,
+        caution="Nothing is counted: …memory used is not known…threads and workers…"), RUN,
+        cores([1.0] * 60, memory=None)),
+    row(finds(bucket="none", fix=[], usd=None, caution="Nothing is counted: …threads and workers…",
+        without="memory used is not known"), RUN, cores([1.0] * 60, memory=95)),
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("memory", [None, 95])
-def test_without_a_smaller_type_that_holds_it_there_are_no_dollars(memory: float | None) -> None:
-    """Memory not known, or more than a smaller type has: the cores can still be used."""
-    finding = priced(RULE, RUN, cores([1.0] * 60, memory=memory))
-    assert (finding.found.bucket, finding.found.fix) == (Bucket.NONE, ())
-    assert finding.saving_usd is None
-    caution = finding.found.caution or ""
-    assert caution.startswith("Nothing is counted: ")
-    assert "threads and workers" in caution
-    assert ("memory used is not known" in caution) is (memory is None)
 
 
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:

@@ -3,18 +3,18 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import Clear, NotApplicable
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
-from tests.fakes.judging import card, found, outcome
+from tests.fakes.jobs import FixedPrices, gpu_type, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
+LITTLE = even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+DDP = ("HyperParameters.sagemaker_torch_distributed_enabled", None, "true")
 EIGHT = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
 EIGHT = replace(EIGHT, gpu_memory_gib=Decimal(40), family="p4d")
 HALF = replace(EIGHT, name="ml.p4d.12xlarge", vcpu=48, memory_gib=Decimal(576), gpus=4)
@@ -47,7 +47,7 @@ test_cases = cases(
         "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).", usd="3.712400",
         span=("3.712400", "4.154000"), confidence="derived", bucket="avoidable",
         caution="…only the sum…", fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge",
-        "ml.g4dn.xlarge")]), FOUR, even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)),
+        "ml.g4dn.xlarge")]), FOUR, LITTLE),
     "Half of the GPUs is the line.",
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
     row(FOUND, FOUR, even(60, gpu=50, gpu_memory=5, cpu=5, memory=5)),
@@ -94,32 +94,17 @@ test_cases = cases(
     row(finds(change=None, bucket="none", caution="…prepaid…"),
         replace(FOUR, purchase=Purchase.TRAINING_PLAN), even(60, gpu=20, gpu_memory=5, cpu=5,
         memory=5)),
+    "Work may be distributed instead, where the image is PyTorch and no sign says that it is.",
+    row(finds(ways=[["ml.g4dn.2xlarge"], [DDP]]), FOUR, LITTLE),
+    row(finds(ways=[["ml.g4dn.2xlarge"]]), replace(FOUR, hints=Hints(distribution="ddp")), LITTLE),
+    row(finds(ways=[["ml.g4dn.2xlarge"]]),
+        replace(FOUR, image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1"), LITTLE),
+    row(finds(fix=[]), replace(FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
+        billable_s=None), lines(series(Metric.GPU, [80] * 60), series(Metric.GPU_MEMORY,
+        [80] * 60))),
+    "It tells gpu-underused's story; on the advised size nothing is said again.",
+    row("not applicable: …", ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60,
+        memory=60)),
+    row(CLEAR, ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
+        rule="gpu-underused"),
 )  # fmt: skip
-
-
-def test_work_may_be_distributed_instead() -> None:
-    """With PyTorch DDP, where the image is PyTorch and no sign says that it is distributed."""
-    of = flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5)
-    [[size], [ddp]] = found(RULE, FOUR, of).alternatives
-    assert size.new == "ml.g4dn.2xlarge"
-    assert (ddp.path, ddp.old, ddp.new) == (
-        "HyperParameters.sagemaker_torch_distributed_enabled", None, "true",
-    )  # fmt: skip
-    distributed = replace(FOUR, hints=Hints(distribution="ddp"))
-    other_image = replace(FOUR, image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1")
-    processing = replace(
-        FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None
-    )
-    for run in (distributed, other_image):
-        assert found(RULE, run, of).alternatives == ((size,),)
-    raw = [series(metric, [80] * 60) for metric in (Metric.GPU, Metric.GPU_MEMORY)]
-    assert found(RULE, processing, usage(processing, *raw)).fix == ()
-
-
-def test_it_tells_gpu_underuseds_story() -> None:
-    """The mean over four GPUs is low because of it; on the advised size nothing is said again."""
-    assert "gpu-underused" in card(RULE).name.subsumes
-    moved = ran(3600, "ml.g4dn.xlarge")
-    after = flat(moved, 60, gpu=80, gpu_memory=20, cpu=60, memory=60)
-    assert isinstance(outcome(RULE, moved, after), NotApplicable)
-    assert outcome("gpu-underused", moved, after) == Clear()

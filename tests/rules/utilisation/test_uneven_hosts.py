@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Measurements, Metric, RawSeries
 from tests.fakes.jobs import Points, phases, ran, series, usage
-from tests.fakes.judging import found, outcome, priced, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "uneven-hosts"
@@ -98,30 +96,16 @@ test_cases = cases(
     row(CLEAR, TWO, cpu([0] * 120, [0] * 120)),
     "The run without the idle host gets no advice back. One instance is compared with nothing.",
     row("not applicable: …one instance…", ran(7200, "ml.m5.4xlarge"), cpu([50] * 120)),
-)  # fmt: skip
-
-
-def test_a_host_that_took_no_part_is_left_out() -> None:
-    """One of two idle throughout: one instance does the same in the same time."""
-    finding = priced(RULE, TWO, cpu([50] * 120, [0.2] * 120))
-    assert finding.found.summary == (
-        "1 of 2 hosts did no work, while the CPU of algo-1 averaged 50% over 2 h on "
-        "2 x ml.m5.4xlarge."
-    )
-    assert [(fix.path, fix.old, fix.new) for fix in finding.found.fix] == [
-        ("ResourceConfig.InstanceCount", 2, 1)
-    ]
-    assert finding.found.alternatives[0][0].new == "ShardedByS3Key"
+    "A host that took no part is left out: one instance does the same in the same time.",
     # 2 h x $0.92 + 30 GB x $0.14 x 2 h / 744 h
-    assert usd(finding.saving_usd) == "1.851290"
-    assert finding.found.evidence["lazy_hosts_idle_percent"] == 100.0
-    assert finding.found.evidence["hosts_without_part"] == 1
-
-
-def test_on_gpu_jobs_the_gpus_are_compared() -> None:
-    """Beside even CPUs; uneven CPUs beside even GPUs are clear."""
-    what = found(RULE, GPUS, gpu([90] * 120, [30] * 120))
-    assert "the GPU of algo-1 averaged 90% and that of algo-2 30%" in what.summary
-    lines = [_line(Metric.CPU, [use] * 120, n, 8) for n, use in ((1, 80), (2, 20))]
-    lines += [_line(Metric.GPU, [90] * 120, n, 1) for n in (1, 2)]
-    assert outcome(RULE, GPUS, usage(GPUS, *lines)) == Clear()
+    row(finds("1 of 2 hosts did no work, while the CPU of algo-1 averaged 50% over 2 h on 2 x "
+        "ml.m5.4xlarge.", fix=[("ResourceConfig.InstanceCount", 2, 1)], ways=[["ShardedByS3Key"]],
+        usd="1.851290", evidence={"lazy_hosts_idle_percent": 100.0, "hosts_without_part": 1}), TWO,
+        cpu([50] * 120, [0.2] * 120)),
+    "On GPU jobs the GPUs are compared, whatever the CPUs do.",
+    row(finds("…the GPU of algo-1 averaged 90% and that of algo-2 30%…"), GPUS,
+        gpu([90] * 120, [30] * 120)),
+    row(CLEAR, GPUS, lines(*[_line(metric, [use] * 120, n, units) for metric, use, n,
+        units in ((Metric.CPU, 80, 1, 8), (Metric.CPU, 20, 2, 8), (Metric.GPU, 90, 1, 1),
+        (Metric.GPU, 90, 2, 1))])),
+)  # fmt: skip
