@@ -41,6 +41,11 @@ BUSY = even(60, hosts=4, cpu=90)
 CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 
+def heeded(instances: int | None) -> list[EarlierRun]:
+    """A run on so many hosts of which the rule said that fewer could do its work."""
+    return [earlier_run(1, instance_count=instances, found=(RULE,), fingerprint="other")]
+
+
 test_cases = cases(
     RULE,
     "A family that paid less on fewer is told.",
@@ -122,12 +127,9 @@ test_cases = cases(
     row(CLEAR, replace(TWINS, status="Failed"), BUSY, earlier=family(*CHEAPER_ON_ONE)),
     "Use says nothing twice.",
     # On 8 hosts it said fewer; on 4 they are as little used: that is not their number.
-    row(CLEAR, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=8, found=(RULE,),
-        fingerprint="other")]),
-    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=4, found=(RULE,),
-        fingerprint="other")]),
-    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=[earlier_run(1, instance_count=None, found=(RULE,),
-        fingerprint="other")]),
+    row(CLEAR, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(8)),
+    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(4)),
+    row(FOUND, FOUR, even(60, hosts=4, cpu=20), earlier=heeded(None)),
     "Late GPU points are too few to judge. Two thirds of them.",
     row("unknown: coverage_low", GPUS,
         lines(*[series(metric, points, host=f"train/algo-{n}") for n in range(1, 5) for metric,
