@@ -157,9 +157,7 @@ def told(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Fi
     return finding
 
 
-def asked(
-    rule: str, changes: Mapping[str, Any] | None = None, **more: Any
-) -> Finding | Outcome:
+def asked(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding | Outcome:
     """The rule's outcome about a request; a finding with its dollars."""
     of = planned(changes, **more)
     found = [f for f in of.findings if f.rule.name == rule]

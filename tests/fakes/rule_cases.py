@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import pytest
 
@@ -30,7 +30,6 @@ from tests.fakes.judging import answer, usd
 
 FOUND, CLEAR = "found", "clear"
 Measured = Callable[[Job], Measurements]
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +100,9 @@ def cases(
     return test
 
 
-def later(
-    build: Callable[Concatenate[Job, P], Measurements],
-) -> Callable[P, Measured]:
+def later(build: Callable[..., Measurements]) -> Callable[..., Measured]:
     """`later(flat)(60, gpu=0)` is measured of the row's own job."""
-
-    def given(*args: P.args, **kwargs: P.kwargs) -> Measured:
-        return lambda job: build(job, *args, **kwargs)
-
-    return given
+    return lambda *args, **kwargs: lambda job: build(job, *args, **kwargs)
 
 
 even, lines = later(flat), later(usage)
@@ -142,8 +135,7 @@ _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "fix": lambda found, value: _parameters(found.fix, value),
     "paths": lambda found, value: [one.path for one in found.fix] == value,
     "ways": lambda found, value: (
-        len(found.alternatives) == len(value)
-        and all(map(_parameters, found.alternatives, value))
+        len(found.alternatives) == len(value) and all(map(_parameters, found.alternatives, value))
     ),
     "evidence": lambda found, value: value.items() <= found.evidence.items(),
     **{

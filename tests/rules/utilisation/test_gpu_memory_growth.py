@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import ran, series, usage
+from tests.fakes.jobs import Points, ran, series, usage
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
 RULE = "gpu-memory-growth"
@@ -10,7 +10,7 @@ RUN = ran(7200, "ml.g4dn.xlarge")
 OOM = "AlgorithmError: CUDA out of memory"
 
 
-def memory(percent: list[float | None], run: Job = RUN) -> Measurements:
+def memory(percent: Points, run: Job = RUN) -> Measurements:
     """GPU memory, minute by minute."""
     return usage(run, series(Metric.GPU_MEMORY, percent))
 
