@@ -15,7 +15,7 @@ test_cases = cases(
     RULE,
     "A custom rule is found by its name. A built-in one is given without an instance type.",
     row(finds("1 custom Debugger rule (MyGradients) ran beside it, each billed as a processing "
-        "job of " "its own.", fix=[("DebugRuleConfigurations[MyGradients].InstanceType",
+        "job of its own.", fix=[("DebugRuleConfigurations[MyGradients].InstanceType",
         "ml.m5.xlarge", None)]), job(custom_rules=(MINE,))),
     "A profiler rule is named where it stands.",
     # The request has two lists of rules: the fix never names the other one.

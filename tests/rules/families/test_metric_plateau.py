@@ -48,7 +48,7 @@ test_cases = cases(
     "An hour without a gain is found.",
     # The loss falls for 40 min of 2 h: 79 of the others are known to be flat.
     row(finds("validation:loss last improved to 0.2570; after that, 1 h 19 min of 2 h of "
-        "Training (66%) " "brought no gain.", confidence="heuristic", bucket="possible",
+        "Training (66%) brought no gain.", confidence="heuristic", bucket="possible",
         evidence={"direction": "Minimize", "points": 120}), TWO_HOURS, reported(falls(40))),
     "The saving is what came after ten points of patience.",
     # From minute 50 to the last point at 119: 4140 of 7200 s of $3.03.

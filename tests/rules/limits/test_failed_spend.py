@@ -64,7 +64,7 @@ test_cases = cases(
     "The sentence says how long on what and why.",
     # One sentence with its numbers; the text of the failure is evidence.
     row(finds("The run failed after 1 h on 1 x ml.m5.xlarge (GPU out of memory: its GPU memory "
-        "was not " "recorded).", evidence={"reason_class": "GPU out of memory",
+        "was not recorded).", evidence={"reason_class": "GPU out of memory",
         "failure_reason": "AlgorithmError: CUDA out of memory"}),
         failed("AlgorithmError: CUDA out of memory")),
     "A time box is not lost.",

@@ -3,11 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
-from tests.fakes.judging import card, found
+from tests.fakes.judging import together
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "limit-hit"
@@ -86,8 +85,7 @@ test_cases = cases(
 def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
-    pairs = [(card(rule).name, found(rule, job)) for rule in ("failed-spend", RULE)]
-    savings = allocate(job, bill(job, market()), pairs, market(), Severities(), {})
+    savings = together(("failed-spend", RULE), job)
     by_name = {one.rule.name: one for one in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0

@@ -27,7 +27,7 @@ test_cases = cases(
     "A bucket in another region is named with its region.",
     # Without dollars: nobody recorded how much was transferred.
     row(finds("The job ran in us-east-1 and uses the bucket data-1 in eu-west-1: data transfer "
-        "between " "regions is billed, and no figure here contains it.", confidence="measured",
+        "between regions is billed, and no figure here contains it.", confidence="measured",
         bucket="none", fix=[], evidence={"named_by": OUTPUT}), reads("us-east-1", "eu-west-1")),
     row(finds(severity="info", usd=None), reads("eu-west-1")),
     "Every kind that reads buckets is judged. Training, processing and transform jobs.",

@@ -4,12 +4,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import DataSource, InputChannel
-from tests.fakes.jobs import job, market, phases
-from tests.fakes.judging import card, found
+from tests.fakes.jobs import job, phases
+from tests.fakes.judging import together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "replicated-input"
@@ -81,7 +79,5 @@ test_cases = cases(
 
 def test_beside_download_dominates_nothing_is_counted_twice() -> None:
     """Both are about the same minutes; neither counts dollars before a run shows them."""
-    run = loads(1200, 2400)
-    both = [(card(rule).name, found(rule, run)) for rule in ("download-dominates", RULE)]
-    savings = allocate(run, bill(run, market()), both, market(), Severities(), {})
+    savings = together(("download-dominates", RULE), loads(1200, 2400))
     assert (savings.avoidable_usd, savings.possible_usd) == (0, 0)

@@ -54,7 +54,7 @@ test_cases = cases(
     "Short runs that wait long are found.",
     # 2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained.
     row(finds("5 runs each waited 2 min 30 s (median) for 5 min of billed time: a warm pool "
-        "saves at " "most that wait and costs about $0.04 a run.", confidence="heuristic",
+        "saves at most that wait and costs about $0.04 a run.", confidence="heuristic",
         bucket="none", fix=[("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)]), short(),
         earlier=series_of()),
     "An unknown rate is said. Never 0.",

@@ -38,7 +38,7 @@ test_cases = cases(
     "A long idle end with end of job outputs is found.",
     # 18 of 60 minutes; Continuous for that output, not for the one that has it.
     row(finds("All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
-        "uploaded " "then.", confidence="derived", bucket="avoidable",
+        "uploaded then.", confidence="derived", bucket="avoidable",
         fix=[("ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode", "EndOfJob",
         "Continuous")]), processing(60, AT_END, Upload("log", "Continuous"),
         Upload("features", None)), ends_idle(18)),

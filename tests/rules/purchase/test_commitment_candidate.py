@@ -51,7 +51,7 @@ test_cases = cases(
     "Hours as steady as the plan are found.",
     # 30 days at $72 a day are $3 an hour; the plan asks for $2.
     row(finds("In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
-        "other fixes: " "compare a Savings Plan of $2.00 an hour.", bucket="possible",
+        "other fixes: compare a Savings Plan of $2.00 an hour.", bucket="possible",
         confidence="heuristic", change=None, fix=[], caution="…discount depends on…",
         evidence={"runs_counted": 30}), month(usd=72), policy=ASKED),
     "Exactly the plans rate is enough. $48 a day; a cent a day less is not.",

@@ -40,7 +40,7 @@ test_cases = cases(
     # Half of all training; 4,800 s were billed, fewer than the last attempt's: nothing is
     # certain. At best half of the $2.02 of 4,800 s on a type of $1.515 an hour.
     row(finds("Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training "
-        "were done " "again.", bucket="avoidable", confidence="derived", usd="0.000000",
+        "were done again.", bucket="avoidable", confidence="derived", usd="0.000000",
         span=("0.000000", "1.010000"), paths=["CheckpointConfig.S3Uri"]), spot(phases=TWICE)),
     "A run that did not complete has no figure. What it lost, failed-spend or limit-hit counts.",
     row(finds("…(2 so far)…", change=None), spot(phases=TWICE, status="Failed")),

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
 from tests.fakes.judging import found, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
@@ -37,31 +38,12 @@ def pools(*gaps_s: int) -> tuple[EarlierRun, ...]:
     `gaps_s`: from the end of each to the request of the next one, the newest first.
     """
     begun, runs = START - timedelta(seconds=120), []
-    for number, gap_s in enumerate(gaps_s):
-        ended = begun - timedelta(seconds=gap_s)
-        facts = RunFacts(
-            Purchase.ON_DEMAND,
-            elapsed_s=Decimal(600),
-            retained_s=Decimal(gap_s),
-            instance_type="ml.m5.xlarge",
-            instance_count=2,
-            phase_s={"Starting": Decimal(20), "Downloading": Decimal(30), "Training": Decimal(570)},
-        )
-        runs.append(
-            EarlierRun(
-                f"run-{number}",
-                "training",
-                "Completed",
-                "train",
-                None,
-                ended,
-                Decimal(1),
-                Decimal(0),
-                Decimal(0),
-                facts,
-            )
-        )
-        begun = ended - timedelta(seconds=620)
+    phase_s = {"Starting": Decimal(20), "Downloading": Decimal(30), "Training": Decimal(570)}
+    for gap_s in gaps_s:
+        ended_at, retained_s = begun - timedelta(seconds=gap_s), Decimal(gap_s)
+        took: dict[str, Any] = {"elapsed_s": Decimal(600), "phase_s": phase_s}
+        runs.append(earlier_run(ended_at=ended_at, retained_s=retained_s, instance_count=2, **took))
+        begun = ended_at - timedelta(seconds=620)
     return tuple(runs)
 
 

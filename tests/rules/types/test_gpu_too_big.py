@@ -4,14 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.judging import card, found
+from tests.fakes.judging import found, together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "gpu-too-big"
@@ -143,10 +141,7 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
 
 def test_it_tells_the_story_of_gpu_underused() -> None:
     """Both are found; only this one has dollars."""
-    run, market = hours(), on()
-    of = used()(run)
-    pairs = [(card(name).name, found(name, run, of, on=market)) for name in (RULE, "gpu-underused")]
-    savings = allocate(run, bill(run, market), pairs, market, Severities(), {})
+    savings = together((RULE, "gpu-underused"), hours(), used(), on=on())
     by_name = {finding.rule.name: finding for finding in savings.findings}
     assert by_name["gpu-underused"].subsumed_by == RULE
     assert savings.avoidable_usd == by_name[RULE].saving_usd

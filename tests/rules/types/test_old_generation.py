@@ -149,7 +149,7 @@ test_cases = cases(
     row(finds("It ran on 1 x ml.m4.xlarge, an old generation.", fix=[], change=None, bucket="none",
         caution="Nothing is counted: no type with a known price is cheaper by the hour; without "
         "a price to compare: ml.m6i.xlarge, ml.m8i.xlarge, ml.r5.xlarge and 3 more. Its "
-        "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or " "ml.m7i.xlarge."),
+        "successors: ml.m5.xlarge or ml.m6i.xlarge (no price known here) or ml.m7i.xlarge."),
         hour("ml.m4.xlarge"), on=on(m5_xlarge="0.24")),
 )  # fmt: skip
 

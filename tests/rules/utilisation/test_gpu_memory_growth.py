@@ -30,7 +30,7 @@ test_cases = cases(
     "Memory that grows all the time is found.",
     # 0.6 points a minute: 36 an hour, and 21 points are left, so another half an hour.
     row(finds("GPU memory grew steadily from 17% to 79% over 2 h on 1 x ml.g4dn.xlarge, about "
-        "36 points " "an hour; at this pace it is full after another 40 min. It looks like a leak.",
+        "36 points an hour; at this pace it is full after another 40 min. It looks like a leak.",
         confidence="heuristic", bucket="none", fix=[], usd=None,
         caution="…A leak costs nothing until…", evidence={"points_per_hour": 36.0,
         "hours_until_full": 0.6}), RUN, memory(leak(0.6))),

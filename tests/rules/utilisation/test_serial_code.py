@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import TYPES, Points, market, phases, ran, series, usage
-from tests.fakes.judging import card, found, usd
+from tests.fakes.judging import together, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
 
 RULE = "serial-code"
@@ -91,9 +89,7 @@ test_cases = cases(
 
 def test_it_tells_the_story_of_the_little_used_cpu() -> None:
     """Both advise ml.m5.large: one gets the dollars, the other says by whom it is told."""
-    of = cores([1.0] * 60)(RUN)
-    pairs = [(card(name).name, found(name, RUN, of)) for name in (RULE, "cpu-underused")]
-    settled = allocate(RUN, bill(RUN, market()), pairs, market(), Severities(), {})
+    settled = together((RULE, "cpu-underused"), RUN, cores([1.0] * 60))
     told = {one.rule.name: one for one in settled.findings}
     assert told["cpu-underused"].subsumed_by == RULE
     assert usd(settled.avoidable_usd) == "0.805000"

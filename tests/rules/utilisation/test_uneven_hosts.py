@@ -38,7 +38,7 @@ test_cases = cases(
     "A lazy host is a range from nothing.",
     # 80% and 20%: evenly 50%, so the run could be 3/8 shorter; nothing of it is counted.
     row(finds("While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, "
-        "over 2 h " "on 2 x ml.m5.4xlarge.", confidence="derived", bucket="avoidable",
+        "over 2 h on 2 x ml.m5.4xlarge.", confidence="derived", bucket="avoidable",
         usd="0.000000", span=("0.000000", "1.388468"), evidence={"histogram_distance": 1,
         "lazy_hosts": 1, "lazy_hosts_idle_percent": 0.0}), TWO, cpu([80] * 120, [20] * 120)),
     "A replicated channel is sharded.",
@@ -85,7 +85,7 @@ test_cases = cases(
     row("unknown: too_short", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),
     "Gaps are left out of the comparison. Only minutes in which every host has a point.",
     row(finds(evidence={"minutes": 90}), TWO, cpu([80] * 120, [None] * 30 + [20] * 90)),
-    "One instance is not compared. With what?.",
+    "One instance is not compared. With what?",
     row("not applicable: it ran on one instance", ran(7200, "ml.m5.4xlarge"), cpu([80] * 120)),
     "Without the GPU of a GPU job or a host it does not know.",
     # Its card asks for CPU alone, which CPU jobs have too.
