@@ -66,8 +66,8 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
     `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
-    nor caution says. `caution`, `severity`, `bucket`, `confidence`, `change`, `best`,
-    `subsumed_by`, `in_chat`.
+    nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
+    `caution`, `severity`, `change`, `best`, `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
 
@@ -127,9 +127,19 @@ def _has(finding: Finding | Found, part: str, value: Any) -> bool:
     return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
 
 
+_BUILDERS = {
+    "derived": ("derived", "avoidable"),
+    "measured": ("measured", "avoidable"),
+    "lost": ("measured", "lost"),
+    "possible": ("heuristic", "possible"),
+    "advice": ("heuristic", "none"),
+    "fact": ("measured", "none"),
+}
+"""The confidence and the bucket that each builder of `rules/api.py` sets."""
 _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "summary": lambda found, text: _fits(text, found.summary),
     "caution": lambda found, text: _fits(text, found.caution or ""),
+    "builder": lambda found, name: (found.confidence, found.bucket) == _BUILDERS[name],
     "without": lambda found, text: text not in f"{found.summary} {found.caution}",
     "lacks": lambda found, key: key not in found.evidence,
     "fix": lambda found, value: _parameters(found.fix, value),

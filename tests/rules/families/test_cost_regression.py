@@ -35,8 +35,7 @@ test_cases = cases(
     row(finds("It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type "
         "ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
-        "Training +1 h 1 min.", confidence="measured", bucket="none",
-        evidence={"above_median_usd": Decimal("0.69"),
+        "Training +1 h 1 min.", builder="fact", evidence={"above_median_usd": Decimal("0.69"),
         "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge"}), ran(7200, "ml.m5.2xlarge",
         purchase=Purchase.SPOT, fingerprint="f2"), earlier=family(*["0.23"] * 5, fingerprint="f1"),
         on=market(storage_usd="0")),
@@ -47,8 +46,8 @@ test_cases = cases(
         phase_s={"Training": Decimal(3600)})),
     "Runs that are meant to differ are not compared.",
     # Trials of a tuning job; nor is a failed run, or a free one.
-    row("not applicable: the trials of one search are meant to differ",
-        replace(HOUR, parent=Parent(ParentKind.TUNING, "arn:tuning"))),
+    row("not applicable: the trials of one search are meant to differ", replace(HOUR,
+        parent=Parent(ParentKind.TUNING, "arn:tuning"))),
     row("not applicable: …did not complete…", replace(HOUR, status="Failed")),
     row("not applicable: built-in Debugger rule", replace(HOUR, free="built-in Debugger rule")),
     "A phase that is not billed is no reason. An hour more in Starting costs nothing.",

@@ -96,9 +96,9 @@ test_cases = cases(
     "Growth before the end is named per hour.",
     # 0.4 points a minute are 24 an hour; the last minute's lower mean is not the last use.
     row(finds("…last recorded at 97%, after it grew about 24 points an hour…",
-        evidence={"gpu_memory_points_per_hour": pytest.approx(24, abs=0.5)}),
-        ran(7200, GPU_RUN, status="Failed", failure="CUDA out of memory"),
-        lines(series(Metric.GPU_MEMORY, ([50 + 0.4 * minute for minute in range(119)] + [30.0])))),
+        evidence={"gpu_memory_points_per_hour": pytest.approx(24, abs=0.5)}), ran(7200, GPU_RUN,
+        status="Failed", failure="CUDA out of memory"), lines(series(Metric.GPU_MEMORY,
+        ([50 + 0.4 * minute for minute in range(119)] + [30.0])))),
     "Several GPUs have only their mean. CloudWatch has the sum of a host's GPUs.",
     row(finds("…60% on average over 4 GPUs…"), ran(7200, "ml.g4dn.12xlarge", status="Failed",
         failure="CUDA out of memory"), even(120, gpu_memory=60)),
@@ -118,8 +118,8 @@ test_cases = cases(
     row(finds("…40%, which does not show that it ran out…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=40, gpu=90)),
     "A failed run is lost whole. $0.23 + 30 GB x 1 h / 744 h x $0.14.",
-    row(finds("…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", bucket="lost",
-        confidence="measured"), failed("AlgorithmError: exit code 1")),
+    row(finds("…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", builder="lost"),
+        failed("AlgorithmError: exit code 1")),
     "With checkpoints lost is up to the whole bill. A resume keeps the work.",
     row(finds("The run failed after 1 h on 1 x ml.m5.xlarge (AWS error); its checkpoints may "
         "hold a part of the work.", bucket="lost", confidence="derived", usd="0.000000",

@@ -29,8 +29,7 @@ test_cases = cases(
     "A limit that left nothing lost the whole run.",
     # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
     row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
-        "it left neither artifact nor checkpoints.", bucket="lost", confidence="measured",
-        usd="0.235645"), cut()),
+        "it left neither artifact nor checkpoints.", builder="lost", usd="0.235645"), cut()),
     "A wait that was too long is named.",
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
     row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
@@ -56,8 +55,8 @@ test_cases = cases(
     row(CLEAR, cut(status="Completed", secondary_status="Completed")),
     row(CLEAR, cut(secondary_status="Stopped")),
     row(CLEAR, cut(status="Failed", secondary_status="Failed", failure="AlgorithmError")),
-    row(CLEAR, cut(started_at=None, training_s=None, billable_s=None,
-        phases=phases(("Starting", -600)))),
+    row(CLEAR, cut(started_at=None, training_s=None, billable_s=None, phases=phases(("Starting",
+        -600)))),
     "Trials and free jobs are not its concern.",
     # A trial reported its metric; a built-in Debugger rule costs nothing.
     row("not applicable: …trial…", cut(parent=Parent(ParentKind.TUNING, "arn:t"))),

@@ -29,9 +29,9 @@ def nobodys(count: int, **changes: Any) -> list[EarlierRun]:
 test_cases = cases(
     RULE,
     "A quarter of the runs without an owner is found. 3 of 12 runs; $6 of $15.",
-    row(finds("3 of 12 runs in 30 days (25%) have no owner: $6.00 of $15.00 (40%).", bucket="none",
-        confidence="measured", change=None, evidence={"without_owner_usd": Decimal(6)}),
-        owned(9) + nobodys(3, total_usd=Decimal(2))),
+    row(finds("3 of 12 runs in 30 days (25%) have no owner: $6.00 of $15.00 (40%).", builder="fact",
+        change=None, evidence={"without_owner_usd": Decimal(6)}), owned(9) + nobodys(3,
+        total_usd=Decimal(2))),
     "Exactly a tenth is too many. 1 of 10, not 1 of 11.",
     row(FOUND, owned(9) + nobodys(1)),
     row(CLEAR, owned(10) + nobodys(1)),
@@ -42,8 +42,8 @@ test_cases = cases(
     "All owned is clear. Even when the policy asks for 0%.",
     row(CLEAR, owned(3), limits={"share_from_percent": 0}),
     "Unknown costs are counted and not invented. The runs count, their dollars do not.",
-    row(finds("…$0.00 of $1.00 (0%).", evidence={"runs_of_unknown_cost": 1}),
-        owned(1) + nobodys(1, total_usd=None)),
+    row(finds("…$0.00 of $1.00 (0%).", evidence={"runs_of_unknown_cost": 1}), owned(1) + nobodys(1,
+        total_usd=None)),
     row(finds(evidence={"usd_percent": 0}), nobodys(2, total_usd=Decimal(0))),
     "It names the family where a tag helps most.",
     # The dearest one, the first by name where two are alike.

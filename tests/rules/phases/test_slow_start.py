@@ -54,8 +54,8 @@ test_cases = cases(
     "Short runs that wait long are found.",
     # 2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained.
     row(finds("5 runs each waited 2 min 30 s (median) for 5 min of billed time: a warm pool "
-        "saves at most that wait and costs about $0.04 a run.", confidence="heuristic",
-        bucket="none", fix=[("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)]), short(),
+        "saves at most that wait and costs about $0.04 a run.", builder="advice",
+        fix=[("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)]), short(),
         earlier=series_of()),
     "An unknown rate is said. Never 0.",
     row(finds("…costs an unknown sum a run…", evidence={"retained_usd_a_run": None}), short(),
@@ -103,8 +103,8 @@ test_cases = cases(
     row("not applicable: …spot…", short(purchase=Purchase.SPOT)),
     row("not applicable: …training plan…", short(purchase=Purchase.TRAINING_PLAN)),
     row("not applicable: …serverless…", short(purchase=Purchase.SERVERLESS)),
-    row("not applicable: …instance groups…",
-        short(groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))),
+    row("not applicable: …instance groups…", short(groups=(InstanceGroup("ml.m5.xlarge", 1),
+        InstanceGroup("ml.m5.large", 1)))),
     row("not applicable: …keeps a warm pool…", short(warm_pool=WarmPool("InUse", 600, None))),
     row("not applicable: …did not complete…", short(status="Failed")),
     row("not applicable: …tuning job starts it…", short(parent=Parent(ParentKind.TUNING, "arn"))),

@@ -25,9 +25,8 @@ test_cases = cases(
     "A long upload is found.",
     # 15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model.
     row(finds("Uploading took 15 min of 1 h billed (25%), after the code had ended.", ways=[],
-        caution="…model registry…", confidence="derived", bucket="avoidable",
-        fix=[("OutputDataConfig.CompressionType", "GZIP", "NONE")]),
-        sends(2700, 900, output_compression="GZIP")),
+        caution="…model registry…", builder="derived", fix=[("OutputDataConfig.CompressionType",
+        "GZIP", "NONE")]), sends(2700, 900, output_compression="GZIP")),
     "Nothing is counted until a run shows it.",
     # Between nothing and a quarter of an hour of $1.515, $0.37875.
     row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.378750"), severity="low"),
@@ -69,7 +68,7 @@ test_cases = cases(
         sends(2700, 900, checkpointed=True)),
     "Checkpoints are named only where the job writes some, and not to S3 already.",
     row(finds(ways=[[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]],
-        caution="…only where the upload consists of checkpoints…"),
-        sends(2700, 900, hints=Hints(own_checkpoints=True))),
+        caution="…only where the upload consists of checkpoints…"), sends(2700, 900,
+        hints=Hints(own_checkpoints=True))),
     row(finds(ways=[]), sends(2700, 900, hints=Hints(own_checkpoints=True), checkpointed=True)),
 )  # fmt: skip

@@ -38,10 +38,10 @@ test_cases = cases(
     "A long idle end with end of job outputs is found.",
     # 18 of 60 minutes; Continuous for that output, not for the one that has it.
     row(finds("All hosts were idle for the last 18 min of 1 h: outputs in mode EndOfJob are "
-        "uploaded then.", confidence="derived", bucket="avoidable",
+        "uploaded then.", builder="derived",
         fix=[("ProcessingOutputConfig.Outputs[result].S3Output.S3UploadMode", "EndOfJob",
-        "Continuous")]), processing(60, AT_END, Upload("log", "Continuous"),
-        Upload("features", None)), ends_idle(18)),
+        "Continuous")]), processing(60, AT_END, Upload("log", "Continuous"), Upload("features",
+        None)), ends_idle(18)),
     "Nothing is counted until a run shows it.",
     # Between nothing and 18 of 60 minutes of $0.46, $0.138.
     row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "0.138000")), processing(),
@@ -57,8 +57,8 @@ test_cases = cases(
     "Minutes without data are not idle. Absent is not zero.",
     row(CLEAR, processing(), used(cpu=[50] * 50 + [None] * 10)),
     "Other jobs are not its concern. The advised job among them.",
-    row("not applicable: …no output is uploaded at the end…",
-        replace(processing(), uploads=(Upload("result", "Continuous"),)), ends_idle(18)),
+    row("not applicable: …no output is uploaded at the end…", replace(processing(),
+        uploads=(Upload("result", "Continuous"),)), ends_idle(18)),
     row("not applicable: …no output is uploaded at the end…", replace(processing(), uploads=()),
         ends_idle(18)),
     row("not applicable: …did not complete…", replace(processing(), status="Failed"),

@@ -31,9 +31,8 @@ test_cases = cases(
     "One request at a time on an idle instance is found.",
     # CPU at 12% of 8 vCPUs: as many requests as vCPUs, and no invented dollars.
     row(finds("MaxConcurrentTransforms is 1, and CPU averaged 12% of 8 vCPUs over 1 h on "
-        "1 x ml.m5.2xlarge.", confidence="heuristic", bucket="possible", change=None,
-        caution="Only a run shows…", fix=[("MaxConcurrentTransforms", 1, 8)]), transform(),
-        used(cpu=[12] * 60)),
+        "1 x ml.m5.2xlarge.", builder="possible", change=None, caution="Only a run shows…",
+        fix=[("MaxConcurrentTransforms", 1, 8)]), transform(), used(cpu=[12] * 60)),
     "It saves no figure. Only a run shows how much faster it is.",
     row(finds(usd=None, alone=None, span=None, severity="info"), transform(), used(cpu=[12] * 60)),
     "Exactly forty percent is not idle. 39.9% is.",

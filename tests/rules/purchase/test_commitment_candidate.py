@@ -51,9 +51,9 @@ test_cases = cases(
     "Hours as steady as the plan are found.",
     # 30 days at $72 a day are $3 an hour; the plan asks for $2.
     row(finds("In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
-        "other fixes: compare a Savings Plan of $2.00 an hour.", bucket="possible",
-        confidence="heuristic", change=None, fix=[], caution="…discount depends on…",
-        evidence={"runs_counted": 30}), month(usd=72), policy=ASKED),
+        "other fixes: compare a Savings Plan of $2.00 an hour.", builder="possible", change=None,
+        fix=[], caution="…discount depends on…", evidence={"runs_counted": 30}), month(usd=72),
+        policy=ASKED),
     "Exactly the plans rate is enough. $48 a day; a cent a day less is not.",
     row(FOUND, month(usd=48), policy=ASKED),
     row(CLEAR, month(usd="47.99"), policy=ASKED),
@@ -69,16 +69,16 @@ test_cases = cases(
     row(CLEAR, month(purchase=Purchase.TRAINING_PLAN), policy=ASKED),
     row(CLEAR, month(purchase=Purchase.SERVERLESS), policy=ASKED),
     "The evidence counts what is unknown. On demand only.",
-    row(finds(evidence={"runs_of_unknown_cost": 1}), [*month(), day(3, None),
-        day(3, None, purchase=Purchase.SPOT)], policy=ASKED),
+    row(finds(evidence={"runs_of_unknown_cost": 1}), [*month(), day(3, None), day(3, None,
+        purchase=Purchase.SPOT)], policy=ASKED),
     "Fewer than thirty days are unknown. Exactly thirty are enough.",
     row("unknown: too_short", month(), policy=ASKED, days=29),
     row(FOUND, month(), policy=ASKED, days=30),
     "Without a plans rate or with a plan it says nothing.",
     # What a plan covers already is not known here.
     row("not applicable: …[commitment] usd_per_hour…", month(), policy=Policy()),
-    row("not applicable: …Savings Plan…", month(),
-        policy=replace(ASKED, discounts=Discounts(savings_plan=True))),
+    row("not applicable: …Savings Plan…", month(), policy=replace(ASKED,
+        discounts=Discounts(savings_plan=True))),
     "Spot advice is to be decided first. Of $3 an hour $2 may move to spot.",
     row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
         "decide on spot…",

@@ -27,7 +27,7 @@ test_cases = cases(
     "A long spot run without checkpoints is told.",
     # The fix names where they go; there are no dollars.
     row(finds("4 h on managed spot without checkpoints: each interruption starts the run again "
-        "(none so far).", usd=None, bucket="none", confidence="heuristic", caution="How often …",
+        "(none so far).", usd=None, builder="advice", caution="How often …",
         fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")]), spot()),
     "An hour is no long run and a second more is.",
     # 3,600 s is the longest wait without checkpoints.
@@ -40,8 +40,8 @@ test_cases = cases(
     # Half of all training; 4,800 s were billed, fewer than the last attempt's: nothing is
     # certain. At best half of the $2.02 of 4,800 s on a type of $1.515 an hour.
     row(finds("Interrupted 2 times on managed spot without checkpoints: 2 h of 4 h of training "
-        "were done again.", bucket="avoidable", confidence="derived", usd="0.000000",
-        span=("0.000000", "1.010000"), paths=["CheckpointConfig.S3Uri"]), spot(phases=TWICE)),
+        "were done again.", builder="derived", usd="0.000000", span=("0.000000", "1.010000"),
+        paths=["CheckpointConfig.S3Uri"]), spot(phases=TWICE)),
     "A run that did not complete has no figure. What it lost, failed-spend or limit-hit counts.",
     row(finds("…(2 so far)…", change=None), spot(phases=TWICE, status="Failed")),
     "Without billable seconds there is no figure. The bill is an upper bound then.",
@@ -56,6 +56,6 @@ test_cases = cases(
     row("unknown: times_missing", spot(started_at=None, ended_at=None, training_s=None)),
     "What was billed above the last attempt is certain.",
     # 9,000 s were billed and the last attempt took 7,200: 1,800 s of $1.515 an hour.
-    row(finds(usd="0.757500", span=("0.757500", "1.893750")),
-        spot(phases=TWICE, billable_s=Decimal(9000))),
+    row(finds(usd="0.757500", span=("0.757500", "1.893750")), spot(phases=TWICE,
+        billable_s=Decimal(9000))),
 )  # fmt: skip

@@ -52,8 +52,8 @@ test_cases = cases(
     "A pool that nobody took is found.",
     # An hour on two hosts is $0.46: the next job downloads again either way.
     row(finds("The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused.",
-        usd="0.460000", confidence="measured", bucket="avoidable",
-        fix=[("ResourceConfig.KeepAlivePeriodInSeconds", 3600, None)]), pooled()),
+        usd="0.460000", builder="measured", fix=[("ResourceConfig.KeepAlivePeriodInSeconds", 3600,
+        None)]), pooled()),
     "The pools volumes are saved too.",
     # 30 GB on two hosts for an hour of May's 744 at $0.14: 60 / 744 x 0.14.
     row(finds(usd=usd(Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14"))),
@@ -72,7 +72,7 @@ test_cases = cases(
     row(finds("The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
         "to save a start of at most 10 min.", usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
         span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
-        confidence="derived", bucket="avoidable"), pooled(3420, "Reused")),
+        builder="derived"), pooled(3420, "Reused")),
     "Without a family's gaps the keep alive becomes as long as a start.",
     # Ten minutes: a pool that ends then never costs more than twice the best choice.
     row(finds(fix=[("…", 3600, 600)]), pooled(3420, "Reused")),
@@ -105,8 +105,8 @@ test_cases = cases(
     "A keep alive that fits the family's gaps is clear.",
     # Five minutes for gaps of four: the last one runs out, as it must.
     row(FOUND, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))),
-    row(CLEAR, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))),
-        earlier=pools(240, 240, 240)),
+    row(CLEAR, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))), earlier=pools(240,
+        240, 240)),
     "A pool that still grows is unknown. It is judged once its seconds are final.",
     row("unknown: pool_not_settled", pooled(status="Available")),
     row("unknown: pool_not_settled", pooled(status="InUse")),
@@ -115,8 +115,8 @@ test_cases = cases(
     # Whether there was a pool, how long it stayed, how long a download takes.
     row("unknown: pool_status_missing", pooled(None, None)),
     row("unknown: retained_missing", pooled(None)),
-    row("unknown: phases_missing",
-        pooled(phases=(Phase("Running", START, Decimal(3600), billed=True),))),
+    row("unknown: phases_missing", pooled(phases=(Phase("Running", START, Decimal(3600),
+        billed=True),))),
     row("unknown: phases_missing", pooled(phases=())),
     row("unknown: phases_missing", pooled(phases=(Phase("Downloading", START, None, billed=True),
         ))),

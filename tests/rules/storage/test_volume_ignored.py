@@ -38,6 +38,6 @@ test_cases = cases(
     row("unknown: storage_unknown", job(groups=(InstanceGroup("ml.new.xlarge", 1),),
         volume_gb=500)),
     "A part of the cluster that is not known may have a volume.",
-    row("unknown: storage_unknown",
-        job(groups=(NVME,), groups_unknown=("instance group b: its type is not known",))),
+    row("unknown: storage_unknown", job(groups=(NVME,),
+        groups_unknown=("instance group b: its type is not known",))),
 )  # fmt: skip

@@ -21,9 +21,8 @@ test_cases = cases(
     row(CLEAR, {"ResourceConfig.InstanceType": "ml.g5.2xlarge",
         "ResourceConfig.VolumeSizeInGB": 900}),
     "Processing is refused. Training runs until its disk is full.",
-    row(finds("…refuses…"),
-        {"ProcessingResources": {"ClusterConfig": {"InstanceType": SMALL.name, "InstanceCount": 1,
-        "VolumeSizeInGB": 500}}}, kind=JobKind.PROCESSING),
+    row(finds("…refuses…"), {"ProcessingResources": {"ClusterConfig": {"InstanceType": SMALL.name,
+        "InstanceCount": 1, "VolumeSizeInGB": 500}}}, kind=JobKind.PROCESSING),
     ask=asked,on=ON,
 )  # fmt: skip
 

@@ -22,8 +22,8 @@ def trials(completed: int, failed: int) -> list[Trial]:
 test_cases = cases(
     RULE,
     "A third of failed trials is found. With what they cost.",
-    row(finds("3 of 9 trials failed (33%), for $3.00.", confidence="measured", bucket="lost",
-        evidence={"failed_usd": 3, "total_usd": 9}), trials(6, 3), tuning_job()),
+    row(finds("3 of 9 trials failed (33%), for $3.00.", builder="lost", evidence={"failed_usd": 3,
+        "total_usd": 9}), trials(6, 3), tuning_job()),
     "No dollar is counted twice. $3 alone; the trials' own findings took all of it.",
     row(finds(alone="3.000000", usd="0.000000"), trials(6, 3), tuning_job()),
     "Exactly a fifth is found and less is not. 2 of 10, 2 of 11.",

@@ -28,13 +28,13 @@ test_cases = cases(
     "Ten trials after the best are found.",
     # The second of twelve was the best; the figure is what those ten cost.
     row(finds("validation:auc last improved to 0.90; 10 of 12 trials started after that, for "
-        "$10.00.", confidence="heuristic", bucket="possible", evidence={"best_trial": "trial-2",
-        "usd_after": 10}), BEST_SECOND, tuning_job()),
+        "$10.00.", builder="possible", evidence={"best_trial": "trial-2", "usd_after": 10}),
+        BEST_SECOND, tuning_job()),
     "The figure is what the trials own findings left.",
     # Ten trials of $1, of which one has $0.25 avoidable and one $0.50 possible: $9.25 of $10.
-    row(finds(alone="10.000000", usd="9.250000"),
-        [*BEST_SECOND[:10], trial(11, "0.89", claimed_usd=Decimal("0.25")),
-        trial(12, "0.89", possible_usd=Decimal("0.50"))], tuning_job()),
+    row(finds(alone="10.000000", usd="9.250000"), [*BEST_SECOND[:10], trial(11, "0.89",
+        claimed_usd=Decimal("0.25")), trial(12, "0.89", possible_usd=Decimal("0.50"))],
+        tuning_job()),
     "Nine trials after the best are clear.",
     # Random luck brings a few; the policy may say another number.
     row(CLEAR, BEST_SECOND[:-1], tuning_job()),
@@ -75,9 +75,8 @@ test_cases = cases(
     row("unknown: job_not_finished", BEST_SECOND, tuning_job("InProgress")),
     "Failed trials after the best count without an objective.",
     # They would not have run; an unpriced one makes the sum unknown.
-    row(finds("…an unknown sum…", evidence={"usd_after": None}),
-        [*BEST_SECOND[:11], trial(12, None, status="Failed", total_usd=None)],
-        tuning_job(objective=AUC)),
+    row(finds("…an unknown sum…", evidence={"usd_after": None}), [*BEST_SECOND[:11], trial(12, None,
+        status="Failed", total_usd=None)], tuning_job(objective=AUC)),
     "A trial without a start is not named. When it ran is not known.",
     row(finds(evidence={"trials_after": 10}), [*BEST_SECOND, trial(13, "0.8", started_at=None)],
         tuning_job()),

@@ -15,9 +15,9 @@ test_cases = cases(
     RULE,
     "A little used instance is found.",
     # 10 % of 16 vCPU and 64 GiB need 1.9 vCPU and 7.7 GiB: ml.m5.large holds them.
-    row(finds(usd="0.805000", confidence="derived", bucket="avoidable",
-        fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")],
-        evidence={"cpu_p95_percent": 10.0}), BIG, even(60, cpu=10, memory=10)),
+    row(finds(usd="0.805000", builder="derived", fix=[("ResourceConfig.InstanceType",
+        "ml.m5.4xlarge", "ml.m5.large")], evidence={"cpu_p95_percent": 10.0}), BIG, even(60, cpu=10,
+        memory=10)),
     "The cheapest type that holds both is advised. Peaks plus 20 % of vCPU and memory.",
     row(finds(fix=["ml.m5.2xlarge"]), BIG, even(60, cpu=39.9, memory=5)),
     row(finds(fix=["ml.m5.2xlarge"]), BIG, even(60, cpu=5, memory=39.9)),

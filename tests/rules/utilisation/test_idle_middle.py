@@ -37,9 +37,8 @@ test_cases = cases(
     RULE,
     "A hung process is counted. 30 of 120 minutes on one core: a quarter of 2 h x $0.94.",
     row(finds("No GPU worked for 30 min in the middle of 2 h on 1 x ml.g4dn.2xlarge, "
-        "and no host used more than one core; it began 40 min after the start.",
-        confidence="derived", bucket="avoidable", usd="0.470000", caution="…timeout in the code…"),
-        ONE, on(wait(30, 1.01))),
+        "and no host used more than one core; it began 40 min after the start.", builder="derived",
+        usd="0.470000", caution="…timeout in the code…"), ONE, on(wait(30, 1.01))),
     "Under half an hour is a pause. A checkpoint, an evaluation, a download between epochs.",
     row(CLEAR, ONE, on(wait(29, 1.0))),
     row(CLEAR, ONE, on(wait(29, 6.0))),
@@ -60,8 +59,8 @@ test_cases = cases(
         on(([30.0] * 120, [1.0] * 120), wait(60, 0.9))),
     "One host that evaluates on its CPU is work.",
     # All GPUs wait for it: both hosts' hours are shown, no dollars.
-    row(finds(usd=None, evidence={"gpu_hours_not_counted": 2.0}), TWO,
-        on(wait(60, 5.0), wait(60, 1.0))),
+    row(finds(usd=None, evidence={"gpu_hours_not_counted": 2.0}), TWO, on(wait(60, 5.0),
+        wait(60, 1.0))),
     "What is counted is not shown again.",
     # 35 minutes hung and 40 of evaluation later: dollars for the first, hours for the second.
     row(finds(usd="0.548333", evidence={"gpu_hours_not_counted": 0.7}), ONE,
@@ -87,8 +86,8 @@ test_cases = cases(
     row(finds(alone="0.940000"), ran(7200, "ml.g4dn.2xlarge", kind=JobKind.TRANSFORM,
         phases=phases(("Transform", 7200)), billable_s=None), on(wait(60, 1.0))),
     "Hosts that slept are measured. 2 hosts x 2 h x $0.94 x 40 / 120.",
-    row(finds(confidence="measured", usd="1.253333", without="one core"), TWO,
-        on(wait(40, 0.05), wait(40, 0.1))),
+    row(finds(confidence="measured", usd="1.253333", without="one core"), TWO, on(wait(40, 0.05),
+        wait(40, 0.1))),
     "Who cannot be judged is not. No GPU; no points of one host.",
     row("not applicable: …", ran(7200), lines(series(Metric.CPU, [100] * 120))),
     row("unknown: hosts_missing", TWO, on(wait(60, 1.0))),
