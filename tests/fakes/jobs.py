@@ -211,14 +211,22 @@ def series(
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
-def usage(on: Job, *raw: RawSeries) -> Measurements:
-    """What was measured of a job of TYPES."""
-    return measure(on, raw, TYPES, absent=Missing("metric_missing", "no points"))
+def usage(
+    on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES
+) -> Measurements:
+    """What was measured of a job on one of these types."""
+    return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
-def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
+def flat(
+    on: Job,
+    minutes: int,
+    hosts: int = 1,
+    types: Mapping[str, InstanceType] = TYPES,
+    **percent: float,
+) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    kind = TYPES[on.groups[0].instance_type]
+    kind = types[on.groups[0].instance_type]
     raw = []
     for word, value in percent.items():
         metric = Metric[word.upper()]
@@ -233,7 +241,7 @@ def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurement
             )
             for n in range(1, hosts + 1)
         ]
-    return usage(on, *raw)
+    return usage(on, *raw, types=types)
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:

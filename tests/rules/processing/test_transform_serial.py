@@ -6,11 +6,10 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import TransformBatching
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Metric, Missing
+from sageaudit.domain.usage.measurements import Metric
 from tests.fakes import batch_jobs, trainium
 from tests.fakes.batch_jobs import batch_job
-from tests.fakes.jobs import series
+from tests.fakes.jobs import series, usage
 from tests.fakes.judging import found
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 from tests.fakes.trainium import MARKET, TRAINIUM
@@ -77,5 +76,5 @@ def test_payloads_of_1_mb_leave_room_for_a_request_per_vcpu() -> None:
     """On 96 vCPUs, up to 100 requests."""
     run = transform(1, 1, instance="ml.m5.24xlarge")
     raw = [series(Metric.CPU, [12 * 96] * 60, host=f"{run.name}/1")]
-    of = measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=packaged.types())
     assert found(RULE, run, of, on=packaged.market()).fix[0].new == 96

@@ -6,9 +6,8 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, ran, series
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import FixedPrices, flat, ran, series, usage
 from tests.fakes.judging import found, together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
@@ -39,24 +38,16 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 @later
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
-    kind = packaged.types()[run.groups[0].instance_type]
-    times = {"cpu": kind.vcpu, "memory": 1, "gpu": kind.gpus, "gpu_memory": kind.gpus}
-    raw = [
-        series(Metric[word.upper()], [value * times[word]] * minutes, host=f"train/algo-{n}")
-        for word, value in (QUIET | percent).items()
-        for n in range(1, run.groups[0].count + 1)
-        if value >= 0
-    ]
-    absent = Missing("metric_missing", "no points")
-    return measure(run, raw, packaged.types(), absent=absent)
+    hosts = run.instance_count or 1
+    return flat(run, minutes, hosts, packaged.types(), **QUIET | percent)
 
 
 @later
 def hourly(run: Job) -> Measurements:
     """Ten points of an hour."""
     of = ((Metric.CPU, 240), (Metric.MEMORY, 20), (Metric.GPU, 10), (Metric.GPU_MEMORY, 30))
-    raw = [series(metric, [value] * 10, period_s=3600) for metric, value in of]
-    return measure(run, raw, packaged.types(), absent=Missing("metric_missing", "no points"))
+    raw = (series(metric, [value] * 10, period_s=3600) for metric, value in of)
+    return usage(run, *raw, types=packaged.types())
 
 
 test_cases = cases(

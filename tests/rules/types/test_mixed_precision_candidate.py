@@ -5,10 +5,8 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.jobs import FixedPrices, ran
+from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, row
 
 RULE = "mixed-precision-candidate"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -22,15 +20,9 @@ def hour(instance: str = "ml.g5.2xlarge", seconds: int = 3600, **changes: Any) -
     return ran(seconds, instance, **plain | changes)
 
 
-@later
-def busy(run: Job, gpu: float = 80, minutes: int = 60) -> Measurements:
+def busy(gpu: float = 80, minutes: int = 60) -> Measured:
     """Even use of the GPU alone."""
-    return measure(
-        run,
-        [series(Metric.GPU, [gpu * packaged.types()[run.groups[0].instance_type].gpus] * minutes)],
-        packaged.types(),
-        absent=Missing("metric_missing", "no points"),
-    )
+    return even(minutes, types=packaged.types(), gpu=gpu)
 
 
 test_cases = cases(

@@ -11,11 +11,10 @@ from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import START, FixedPrices, ran, series
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import START, FixedPrices, flat, ran, series, usage
 from tests.fakes.judging import found, outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "old-generation"
 USD = {
@@ -51,20 +50,8 @@ def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
 @later
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
-    kind = packaged.types()[run.groups[0].instance_type]
-    points = {
-        Metric.CPU: 25 * kind.vcpu,
-        Metric.MEMORY: memory,
-        Metric.GPU: gpu * kind.gpus,
-        Metric.GPU_MEMORY: 25 * kind.gpus,
-    }
-    raw = [
-        series(metric, [value] * 60, host=f"train/algo-{n}")
-        for metric, value in points.items()
-        for n in range(1, run.groups[0].count + 1)
-    ]
-    absent = Missing("metric_missing", "no points")
-    return measure(run, raw, packaged.types(), absent=absent)
+    of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
+    return flat(run, 60, run.instance_count or 1, packaged.types(), **of)
 
 
 test_cases = cases(
@@ -114,8 +101,7 @@ test_cases = cases(
     row(finds(fix=[], builder="advice",
         caution="Nothing is counted: whether ml.g5.2xlarge fits is not known "
         "(the host memory used is not known (no points)). Its successors: ml.g5.2xlarge."),
-        hour("ml.p3.2xlarge"), measure(hour("ml.p3.2xlarge"), (), packaged.types(),
-        absent=Missing("metric_missing", "no points"))),
+        hour("ml.p3.2xlarge"), lines(types=packaged.types())),
     "Where no type can be advised it says nothing.",
     row("not applicable: …several types…", hour("ml.m4.xlarge",
         groups=(InstanceGroup("ml.m4.xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))),
@@ -180,8 +166,7 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     """Eight minutes of a GPU at 2%: the move that holds in any case is counted, and no more."""
     run = ran(480, "ml.p3.2xlarge", 1, volume_gb=0)
     raw = [series(Metric.GPU, [2] * 8), series(Metric.CPU, [200] * 8)]
-    absent = Missing("metric_missing", "no points")
-    short = measure(run, raw, packaged.types(), absent=absent)
+    short = usage(run, *raw, types=packaged.types())
     what = found(RULE, run, short, on=on(g5_4xlarge="2.03"))
     assert [fix.new for fix in what.fix] == ["ml.g5.4xlarge"]
     caution = what.caution or ""

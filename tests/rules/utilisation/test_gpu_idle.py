@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Metric, Missing
-from tests.fakes.jobs import TYPES, instance_type, market, phases, ran, series
+from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.jobs import TYPES, instance_type, market, phases, ran, series, usage
 from tests.fakes.judging import unknown
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
@@ -134,6 +133,6 @@ def test_trainium_reports_no_such_metric() -> None:
     }
     run = ran(3600, "ml.trn1.2xlarge")
     raw = [series(Metric.CPU, [100] * 60)]
-    of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=types)
     assert of.missing[Metric.GPU].code == "accelerator_unseen"
     assert unknown(RULE, run, of) == "accelerator_unseen"

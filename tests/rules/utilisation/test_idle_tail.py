@@ -7,19 +7,9 @@ from sageaudit.domain.bill.finding import Found, Unknown
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes import trainium
-from tests.fakes.jobs import (
-    START,
-    FixedPrices,
-    Points,
-    instance_type,
-    phases,
-    ran,
-    series,
-    usage,
-)
+from tests.fakes.jobs import START, FixedPrices, Points, instance_type, phases, ran, series, usage
 from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 from tests.fakes.trainium import MARKET, TRAINIUM
@@ -176,8 +166,7 @@ def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
             series(Metric.CPU, [100 * (c or 0) for c in of], host=f"train/algo-{n}")
             for n, of in enumerate(hosts, start=1)
         ]
-        of = measure(run, raw, types, absent=Missing("metric_missing", "no points"))
-        return outcome(RULE, run, of, on=Market(types, FixedPrices()))
+        return outcome(RULE, run, usage(run, *raw, types=types), on=Market(types, FixedPrices()))
 
     assert isinstance(answer([9.0] * 90 + [0] * 30, [9.0] * 90 + [0] * 30), Found)
     early = answer([9.0] * 120, [9.0] * 60 + [0] * 60)

@@ -7,11 +7,10 @@ import pytest
 from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, instance_type, ran, series
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series, usage
 from tests.fakes.judging import outcome
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "memory-oversized"
 
@@ -46,27 +45,16 @@ MARKET = Market(KINDS, FixedPrices(USD))
 
 
 @later
-def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
+def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    vcpu = KINDS[run.groups[0].instance_type].vcpu
-    raw = [
-        series(
-            Metric[word.upper()],
-            [value * (vcpu if word == "cpu" else 1)] * minutes,
-            host=f"{run.name}/algo-{n}",
-        )
-        for word, value in percent.items()
-        for n in range(1, (run.instance_count or 0) + 1)
-    ]
-    return measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    return flat(run, 60, run.instance_count or 1, KINDS, **percent)
 
 
 test_cases = cases(
     RULE,
     "A short peak of memory keeps the type. P95 is low, P99.5 is not.",
-    row(CLEAR, ran(3600, "ml.m5.4xlarge"), measure(ran(3600, "ml.m5.4xlarge"),
-        [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90])], KINDS,
-        absent=Missing("metric_missing", "no points"))),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), lines(series(Metric.CPU, [1120] * 60),
+        series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS)),
     "Other types are not its concern.",
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
     row("not applicable: its type is neither general-purpose nor memory-optimized",
@@ -116,7 +104,7 @@ def test_a_legacy_type_may_move_within_its_time() -> None:
     prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
     run = ran(3600, "ml.m4.4xlarge")
     raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [20] * 60)]
-    of = measure(run, raw, kinds, absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=kinds)
     answer = outcome(RULE, run, of, on=prices)
     assert isinstance(answer, Found)
     assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
@@ -137,5 +125,5 @@ def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
         series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}")
         for n, use in ((1, 5), (2, busiest))
     ]
-    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=KINDS)
     assert outcome(RULE, run, of, on=MARKET) == Clear()

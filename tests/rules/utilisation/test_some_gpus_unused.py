@@ -3,13 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
+from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import FixedPrices, gpu_type, phases, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
+from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -27,16 +26,9 @@ def p4(*types: object) -> Market:
     return Market({kind.name: kind for kind in (EIGHT, *types)}, FixedPrices(usd_by_name))  # type: ignore[attr-defined, misc]
 
 
-@later
-def used(run: Job, **percent: float) -> Measurements:
+def used(**percent: float) -> Measured:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
-    of = {"GPU": 8, "GPU_MEMORY": 8, "CPU": 96, "MEMORY": 1}
-    raw = [
-        series(Metric[word.upper()], [value * of[word.upper()]] * 60)
-        for word, value in percent.items()
-    ]
-    absent = Missing("metric_missing", "no points")
-    return measure(run, raw, {EIGHT.name: EIGHT}, absent=absent)
+    return even(60, types={EIGHT.name: EIGHT}, **percent)
 
 
 test_cases = cases(
