@@ -33,6 +33,7 @@ test_cases = cases(
     RULE,
     "An on demand run is worth a trial.",
     # Half an hour of 6 x $1.515; 14683 of 37026 s billed at worst, 52 of 175 at best.
+    # 4.545 x (1 - 14683/37026) and 4.545 x (1 - 52/175)
     row(finds(builder="possible", usd="2.742639", span=("2.742639", "3.194486"), severity="low"),
         ran(1800, GPU, 6)),
     "Exactly thirty minutes are long enough. Shorter runs save cents.",

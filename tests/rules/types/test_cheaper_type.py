@@ -40,11 +40,13 @@ test_cases = cases(
     RULE,
     "A well used GPU on too large a host is found.",
     # 15% of 16 vCPUs are 2.9 with headroom, 10% of 64 GiB 7.7: 1.505 - 0.736.
+    # the second best beside it
     row(finds("ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h.",
         usd="0.769000", builder="derived", caution="…Means of a minute hide short peaks…",
         ways=[["ml.g4dn.2xlarge"]], fix=[("ResourceConfig.InstanceType", "ml.g4dn.4xlarge",
         "ml.g4dn.xlarge")], evidence={"times_as_long": 1}), T4, even(60, **WELL_USED)),
     "The type holds all that was used. At the line and just above it.",
+    # with a fifth above: 4.0 of 4 vCPUs, and 4.03; 16 GiB of 16, and 16.1
     row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED | {"cpu": 20.83, "memory": 10})),
     row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED | {"cpu": 21, "memory": 10})),
     row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED | {"cpu": 15, "memory": 20.83})),

@@ -53,6 +53,7 @@ def hourly(run: Job) -> Measurements:
 test_cases = cases(
     RULE,
     "A small run on a V100 fits an A10G. 1.6 times as long at most: at 10% busy 1.06 times.",
+    # 2 h x 3.825 - 2 h x 1.515 x 1.06, and 2 h x (3.825 - 1.515)
     row(finds("2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
         "ml.g5.2xlarge has enough.", usd="4.438200", span=("4.438200", "4.620000"),
         builder="derived", caution="…Means of a minute hide short peaks…",

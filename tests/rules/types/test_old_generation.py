@@ -73,6 +73,7 @@ test_cases = cases(
     row(CLEAR, hour("ml.g5.2xlarge")),
     "A smaller successor is passed over.",
     # c6i.8xlarge has 32 vCPUs, c4.8xlarge 36: the dearer c5.9xlarge has as many.
+    # 1.909 - 1.836
     row(finds(fix=["ml.c5.9xlarge"], usd="0.073000"), hour("ml.c4.8xlarge")),
     "Without both prices there is no figure. Neither today's nor the successor's may be guessed.",
     row(finds(usd=None, caution="…no price of ml.m4.xlarge is known…"), hour("ml.m4.xlarge"),
@@ -83,6 +84,7 @@ test_cases = cases(
         rate in USD.items() if name not in {"ml.m5.xlarge", "ml.m7i.xlarge"}}))),
     "Another GPU is a range by what was measured.",
     # V100 to A10G: 1.6 times at most, at 40% busy 1 + 0.4 x 0.6 = 1.24 times.
+    # 3.825 - 1.515 x 1.24, and 3.825 - 1.515
     row(finds(fix=["ml.g5.2xlarge"], usd="1.946400", span=("1.946400", "2.310000"),
         caution="…A10G took 0.59 to 1.60 times as long as V100…"), hour("ml.p3.2xlarge"), used()),
     "Eight GPUs on NVLink move to NVLink only.",

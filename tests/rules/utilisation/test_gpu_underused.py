@@ -87,6 +87,8 @@ test_cases = cases(
     row(finds(usd="4.154000"), FOUR, even(60, gpu=95 / 4, gpu_memory=5, cpu=5, memory=5)),
     "The cheapest type that holds everything is advised.",
     # P99.5 with 20% headroom of vCPU and memory must fit.
+    # vCPU: 5% of 48 x 1.2 = 2.9, 10% = 5.8, 20% = 11.5
+    # host memory: 10% of 192 x 1.2 = 23 GiB
     row(finds(fix=["ml.g4dn.xlarge"]), FOUR, even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)),
     row(finds(fix=["ml.g4dn.2xlarge"]), FOUR, even(60, gpu=20, gpu_memory=5, cpu=10, memory=5)),
     row(finds(fix=["ml.g4dn.4xlarge"]), FOUR, even(60, gpu=20, gpu_memory=5, cpu=20, memory=5)),

@@ -43,6 +43,7 @@ test_cases = cases(
     row(CLEAR, ONE, on(wait(29, 1.0))),
     row(CLEAR, ONE, on(wait(29, 6.0))),
     "Two waits are one finding. Their minutes are added up.",
+    # 2 h x $0.94 x 62 / 120
     row(finds("No GPU worked for 1 h 2 min in 2 stretches in the…", usd="0.971333"), ONE,
         on((([90.0] * 20 + [0.0] * 30 + [90.0] * 20 + [0.0] * 32 + [90.0] * 18), [1.0] * 120))),
     "Work of the CPU is shown in GPU hours. An evaluation on six cores: no dollars.",
@@ -63,6 +64,7 @@ test_cases = cases(
         wait(60, 1.0))),
     "What is counted is not shown again.",
     # 35 minutes hung and 40 of evaluation later: dollars for the first, hours for the second.
+    # 2 h x $0.94 x 35 / 120
     row(finds(usd="0.548333", evidence={"gpu_hours_not_counted": 0.7}), ONE,
         on((([90.0] * 20 + [0.0] * 35 + [90.0] * 10 + [0.0] * 40 + [90.0] * 15),
         ([1.0] * 65 + [6.0] * 40 + [1.0] * 15)))),

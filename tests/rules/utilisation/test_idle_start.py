@@ -35,6 +35,7 @@ test_cases = cases(
     RULE,
     "An idle start is measured.",
     # 24 of 120 minutes of 2 hours at $0.92 were billed and produced nothing.
+    # a fifth of 2 h x $0.92, and of 30 GB x $0.14 x 2 h / 744 h
     row(finds("All hosts were idle for 24 min of 2 h on 1 x ml.m5.4xlarge, before work began.",
         builder="measured", usd="0.370258", span=None, evidence={"idle_s": 1440}), CPU_JOB,
         on_cpu([0.05] * 24 + [9.0] * 96)),
@@ -60,10 +61,12 @@ test_cases = cases(
     row(CLEAR, CPU_JOB, on_cpu([None] * 20 + [0] * 12 + [9.0] * 88)),
     "An idle GPU job is measured although its GPU points come late.",
     # From the first GPU point to the first work: 26 minutes of 120.
+    # 2 h x $0.94 x 26 / 120
     row(finds(confidence="measured", usd="0.407333"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
         [None] * 4 + [0] * 26 + [90] * 90)),
     "A download by hand is a range from nothing.",
     # One core for 30 minutes before the GPU's first work: what it does must be done somewhere.
+    # 2 h x $0.94 x 30 / 120
     row(finds("No GPU work came for the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, "
         "with 1.0 of 8 cores busy on average.", confidence="derived", usd="0.000000",
         span=("0.000000", "0.470000"),
@@ -87,6 +90,7 @@ test_cases = cases(
     row(CLEAR, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)),
     "CPU work after an idle start is mentioned.",
     # 12 idle minutes are counted; the 40 in which six cores prepared something are not.
+    # 2 h x $0.94 x 12 / 120
     row(finds(usd="0.188000", caution="…No GPU worked in the first 52 min…"), GPU_JOB,
         on_gpu([0.05] * 12 + [6.0] * 40 + [2] * 68, [0] * 52 + [90] * 68)),
     "A GPU that never works is another story. There is no first work to wait for.",

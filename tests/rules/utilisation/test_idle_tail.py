@@ -61,6 +61,7 @@ test_cases = cases(
     row(CLEAR, ONE, cores([9.0] * 60 + [0] * 59 + [9.0])),
     "A host that ended early is a range from nothing.",
     # 60 minutes of one host of two: a quarter of 2 x 2 h at best, if it shared the work.
+    # 30 of 120 minutes: 2 x 2 h x $0.92 / 4, and 2 x 30 GB x $0.14 x 2 h / 744 h / 4
     row(finds("1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.m5.4xlarge.",
         confidence="derived", usd="0.000000", span=("0.000000", "0.925645"), severity="low",
         evidence={"idle_before_s algo-2": 3600}), TWO, cores([9.0] * 120, [9.0] * 60 + [0] * 60)),
@@ -70,6 +71,7 @@ test_cases = cases(
     row(CLEAR, TWO, cores([9.0] * 117 + [0] * 3, [9.0] * 108 + [0] * 12)),
     "The idle end of all is counted and the early host is the range.",
     # 20 minutes of both, and 40 more of one.
+    # 20 and 40 of 120 minutes of 2 x 2 h x $0.92 + 2 x 30 GB x $0.14 x 2 h / 744 h = $3.702581
     row(finds("All hosts were idle for the last 20 min of 2 h on 2 x ml.m5.4xlarge; "
         "1 of 2 hosts ended up to 40 min before that.", span=("0.617097", "1.234194"),
         usd="0.617097"), TWO, cores([9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60)),
@@ -92,6 +94,7 @@ test_cases = cases(
         cores(*([[9.0] * 60 + [0] * 60] * 3))),
     "The tail of a restarted spot run is its last one.",
     # Two times of Training with a gap between them: 20 idle minutes end the second.
+    # a sixth of 2 h x $0.92 + 30 GB x $0.14 x 2 h / 744 h
     row(finds(usd="0.308548", evidence={"idle_s": 1200}), ran(7200, "ml.m5.4xlarge",
         phases=(Phase("Training", START, Decimal(3600), billed=True), Phase("Interrupted",
         START + timedelta(hours=1), Decimal(3600), billed=False), Phase("Training",
@@ -121,12 +124,14 @@ test_cases = cases(
         "while 6.0 of 8 cores worked.", usd=None, bucket="none"), GPU, gpu_end(40, 6.0)),
     "A host that spins at its end while another works ended early.",
     # 60 minutes on one core without its GPU: a range from nothing to half an hour of both.
+    # an hour of one host, shared by two: 30 of 120 minutes of 2 x 2 h x $0.94
     row(finds("1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.g4dn.2xlarge.",
         span=("0.000000", "0.940000")), ran(7200, "ml.g4dn.2xlarge", 2), lines(series(Metric.CPU,
         [200] * 120), series(Metric.GPU, [90] * 120), series(Metric.CPU, [200] * 60 + [101] * 60,
         host="train/algo-2"), series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"))),
     "CPU work before the idle tail is mentioned.",
     # 40 minutes of evaluation on six cores, then 20 idle ones, of which alone the dollars are.
+    # 2 h x $0.94 x 20 / 120
     row(finds(usd="0.313333", caution="…No GPU worked in the last 1 h…"), GPU,
         lines(series(Metric.CPU, [200] * 60 + [600] * 40 + [5] * 20), series(Metric.GPU,
         [90] * 60 + [0] * 60))),

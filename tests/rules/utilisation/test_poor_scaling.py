@@ -50,6 +50,7 @@ test_cases = cases(
     RULE,
     "A family that paid less on fewer is told.",
     # As slow as its slowest run on one: 2.5 h x $0.23; the range goes to the median, 2.25 h.
+    # $0.92 - 2.5 h x $0.23, and $0.92 - 2.25 h x $0.23
     row(finds("The same job costs $0.92 on 4 x ml.m5.xlarge and $0.52 on 1 (medians of 2 and 2 "
         "runs).", builder="derived", fix=[("ResourceConfig.InstanceCount", 4, 1)], usd="0.345000",
         span=("0.345000", "0.402500"), evidence={"runs_on_fewer": 2}), TWINS, BUSY,

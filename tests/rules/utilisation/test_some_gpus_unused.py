@@ -41,6 +41,8 @@ test_cases = cases(
         fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge")]), FOUR, LITTLE),
     "Half of the GPUs is the line.",
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
+    # 50% of 4 = 2.0; 50.2% = 2.008
+    # of 64 GiB: 32.0, then 32.1
     row(FOUND, FOUR, even(60, gpu=50, gpu_memory=5, cpu=5, memory=5)),
     row(CLEAR, FOUR, even(60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)),
     row(FOUND, FOUR, even(60, gpu=5, gpu_memory=50, cpu=5, memory=5)),

@@ -37,6 +37,7 @@ test_cases = cases(
     RULE,
     "A lazy host is a range from nothing.",
     # 80% and 20%: evenly 50%, so the run could be 3/8 shorter; nothing of it is counted.
+    # 3/8 of 2 x (2 h x $0.92 + 30 GB x $0.14 x 2 h / 744 h)
     row(finds("While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, "
         "over 2 h on 2 x ml.m5.4xlarge.", builder="derived", usd="0.000000", span=("0.000000",
         "1.388468"), evidence={"histogram_distance": 1, "lazy_hosts": 1,
