@@ -218,14 +218,15 @@ def usage(
     return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
 
-def flat(
-    on: Job,
-    minutes: int,
-    hosts: int = 1,
-    types: Mapping[str, InstanceType] = TYPES,
-    **percent: float,
-) -> Measurements:
+def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    return flat_on(TYPES, on, minutes, hosts, **percent)
+
+
+def flat_on(
+    types: Mapping[str, InstanceType], on: Job, minutes: int, hosts: int, /, **percent: float
+) -> Measurements:
+    """The same on one of these types."""
     kind = types[on.groups[0].instance_type]
     raw = []
     for word, value in percent.items():

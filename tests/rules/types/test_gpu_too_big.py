@@ -7,7 +7,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import FixedPrices, flat, ran, series, usage
+from tests.fakes.jobs import FixedPrices, flat_on, ran, series, usage
 from tests.fakes.judging import found, together
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
@@ -39,7 +39,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return flat(run, minutes, hosts, packaged.types(), **QUIET | percent)
+    return flat_on(packaged.types(), run, minutes, hosts, **QUIET | percent)
 
 
 @later

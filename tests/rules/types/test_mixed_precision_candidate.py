@@ -5,8 +5,9 @@ from typing import Any
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job
 from sageaudit.domain.prices.market import Market
-from tests.fakes.jobs import FixedPrices, ran
-from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, row
+from sageaudit.domain.usage.measurements import Measurements
+from tests.fakes.jobs import FixedPrices, flat_on, ran
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, row
 
 RULE = "mixed-precision-candidate"
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
@@ -20,9 +21,10 @@ def hour(instance: str = "ml.g5.2xlarge", seconds: int = 3600, **changes: Any) -
     return ran(seconds, instance, **plain | changes)
 
 
-def busy(gpu: float = 80, minutes: int = 60) -> Measured:
+@later
+def busy(run: Job, gpu: float = 80) -> Measurements:
     """Even use of the GPU alone."""
-    return even(minutes, types=packaged.types(), gpu=gpu)
+    return flat_on(packaged.types(), run, 60, 1, gpu=gpu)
 
 
 test_cases = cases(

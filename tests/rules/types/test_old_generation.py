@@ -12,7 +12,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import START, FixedPrices, flat, ran, series, usage
+from tests.fakes.jobs import START, FixedPrices, flat_on, ran, series, usage
 from tests.fakes.judging import found, outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
@@ -51,7 +51,7 @@ def hour(instance: str, instances: int = 1, **changes: Any) -> Job:
 def used(run: Job, gpu: float = 40, memory: float = 20) -> Measurements:
     """Even use, in percent of all there is; CPU and GPU memory at a quarter."""
     of = {"cpu": 25, "memory": memory, "gpu": gpu, "gpu_memory": 25}
-    return flat(run, 60, run.instance_count or 1, packaged.types(), **of)
+    return flat_on(packaged.types(), run, 60, run.instance_count or 1, **of)
 
 
 test_cases = cases(

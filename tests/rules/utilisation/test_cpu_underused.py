@@ -20,6 +20,7 @@ test_cases = cases(
         "ml.m5.4xlarge", "ml.m5.large")], evidence={"cpu_p95_percent": 10.0}), BIG, even(60, cpu=10,
         memory=10)),
     "The cheapest type that holds both is advised. Peaks plus 20 % of vCPU and memory.",
+    # They need 7.7 vCPU, 30.6 GiB, 3.8 vCPU, and 2.1 vCPU: one more than a large has.
     row(finds(fix=["ml.m5.2xlarge"]), BIG, even(60, cpu=39.9, memory=5)),
     row(finds(fix=["ml.m5.2xlarge"]), BIG, even(60, cpu=5, memory=39.9)),
     row(finds(fix=["ml.m5.xlarge"]), BIG, even(60, cpu=20, memory=10)),

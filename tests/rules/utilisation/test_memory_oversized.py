@@ -8,7 +8,7 @@ from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
-from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series, usage
+from tests.fakes.jobs import FixedPrices, flat_on, instance_type, ran, series, usage
 from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
@@ -47,7 +47,7 @@ MARKET = Market(KINDS, FixedPrices(USD))
 @later
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    return flat(run, 60, run.instance_count or 1, KINDS, **percent)
+    return flat_on(KINDS, run, 60, run.instance_count or 1, **percent)
 
 
 test_cases = cases(

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from sageaudit.domain.job.job import Hints, InstanceGroup, Purchase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.jobs import FixedPrices, gpu_type, phases, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, Measured, cases, even, finds, lines, row
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import FixedPrices, flat_on, gpu_type, phases, ran, series
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
@@ -26,9 +26,10 @@ def p4(*types: object) -> Market:
     return Market({kind.name: kind for kind in (EIGHT, *types)}, FixedPrices(usd_by_name))  # type: ignore[attr-defined, misc]
 
 
-def used(**percent: float) -> Measured:
+@later
+def used(run: Job, **percent: float) -> Measurements:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
-    return even(60, types={EIGHT.name: EIGHT}, **percent)
+    return flat_on({EIGHT.name: EIGHT}, run, 60, 1, **percent)
 
 
 test_cases = cases(

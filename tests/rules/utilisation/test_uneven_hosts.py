@@ -56,6 +56,7 @@ test_cases = cases(
     row(finds(fix=[]), replace(TWO, kind=JobKind.TRANSFORM, phases=phases(("Transform", 7200))),
         cpu([80] * 120, [20] * 120)),
     "20 points and 30 percent are far. A leader that evaluates works a little more.",
+    # Exactly 20 points; exactly 30%.
     row(FOUND, TWO, cpu([45] * 120, [25] * 120)),
     row(CLEAR, TWO, cpu([45] * 120, [25.1] * 120)),
     row(FOUND, TWO, cpu([95] * 120, [66.5] * 120)),
