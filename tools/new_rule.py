@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 
-OVER = api.Threshold("over_gb", 12_000, "GB", "$mark: why this number", "our choice")
+OVER = api.Threshold("over_gb", 12_000, "GB", "$mark: why this number")
 
 
 @api.rule(
@@ -62,45 +62,28 @@ TEST = '''"""$mark: what the rule finds, in one sentence."""
 
 from __future__ import annotations
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.jobs import ran
-from tests.fakes.judging import found, not_applicable, outcome, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "$name"
 
-
-def test_a_job_over_the_threshold_is_found() -> None:
-    """$mark: the sentence, the numbers, the fix and its dollars, worked out by hand."""
-    answer = found(RULE, ran(3600, volume_gb=12_001))
-    assert (answer.confidence, answer.bucket) == (Confidence.HEURISTIC, Bucket.NONE)
-    assert answer.summary == "Each instance has a volume of 12001 GB."
-    assert answer.evidence == {"volume_gb": 12_001}
-
-
-@pytest.mark.parametrize("size", [1, 12_000])
-def test_exactly_the_threshold_is_clear(size: int) -> None:
-    """A value equal to the threshold is not over it."""
-    assert outcome(RULE, ran(3600, volume_gb=size)) == Clear()
-
-
-def test_the_policy_may_set_the_threshold() -> None:
-    """By the threshold's key."""
-    run = ran(3600, volume_gb=100)
-    assert found(RULE, run, limits={"over_gb": 99})
-    assert outcome(RULE, run, limits={"over_gb": 100}) == Clear()
-
-
-def test_what_is_not_known_is_unknown() -> None:
-    """Never a finding, and never clear."""
-    assert unknown(RULE, ran(3600, volume_gb=None)) == "volume_unknown"
-
-
-def test_other_jobs_are_not_its_concern() -> None:
-    """$mark: which reasons the card names."""
-    assert "serverless" in not_applicable(RULE, ran(3600, purchase=Purchase.SERVERLESS))
+test_cases = cases(
+    RULE,
+    "$mark: the sentence, the numbers, the fix and its dollars, worked out by hand.",
+    row(finds("Each instance has a volume of 12001 GB.", confidence="heuristic", bucket="none",
+        evidence={"volume_gb": 12_001}), ran(3600, volume_gb=12_001)),
+    "A value equal to the threshold is not over it.",
+    row(CLEAR, ran(3600, volume_gb=1)),
+    row(CLEAR, ran(3600, volume_gb=12_000)),
+    "The policy may set the threshold, by its key.",
+    row(FOUND, ran(3600, volume_gb=100), limits={"over_gb": 99}),
+    row(CLEAR, ran(3600, volume_gb=100), limits={"over_gb": 100}),
+    "What is not known is never a finding, and never clear.",
+    row("unknown: volume_unknown", ran(3600, volume_gb=None)),
+    "$mark: which reasons the card names.",
+    row("not applicable: …serverless…", ran(3600, purchase=Purchase.SERVERLESS)),
+)  # fmt: skip
 '''
 STORY = '''"""$mark: what happened in the job, without this project's thresholds."""
 

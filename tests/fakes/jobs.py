@@ -228,10 +228,10 @@ def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -
 
 def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
     """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
-    return even(on, (minutes, 60), hosts, percent, TYPES)
+    return even_use(on, (minutes, 60), hosts, percent, TYPES)
 
 
-def even(
+def even_use(
     on: Job,
     grid: tuple[int, int],
     hosts: int,

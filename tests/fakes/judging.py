@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, NotApplicable, Outcome, Unknown
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.policy.policy import Policy
@@ -23,7 +24,7 @@ from tests.fakes.jobs import market, usage
 def outcome(
     rule: str,
     job: Job,
-    of: Measurements | None = None,
+    of: Measurements | Callable[[Job], Measurements] | None = None,
     *,
     limits: Mapping[str, float] | None = None,
     off: bool = False,
@@ -40,7 +41,8 @@ def outcome(
         rules_off=frozenset({rule} if off else ()),
         thresholds={rule: limits or {}},
     )
-    [(_, answer)] = judge(case(job, of, on=on, earlier=earlier, policy=set_by), [card(rule)])
+    measured = of(job) if callable(of) else of
+    [(_, answer)] = judge(case(job, measured, on=on, earlier=earlier, policy=set_by), [card(rule)])
     return answer
 
 
@@ -64,34 +66,51 @@ def case(
     return FamilyCase(job, whole.active(), whole, billed, prices, runs, policy=policy or Policy())
 
 
-def found(rule: str, job: Job, of: Measurements | None = None, **more: object) -> Found:
+def found(rule: str, job: Job, *of: Any, **more: Any) -> Found:
     """The rule's finding; fails with its answer where it found nothing."""
-    answer = outcome(rule, job, of, **more)  # type: ignore[arg-type]
+    answer = outcome(rule, job, *of, **more)
     assert isinstance(answer, Found), answer
     return answer
 
 
-def unknown(rule: str, job: Job, of: Measurements | None = None) -> str:
+def unknown(rule: str, job: Job, *of: Any, **more: Any) -> str:
     """The code of the rule's Unknown."""
-    answer = outcome(rule, job, of)
+    answer = outcome(rule, job, *of, **more)
     assert isinstance(answer, Unknown), answer
     return answer.code
 
 
-def not_applicable(rule: str, job: Job, of: Measurements | None = None) -> str:
+def not_applicable(rule: str, job: Job, *of: Any, **more: Any) -> str:
     """The reason why the rule does not apply to the job."""
-    answer = outcome(rule, job, of)
+    answer = outcome(rule, job, *of, **more)
     assert isinstance(answer, NotApplicable), answer
     return answer.reason
 
 
-def priced(rule: str, job: Job, of: Measurements | None = None, **more: object) -> Finding:
-    """The finding with its dollars, as the only one of the job; `on` another market, if given."""
-    name, prices = card(rule).name, more.get("on") or market()
-    assert isinstance(prices, Market)
-    found_slice = found(rule, job, of, **more)
-    savings = allocate(job, bill(job, prices), [(name, found_slice)], prices, Severities(), {})
-    return savings.findings[0]
+def together(rules: Sequence[str], job: Job, *of: Any, **more: Any) -> Savings:
+    """What these rules find in a job, and what that saves together."""
+    return _saved(job, {rule: found(rule, job, *of, **more) for rule in rules}, more.get("on"))
+
+
+def _saved(job: Job, founds: Mapping[str, Found], on: Market | None) -> Savings:
+    pairs = [(card(rule).name, one) for rule, one in founds.items()]
+    prices = on or market()
+    return allocate(job, bill(job, prices), pairs, prices, Severities(), {})
+
+
+def answer(rule: str, job: Job, *of: Any, **more: Any) -> Finding | Outcome:
+    """The rule's outcome; a finding with its dollars, as the only one of the job."""
+    said = outcome(rule, job, *of, **more)
+    if not isinstance(said, Found):
+        return said
+    return _saved(job, {rule: said}, more.get("on")).findings[0]
+
+
+def priced(rule: str, job: Job, *of: Any, **more: Any) -> Finding:
+    """The finding with its dollars; fails with its answer where it found nothing."""
+    said = answer(rule, job, *of, **more)
+    assert isinstance(said, Finding), said
+    return said
 
 
 def usd(amount: Decimal | None) -> str:

@@ -155,3 +155,10 @@ def told(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Fi
     """The rule's finding about a request."""
     [finding] = [f for f in planned(changes, **more).findings if f.rule.name == rule]
     return finding
+
+
+def asked(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding | Outcome:
+    """The rule's outcome about a request; a finding with its dollars."""
+    of = planned(changes, **more)
+    found = [f for f in of.findings if f.rule.name == rule]
+    return found[0] if found else next(o for name, o in of.outcomes if name.name == rule)

@@ -56,7 +56,17 @@ def found_in(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) ->
     return answer
 
 
-def priced_in(rule: str, trials: Sequence[Trial], of: Job | None) -> Finding:
-    """The finding with its dollars, as the only one of the tuning job."""
-    named = [(card(rule).name, found_in(rule, trials, of))]
+def asked(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Finding | Outcome:
+    """The rule's outcome; a finding with its dollars, as the only one of the tuning job."""
+    answer = judged(rule, trials, of, **more)
+    if not isinstance(answer, Found):
+        return answer
+    named = [(card(rule).name, answer)]
     return allocate_trials(named, trials, Severities(), {}).findings[0]
+
+
+def priced_in(rule: str, trials: Sequence[Trial], of: Job | None) -> Finding:
+    """The finding with its dollars; fails with its answer where it found nothing."""
+    answer = asked(rule, trials, of)
+    assert isinstance(answer, Finding), answer
+    return answer

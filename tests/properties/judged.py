@@ -109,6 +109,22 @@ def told_otherwise(told: Document, change: Callable[[Document], Document | None]
     return other
 
 
+def with_values(
+    told: Document, chosen: Callable[[Document], object], change: Callable[[int, float], Any]
+) -> Document:
+    """The recording with each known value of the chosen series changed, by its minute."""
+
+    def changed(one: Document) -> Document:
+        if chosen(one):
+            one["values"] = [
+                value if value is None else change(minute, value)
+                for minute, value in enumerate(one["values"])
+            ]
+        return one
+
+    return told_otherwise(told, changed)
+
+
 def says(of: AuditDocument) -> str:
     """The counted findings in a line, for a failure."""
     told = [

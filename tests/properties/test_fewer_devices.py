@@ -44,32 +44,22 @@ def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
     ]
 
 
+def gpu_points(told: Document) -> list[list[float | None]]:
+    """Of each host, the busiest first: all its devices together, minute by minute."""
+    series = told["metrics"]["series"]
+    return [one["values"] for one in series if one["metric"] == "GPUUtilization"]
+
+
 def looks_like_one(told: Document) -> bool:
     """See ONE_DEVICE_AT_WORK."""
-    for one in told["metrics"]["series"]:
-        if one["metric"] == "GPUUtilization":
-            known = sorted(value for value in one["values"] if value is not None)
-            if known and known[-1] <= 100.5 and known[len(known) * 95 // 100] >= 89.5:
-                return True
-    return False
-
-
-def most_percent(told: Document) -> float:
-    """The highest point of all devices of a host together."""
-    return max(
-        value or 0
-        for one in told["metrics"]["series"]
-        if one["metric"] == "GPUUtilization"
-        for value in one["values"]
-    )
+    hosts = (sorted(value for value in of if value is not None) for of in gpu_points(told))
+    return any(of and of[-1] <= 100.5 and of[len(of) * 95 // 100] >= 89.5 for of in hosts)
 
 
 def late(told: Document) -> int:
-    """The minutes before the first point of the GPUs of the busiest host, which is the first."""
-    for one in told["metrics"]["series"]:
-        if one["metric"] == "GPUUtilization":
-            return next(n for n, value in enumerate(one["values"]) if value is not None)
-    return 0
+    """The minutes before the first point of the GPUs of the busiest host."""
+    first = next(iter(gpu_points(told)), [0])
+    return next(minute for minute, value in enumerate(first) if value is not None)
 
 
 @st.composite
@@ -160,7 +150,8 @@ def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run)
     """
     told = run.told()
     gone = [change for change in moves(audited(told)) if not machine(change.instance_type).gpus]
-    assert not (gone and most_percent(told) > 1), f"{run.instance} -> {gone}"
+    most = max((value or 0 for of in gpu_points(told) for value in of), default=0)
+    assert not (gone and most > 1), f"{run.instance} -> {gone}"
 
 
 @held(60)

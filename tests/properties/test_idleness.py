@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.judged import Document, held, judged, told_otherwise
+from tests.properties.judged import Document, held, judged, told_otherwise, with_values
 from tests.properties.programs import Run, Spell, runs
 
 WORK = {"CPUUtilization", "GPUUtilization"}
@@ -54,17 +54,15 @@ def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
     """Some minutes of some of the hosts are turned down to a part of what they did, or to none."""
     lasts = range(lull.first, lull.first + lull.minutes)
 
-    def idler(one: Document) -> Document:
-        chosen = lull.host == 0 or one["host"].endswith(f"/algo-{lull.host}")
-        if one["metric"] in WORK and chosen:
-            one["values"] = [
-                value * lull.left if value is not None and minute in lasts else value
-                for minute, value in enumerate(one["values"])
-            ]
-        return one
+    def chosen(one: Document) -> bool:
+        lulled = lull.host == 0 or one["host"].endswith(f"/algo-{lull.host}")
+        return one["metric"] in WORK and lulled
 
     told = run.told()
-    before, after = idle_hours(told), idle_hours(told_otherwise(told, idler))
+    idler = with_values(
+        told, chosen, lambda minute, value: value * lull.left if minute in lasts else value
+    )
+    before, after = idle_hours(told), idle_hours(idler)
     assert no_fewer(before, after), f"{before} idle hours, then {after}"
 
 

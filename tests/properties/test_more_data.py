@@ -21,6 +21,7 @@ from tests.properties.judged import (
     of_the_machine,
     says,
     told_otherwise,
+    with_values,
 )
 from tests.properties.programs import METRICS, Run, Spell, plain, runs
 
@@ -60,15 +61,11 @@ class Loss:
 def nulls(told: Document, loss: Loss) -> Document:
     """All points of some metrics, or those of some minutes, are null."""
     lost = range(loss.first, loss.first + loss.minutes)
-
-    def torn(one: Document) -> Document:
-        if one["metric"] in loss.metrics:
-            one["values"] = [
-                None if minute in lost else value for minute, value in enumerate(one["values"])
-            ]
-        return one
-
-    return told_otherwise(told, torn)
+    return with_values(
+        told,
+        lambda one: one["metric"] in loss.metrics,
+        lambda minute, value: None if minute in lost else value,
+    )
 
 
 def one_host_missing(told: Document, loss: Loss) -> Document:

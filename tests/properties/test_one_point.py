@@ -21,7 +21,7 @@ from tests.properties.judged import (
     of_the_machine,
     savings,
     says,
-    told_otherwise,
+    with_values,
 )
 from tests.properties.programs import Run, plain, runs
 
@@ -40,17 +40,11 @@ def step(told: Document, host: str, metric: str, span: range, by: int) -> Docume
     on = machine(told["describe"]["ResourceConfig"]["InstanceType"])
     units = {"CPUUtilization": on.vcpu, "MemoryUtilization": 1}.get(metric, on.gpus)
 
-    def moved(one: Document) -> Document:
-        if (one["host"], one["metric"]) == (host, metric):
-            one["values"] = [
-                min(max(value + by, 0), 100 * units)
-                if value is not None and minute in span
-                else value
-                for minute, value in enumerate(one["values"])
-            ]
-        return one
-
-    return told_otherwise(told, moved)
+    return with_values(
+        told,
+        lambda one: (one["host"], one["metric"]) == (host, metric),
+        lambda at, value: min(max(value + by, 0), 100 * units) if at in span else value,
+    )
 
 
 NO_GPU_WORK = 0

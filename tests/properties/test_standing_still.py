@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.properties.judged import Document, held, judged, says, told_otherwise
+from tests.properties.judged import Document, held, judged, says, with_values
 from tests.properties.programs import GPU_TYPES, Layout, Run, Spell, plain, runs
 
 IDLE_RULES = {"idle-start", "idle-middle", "idle-tail"}
@@ -129,13 +129,10 @@ def test_minutes_that_fall_asleep_count_no_fewer_dollars(run: Run, first: int, m
     assume(work)
     asleep = range(min(work) + first, min(work) + first + many)
 
-    def sleeps(one: Document) -> Document:
-        if one["metric"] in {"CPUUtilization", "GPUUtilization"}:
-            one["values"] = [
-                min(value, 0.5) if value is not None and at in asleep else value
-                for at, value in enumerate(one["values"])
-            ]
-        return one
-
-    before, after = counted(told), counted(told_otherwise(told, sleeps))
+    sleeps = with_values(
+        told,
+        lambda one: one["metric"] in {"CPUUtilization", "GPUUtilization"},
+        lambda at, value: min(value, 0.5) if at in asleep else value,
+    )
+    before, after = counted(told), counted(sleeps)
     assert after >= before - _MICRO, f"{before}, then {after}"

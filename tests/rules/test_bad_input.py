@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -24,43 +25,31 @@ from tests.fakes.sound import EVERY_RULE_ON, sound, sound_account, sound_tuning
 
 Cases = Callable[[], Iterator[FamilyCase]]
 
-NOTHING_KNOWN = RunFacts(Purchase.ON_DEMAND)
+
+def runs(**facts: Any) -> tuple[EarlierRun, ...]:
+    """Nineteen of a family, of one day each."""
+    return tuple(earlier_run(n, **facts) for n in range(1, 20))
+
+
+UNKNOWN_USD = {"total_usd": None, "avoidable_usd": None, "lost_usd": None}
 FAMILIES: dict[str, tuple[EarlierRun, ...] | None] = {
     "never read": None,
     "none": (),
     "nothing known": tuple(
-        replace(
-            earlier_run(n), facts=NOTHING_KNOWN, total_usd=None, avoidable_usd=None, lost_usd=None
-        )
-        for n in range(1, 20)
+        replace(run, facts=RunFacts(Purchase.ON_DEMAND)) for run in runs(**UNKNOWN_USD)
     ),
-    "for nothing": tuple(earlier_run(n, total_usd=Decimal(0)) for n in range(1, 20)),
-    "money back": tuple(
-        earlier_run(n, total_usd=Decimal(-1), lost_usd=Decimal(-1)) for n in range(1, 20)
+    "for nothing": runs(total_usd=Decimal(0)),
+    "money back": runs(total_usd=Decimal(-1), lost_usd=Decimal(-1)),
+    "in no time": runs(
+        **dict.fromkeys(("elapsed_s", "billable_s", "retained_s"), Decimal(0)),
+        phase_s={"Training": Decimal(0), "": Decimal(0)},
     ),
-    "in no time": tuple(
-        earlier_run(
-            n,
-            elapsed_s=Decimal(0),
-            billable_s=Decimal(0),
-            retained_s=Decimal(0),
-            phase_s={"Training": Decimal(0), "": Decimal(0)},
-        )
-        for n in range(1, 20)
-    ),
-    "no instances": tuple(
-        earlier_run(n, instance_type="", instance_count=0, purchase=Purchase.SPOT)
-        for n in range(1, 20)
-    ),
+    "no instances": runs(instance_type="", instance_count=0, purchase=Purchase.SPOT),
     "fifty": tuple(earlier_run(n, fingerprint=f"{n % 7}", data_pinned=True) for n in range(50)),
-    "all failed": tuple(
-        earlier_run(0, status="Failed", lost_usd=Decimal(9), reason_class="") for _ in range(50)
-    ),
+    "all failed": (earlier_run(0, status="Failed", lost_usd=Decimal(9), reason_class=""),) * 50,
     "still to come": tuple(earlier_run(-n) for n in range(1, 20)),
-    "odd words": tuple(
-        earlier_run(n, fingerprint="", reason_class="odd", found=("", "odd")) for n in range(1, 20)
-    ),
-    "other kinds": tuple(earlier_run(n, kind="odd", status="Odd") for n in range(1, 20)),
+    "odd words": runs(fingerprint="", reason_class="odd", found=("", "odd")),
+    "other kinds": runs(kind="odd", status="Odd"),
 }
 
 
@@ -130,25 +119,27 @@ def tunings() -> Iterator[Tuning | None]:
                     )
 
 
+def trials(objective: Callable[[int], object], **changes: Any) -> tuple[Trial, ...]:
+    """Twenty-nine, each with the objective that its number gives."""
+    values = ((n, objective(n)) for n in range(1, 30))
+    return tuple(trial(n, None if one is None else str(one), **changes) for n, one in values)
+
+
 TRIALS: dict[str, tuple[Trial, ...]] = {
     "none": (),
     "one": (trial(1, "0.5"),),
-    "all failed": tuple(trial(n, None, status="Failed") for n in range(1, 30)),
-    "unpriced": tuple(
-        trial(n, str(n), total_usd=None, claimed_usd=None, possible_usd=None) for n in range(1, 30)
-    ),
-    "no objective": tuple(trial(n, None) for n in range(1, 30)),
-    "all the same": tuple(trial(n, "0.5") for n in range(1, 30)),
-    "all worse": tuple(trial(n, str(-n)) for n in range(1, 30)),
-    "enormous": tuple(trial(n, "1.7e308" if n % 2 else "-1.7e308") for n in range(1, 30)),
-    "zero": tuple(trial(n, "0") for n in range(1, 30)),
-    "no times": tuple(
-        trial(n, str(n), started_at=None, ended_at=None, elapsed_s=None) for n in range(1, 30)
-    ),
-    "in no time": tuple(trial(n, str(n), elapsed_s=Decimal(0)) for n in range(1, 30)),
-    "for nothing": tuple(trial(n, str(n), total_usd=Decimal(0)) for n in range(1, 30)),
-    "claimed whole": tuple(trial(n, "0.5", claimed_usd=Decimal(1)) for n in range(1, 30)),
-    "the same name": tuple(replace(trial(n, "0.5"), name="trial") for n in range(1, 30)),
+    "all failed": trials(lambda _: None, status="Failed"),
+    "unpriced": trials(lambda n: n, total_usd=None, claimed_usd=None, possible_usd=None),
+    "no objective": trials(lambda _: None),
+    "all the same": trials(lambda _: "0.5"),
+    "all worse": trials(lambda n: -n),
+    "enormous": trials(lambda n: "1.7e308" if n % 2 else "-1.7e308"),
+    "zero": trials(lambda _: 0),
+    "no times": trials(lambda n: n, started_at=None, ended_at=None, elapsed_s=None),
+    "in no time": trials(lambda n: n, elapsed_s=Decimal(0)),
+    "for nothing": trials(lambda n: n, total_usd=Decimal(0)),
+    "claimed whole": trials(lambda _: "0.5", claimed_usd=Decimal(1)),
+    "the same name": tuple(replace(one, name="trial") for one in trials(lambda _: "0.5")),
     "of every status": tuple(
         trial(n, "0.5", status=status)
         for n, status in enumerate(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.finding import Clear, NotApplicable, Unknown
+from sageaudit.domain.bill.finding import NotApplicable, Unknown
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market
@@ -15,8 +14,9 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import LATER, planned, said, told
+from tests.fakes.planned import LATER, asked, planned, said
 from tests.fakes.request import known
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULES = {rule.name.name: rule for rule in catalogue.load() if rule.before_run is not None}
 OLD = instance_type("ml.m4.xlarge", 4, 16, legacy=True, successors=("ml.m5.xlarge",))
@@ -70,90 +70,65 @@ def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
         assert not [o for _, o in found.outcomes if getattr(o, "code", "") == "rule_failed"]
 
 
-def test_an_old_type_is_priced_at_the_limit_and_by_the_family() -> None:
-    """Up to a cent an hour for a day; a run of the family takes an hour."""
-    day = {"ResourceConfig.InstanceType": OLD.name, RUN: 86_400, "ResourceConfig.VolumeSizeInGB": 0}
-    finding = told("old-generation", day, on=WITH_OLD)
-    assert finding.found.summary.startswith("It asks for 1 x ml.m4.xlarge")
-    assert finding.alone_usd == Decimal("0.24")
-    assert finding.severity.value == "medium"
-    runs = [earlier_run(1, instance_type=OLD.name)]
-    known_run = told("old-generation", day, on=WITH_OLD, earlier=runs)
-    assert known_run.alone_usd == Decimal("0.01")
-    assert known_run.severity.value == "low"
+DAY = {RUN: 86_400}
+ONE_OLD = {"ResourceConfig.InstanceType": OLD.name, "ResourceConfig.VolumeSizeInGB": 0, **DAY}
+SPOT = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxWaitTimeInSeconds": 99_000}
+COPIED = {
+    "AlgorithmSpecification.TrainingInputMode": "File",
+    "ResourceConfig.InstanceCount": 2,
+}
+FIVE = [earlier_run(day) for day in range(1, 6)]
+TRCOMP = "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-trcomp-training:1.11"
+CUSTOM = {
+    "RuleConfigurationName": "mine",
+    "RuleEvaluatorImage": "i",
+    "InstanceType": "ml.m5.xlarge",
+}
+SEARCH = "HyperParameterTuningJobConfig"
+LIMITS = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}
+NO_STOP = {f"{SEARCH}.ResourceLimits": LIMITS, f"{SEARCH}.TrainingJobEarlyStoppingType": None}
 
-
-def test_spot_without_checkpoints_is_found_from_an_hour_on() -> None:
-    """The limit is how long it may run."""
-    spot = {"EnableManagedSpotTraining": True, "StoppingCondition.MaxWaitTimeInSeconds": 99_000}
-    assert said("spot-without-checkpoint", spot | {RUN: 3600}) == Clear()
-    assert "May run 2 h" in told("spot-without-checkpoint", spot | {RUN: 7200}).found.summary
-    kept = {"CheckpointConfig": {"S3Uri": LATER}}
-    assert isinstance(said("spot-without-checkpoint", spot | {RUN: 7200} | kept), Unknown)
-
-
-def test_spot_is_offered_by_the_familys_runs_only() -> None:
-    """How long a request will run is not known from its limit."""
-    assert isinstance(said("spot-not-used", {RUN: 86_400}), Unknown)
-    dear = [earlier_run(day, total_usd=Decimal(5)) for day in (1, 2)]
-    assert told("spot-not-used", {RUN: 86_400}, earlier=dear)
-
-
-def test_a_loose_limit_is_found_by_the_familys_longest_run() -> None:
-    """From $10 on, once five runs are known."""
-    runs = [earlier_run(day) for day in range(1, 6)]
-    assert (
-        "longest of 5 runs" in told("max-runtime-loose", {RUN: 200_000}, earlier=runs).found.summary
-    )
-    assert said("max-runtime-loose", {RUN: 100_000}, earlier=runs) == Clear()
-    assert isinstance(said("max-runtime-loose", {RUN: 200_000}, earlier=runs[:4]), Unknown)
-
-
-def replicated(**more: Any) -> dict[str, Any]:
-    """Two instances that copy the training channel."""
-    return {"AlgorithmSpecification.TrainingInputMode": "File",
-            "ResourceConfig.InstanceCount": 2, **more}  # fmt: skip
-
-
-def test_replicated_input_needs_no_phases() -> None:
-    """With a sampler FastFile is the fix, without one shards."""
-    plain = told("replicated-input", replicated())
-    assert plain.found.fix[0].new == "ShardedByS3Key"
-    sampled = replicated(HyperParameters={"sagemaker_torch_distributed_enabled": "true"})
-    assert told("replicated-input", sampled).found.fix[0].new == "FastFile"
-
-
-def test_an_ignored_volume_is_a_remark_in_requests() -> None:
-    """The rule is off for runs, where it would be noise."""
-    nvme = {"ResourceConfig.InstanceType": "ml.g5.2xlarge", "ResourceConfig.VolumeSizeInGB": 100}
-    assert told("volume-ignored", nvme).severity.value == "info"
-
-
-def test_a_container_with_a_network_waits_for_the_policy() -> None:
-    """The rule is off, for requests too; AWS's default is a network."""
-    assert isinstance(said("network-isolation-off"), NotApplicable)
-    policy = Policy(rules_on=frozenset({"network-isolation-off"}))
-    assert told("network-isolation-off", policy=policy)
-
-
-def test_retired_switches_are_found() -> None:
-    """Training Compiler and custom Debugger rules."""
-    compiler = {"HyperParameters": {"sagemaker_training_compiler_enabled": "true"}}
-    image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-trcomp-training:1.11"
-    compiler |= {"AlgorithmSpecification.TrainingImage": image}  # type: ignore[dict-item]
-    assert told("training-compiler-on", compiler).severity.value == "medium"
-    rule = {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i",
-            "InstanceType": "ml.m5.xlarge"}  # fmt: skip
-    custom = told("custom-rule-cost", {"DebugRuleConfigurations": [rule]})
-    assert "will run beside it" in custom.found.summary
-
-
-def test_a_search_is_judged_by_its_settings() -> None:
-    """Early stopping from ten trials on; Bayesian search needs three rounds."""
-    config, tuning = "HyperParameterTuningJobConfig", {"kind": JobKind.TUNING}
-    limits = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}
-    off = {f"{config}.ResourceLimits": limits, f"{config}.TrainingJobEarlyStoppingType": None}
-    assert told("tuning-no-early-stop", off, **tuning)
-    assert said("tuning-strategy", off, **tuning) == Clear()
-    wide = {f"{config}.ResourceLimits": limits | {"MaxParallelTrainingJobs": 10}}
-    assert "will run 10 trials" in told("tuning-strategy", wide, **tuning).found.summary
+test_cases = cases(
+    "old-generation",
+    "An old type is priced at the limit, and by the family's runs: a cent an hour.",
+    row(finds("It asks for 1 x ml.m4.xlarge…", alone="0.240000", severity="medium"), ONE_OLD,
+        on=WITH_OLD),
+    row(finds(alone="0.010000", severity="low"), ONE_OLD, on=WITH_OLD,
+        earlier=[earlier_run(1, instance_type=OLD.name)]),
+    "Spot without checkpoints is found from an hour on. The limit is how long it may run.",
+    row(CLEAR, SPOT | {RUN: 3600}, rule="spot-without-checkpoint"),
+    row(finds("…May run 2 h…"), SPOT | {RUN: 7200}, rule="spot-without-checkpoint"),
+    row("unknown: …", SPOT | {RUN: 7200, "CheckpointConfig": {"S3Uri": LATER}},
+        rule="spot-without-checkpoint"),
+    "Spot is offered by the family's runs only: its limit does not say how long it will run.",
+    row("unknown: …", DAY, rule="spot-not-used"),
+    row(FOUND, DAY, rule="spot-not-used",
+        earlier=[earlier_run(day, total_usd=Decimal(5)) for day in (1, 2)]),
+    "A loose limit is found by the family's longest run. From $10 on, once five are known.",
+    row(finds("…longest of 5 runs…"), {RUN: 200_000}, rule="max-runtime-loose", earlier=FIVE),
+    row(CLEAR, {RUN: 100_000}, rule="max-runtime-loose", earlier=FIVE),
+    row("unknown: …", {RUN: 200_000}, rule="max-runtime-loose", earlier=FIVE[:4]),
+    "Replicated input needs no phases. With a sampler FastFile is the fix, without one shards.",
+    row(finds(fix=["ShardedByS3Key"]), COPIED, rule="replicated-input"),
+    row(finds(fix=["FastFile"]), rule="replicated-input",
+        changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}}),
+    "An ignored volume is a remark in requests. For runs the rule is off: it would be noise.",
+    row(finds(severity="info"), rule="volume-ignored", changes={
+        "ResourceConfig.InstanceType": "ml.g5.2xlarge", "ResourceConfig.VolumeSizeInGB": 100}),
+    "A container with a network waits for the policy, for requests too.",
+    row("not applicable: …", rule="network-isolation-off"),
+    row(FOUND, rule="network-isolation-off",
+        policy=Policy(rules_on=frozenset({"network-isolation-off"}))),
+    "Retired switches are found: Training Compiler and custom Debugger rules.",
+    row(finds(severity="medium"), rule="training-compiler-on", changes={
+        "HyperParameters": {"sagemaker_training_compiler_enabled": "true"},
+        "AlgorithmSpecification.TrainingImage": TRCOMP}),
+    row(finds("…will run beside it…"), {"DebugRuleConfigurations": [CUSTOM]},
+        rule="custom-rule-cost"),
+    "A search is judged by its settings: early stopping from ten trials on, three rounds.",
+    row(FOUND, NO_STOP, rule="tuning-no-early-stop", kind=JobKind.TUNING),
+    row(CLEAR, NO_STOP, rule="tuning-strategy", kind=JobKind.TUNING),
+    row(finds("…will run 10 trials…"), rule="tuning-strategy", kind=JobKind.TUNING,
+        changes={f"{SEARCH}.ResourceLimits": LIMITS | {"MaxParallelTrainingJobs": 10}}),
+    ask=asked,
+)  # fmt: skip

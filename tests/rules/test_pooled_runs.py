@@ -15,7 +15,7 @@ from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.finding import Clear, Found, Outcome, Unknown
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.domain.usage.pooled_runs import pooled, short_use
+from sageaudit.domain.usage.pooled_runs import PooledRuns, pooled, short_use
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule, Ruleset
 from sageaudit.rules.judge import judge
@@ -39,26 +39,27 @@ def run(
     return flat(on, minutes, hosts=hosts, **use)
 
 
-def answer(
-    rule: str, own: Measurements, earlier: Sequence[Measurements], instance: str = GPU
-) -> Outcome:
-    """The rule's outcome for a short run whose family had these runs before it."""
+def pool(own: Measurements, earlier: Sequence[Measurements]) -> PooledRuns:
+    """The minutes of a short run and of these runs before it."""
     active = short_use(own)
     assert active is not None
-    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    return pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+
+
+def answer(
+    rule: str, own: Measurements, earlier: Sequence[Measurements] | None, instance: str = GPU
+) -> Outcome:
+    """The outcome for a run whose family had these runs before it; None: without a family."""
     on = ran(own.seconds, instance, own.hosts_expected or 1)
-    given_case = replace(case(on, own), pool=minutes)
-    [(_, outcome)] = judge(given_case, [card(rule)])
+    minutes = None if earlier is None else pool(own, earlier)
+    [(_, outcome)] = judge(replace(case(on, own), pool=minutes), [card(rule)])
     return outcome
 
 
 def audited(own: Measurements, earlier: Sequence[Measurements]) -> Audit:
     """The audit of such a run."""
-    active = short_use(own)
-    assert active is not None
-    minutes = pooled(active, [(f"run-{number}", one) for number, one in enumerate(earlier)])
+    on, minutes = ran(own.seconds, GPU), pool(own, earlier)
     ruleset = Ruleset(catalogue.load(), "test")
-    on = ran(own.seconds, GPU)
     return audit_job(
         on, own, market(), Policy(), ruleset, now=on.ended_at or START, earlier=(), pool=minutes
     )
@@ -83,28 +84,20 @@ def test_it_finds_together_what_it_finds_in_one_long_run(rule: str) -> None:
     short = run(8, use, instance, hosts)
     alone = answer(rule, short, [], instance)
     assert isinstance(alone, Unknown)
-    assert alone.code == "too_short"
     assert alone.reason.endswith("minutes, the rule needs 15")
     with_one = answer(rule, run(3, use, instance, hosts), [short], instance)
-    assert isinstance(with_one, Unknown)
-    assert with_one.reason == (
-        "11 active minutes, with 1 earlier run of its family; the rule needs 15"
+    assert with_one == Unknown(
+        "too_short", "11 active minutes, with 1 earlier run of its family; the rule needs 15"
     )
+    assert alone.code == "too_short"
     together = answer(rule, short, [short] * 3, instance)
     assert isinstance(together, Found), together
     assert "32 active minutes of this family's last 4 runs" in together.summary
     assert together.evidence["pooled_runs"] == 4
     assert together.evidence["own_active_minutes"] == 8
-    long = answer_alone(rule, run(32, use, instance, hosts), instance)
+    long = answer(rule, run(32, use, instance, hosts), None, instance)
     assert isinstance(long, Found)
     assert (long.change, long.best, long.fix) == (together.change, together.best, together.fix)
-
-
-def answer_alone(rule: str, whole: Measurements, instance: str) -> Outcome:
-    """The rule's outcome for a long run without a family."""
-    on = ran(whole.seconds, instance, whole.hosts_expected or 1)
-    [(_, outcome)] = judge(case(on, whole), [card(rule)])
-    return outcome
 
 
 def test_every_rule_that_pools_is_tried() -> None:
@@ -160,11 +153,10 @@ def test_a_run_is_sized_by_what_any_of_them_used() -> None:
     of_others = answer("gpu-idle", run(8, small), [run(8, large), *[run(8, small)] * 2])
     of_own = answer("gpu-idle", run(3, large), [run(14, small)] * 3)
     assert isinstance(quiet, Found)
-    assert isinstance(of_others, Found)
-    assert isinstance(of_own, Found)
     assert quiet.change is not None
-    assert of_others.change != quiet.change
-    assert of_own.change != quiet.change
+    for other in (of_others, of_own):
+        assert isinstance(other, Found)
+        assert other.change != quiet.change
 
 
 uses = st.fixed_dictionaries(
@@ -186,7 +178,7 @@ def test_no_run_is_blamed_for_what_it_would_not_be_blamed_for_alone(
     """If an hour of its own use is clear, its few minutes are no finding in any family."""
     long, mine = run(60, own), run(minutes, own)
     for rule in POOLING:
-        if rule.needs and answer_alone(rule.name.name, long, GPU) == Clear():
+        if rule.needs and answer(rule.name.name, long, None) == Clear():
             outcome = answer(rule.name.name, mine, [run(m, use) for m, use in others])
             assert not isinstance(outcome, Found), rule.name.name
 

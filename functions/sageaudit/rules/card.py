@@ -44,7 +44,7 @@ class Threshold:
     value: float
     unit: str
     why: str
-    source: str
+    source: str = "our choice"
 
 
 HEADROOM = Threshold(

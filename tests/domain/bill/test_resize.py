@@ -19,7 +19,7 @@ from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import (
     FixedPrices,
-    even,
+    even_use,
     gpu_type,
     instance_type,
     job,
@@ -72,7 +72,7 @@ CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
 
 def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
     """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
-    return even(run, points, run.instance_count or 0, percent, TYPES).active()
+    return even_use(run, points, run.instance_count or 0, percent, TYPES).active()
 
 
 def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Resize:

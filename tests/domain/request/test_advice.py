@@ -3,27 +3,23 @@ from __future__ import annotations
 from typing import Any, cast
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.advice import ignored
 from sageaudit.domain.request.request import CREATE, Request
+from tests.fakes import documents
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, body, planned
 
 TYPE = {"parameter": "ResourceConfig.InstanceType", "old": "ml.m5.xlarge", "new": "ml.m5.large"}
 
 
-def finding(rule: str = "cheaper-type", **changes: Any) -> dict[str, Any]:
+def finding(rule: str = "cheaper-type", **changes: Any) -> FindingDocument:
     """One that stands, with a fix."""
-    plain = {
-        "rule": rule, "id": "SA306", "severity": "medium", "confidence": "derived",
-        "bucket": "avoidable", "summary": "A smaller type.", "saving_usd": 1,
-        "saving_alone_usd": 2, "saving_range_usd": None, "superseded_by": None,
-        "subsumed_by": None, "exempt": None, "evidence": {}, "fix": [TYPE], "alternatives": [],
-    }  # fmt: skip
-    return plain | changes
+    return documents.finding(**{"rule": rule, "saving_alone_usd": 2, "fix": [TYPE]} | changes)
 
 
-def audit(*findings: dict[str, Any], name: str = "train-1") -> AuditDocument:
+def audit(*findings: FindingDocument, name: str = "train-1") -> AuditDocument:
     """The audit of an earlier run."""
     job = {"name": name, "ended_at": "2026-05-19T10:00:00+00:00"}
     return cast(AuditDocument, {"job": job, "findings": list(findings)})
@@ -65,14 +61,10 @@ def test_a_switch_that_is_off_may_as_well_be_absent() -> None:
 
 def test_findings_that_do_not_stand_are_no_advice() -> None:
     """Exempt, covered by another, or without a fix."""
-    changes: list[dict[str, Any]] = [
-        {"exempt": {"by": "tag"}},
-        {"superseded_by": "gpu-idle"},
-        {"subsumed_by": "gpu-idle"},
-        {"fix": []},
-    ]
-    for change in changes:
-        assert asked([audit(finding(**change))]) == []
+    marks: dict[str, Any] = {"exempt": {"by": "tag"}, "fix": []}
+    marks |= dict.fromkeys(("superseded_by", "subsumed_by"), "gpu-idle")
+    for part, value in marks.items():
+        assert asked([audit(finding(**{part: value}))]) == []
 
 
 def test_what_a_rule_of_requests_says_itself_is_not_said_twice() -> None:

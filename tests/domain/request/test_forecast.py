@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.request.forecast import Basis, Cost, RunLimit
+from sageaudit.domain.request.forecast import Basis, Cost, RunLimit, Span
 from tests.fakes.families import earlier_run
 from tests.fakes.planned import LATER, planned, told
 
@@ -101,29 +101,26 @@ def test_trials_are_counted() -> None:
 def test_only_like_runs_are_compared() -> None:
     """The same type, count and purchase, completed; nothing is scaled."""
     runs = [
-        earlier_run(1, total_usd=Decimal(1), elapsed_s=Decimal(100)),
-        earlier_run(2, total_usd=Decimal(3), elapsed_s=Decimal(300)),
-        earlier_run(3, total_usd=Decimal(8), elapsed_s=Decimal(800)),
+        *(earlier_run(n, total_usd=Decimal(n), elapsed_s=Decimal(100 * n)) for n in (1, 3, 8)),
         earlier_run(4, total_usd=Decimal(50), instance_count=2),
         earlier_run(5, total_usd=Decimal(60), purchase=Purchase.SPOT),
         earlier_run(6, total_usd=Decimal("0.1"), status="Failed"),
     ]
     found = planned(earlier=runs).forecast
-    assert found is not None
+    assert found
     assert (found.runs, found.alike, found.failed) == (6, 3, 1)
-    assert found.usd is not None
-    assert (found.usd.median, found.usd.low, found.usd.high) == (3, 1, 8)
-    assert found.seconds is not None
+    assert found.usd == Span(Decimal(3), Decimal(1), Decimal(8))
+    assert found.seconds
     assert found.seconds.median == 300
 
 
 def test_a_family_without_like_runs_predicts_nothing() -> None:
     """And a family without runs is known to be new."""
     other = planned(earlier=[earlier_run(1, instance_type="ml.m5.large")]).forecast
-    assert other is not None
+    assert other
     assert (other.runs, other.alike, other.usd) == (1, 0, None)
     first = planned(earlier=[]).forecast
-    assert first is not None
+    assert first
     assert first.runs == 0
     assert planned().forecast is None
 

@@ -1,35 +1,25 @@
 from __future__ import annotations
 
-import pytest
-
-from sageaudit.domain.bill.finding import Clear, Unknown
-from tests.fakes.planned import LATER, said, told
+from tests.fakes.planned import LATER, asked
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "debugger-closed"
 HOOK = {"S3OutputPath": "s3://bucket/debug"}
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("DebugHookConfig", HOOK),
-        ("ProfilerConfig", {"S3OutputPath": "s3://bucket/p"}),
-        ("ProfilerRuleConfigurations", [{"RuleConfigurationName": "r", "RuleEvaluatorImage": "i"}]),
-    ],
-)
-def test_each_of_its_parameters_is_found(path: str, value: object) -> None:
-    """And removed by the fix."""
-    finding = told(RULE, {path: value})
-    assert [(fix.path, fix.new) for fix in finding.found.fix] == [(path, None)]
-    assert finding.severity.value == "low"
-
-
-def test_a_profiler_that_is_off_is_no_use_of_it() -> None:
-    """As SDKs write it."""
-    assert said(RULE, {"ProfilerConfig": {"DisableProfiler": True}}) == Clear()
-    assert said(RULE) == Clear()
-
-
-def test_a_switch_that_is_known_later_is_not_judged() -> None:
-    """It may be off."""
-    assert isinstance(said(RULE, {"ProfilerConfig": {"DisableProfiler": LATER}}), Unknown)
+test_cases = cases(
+    RULE,
+    "Each of its parameters is found. And removed by the fix.",
+    row(finds(fix=[("DebugHookConfig", None)], severity="low"), {"DebugHookConfig": HOOK}),
+    row(finds(fix=[("ProfilerConfig", None)], severity="low"),
+        {"ProfilerConfig": {"S3OutputPath": "s3://bucket/p"}}),
+    row(finds(fix=[("ProfilerRuleConfigurations", None)], severity="low"),
+        {"ProfilerRuleConfigurations": [{"RuleConfigurationName": "r",
+        "RuleEvaluatorImage": "i"}]}),
+    "A profiler that is off is no use of it. As SDKs write it.",
+    row(CLEAR, {"ProfilerConfig": {"DisableProfiler": True}}),
+    row(CLEAR),
+    "A switch that is known later is not judged. It may be off.",
+    row("unknown: …", {"ProfilerConfig": {"DisableProfiler": LATER}}),
+    ask=asked,
+)  # fmt: skip

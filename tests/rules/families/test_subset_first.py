@@ -3,15 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Found, Unknown
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.usage.measurements import Measurements, RawSeries
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, ran, usage
-from tests.fakes.judging import found, not_applicable, outcome, priced
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "subset-first"
 TWO_HOURS = ran(7200, "ml.g5.2xlarge")
@@ -35,82 +32,44 @@ def learns_until(minute: int, of: Job = TWO_HOURS) -> Measurements:
     return usage(of, RawSeries("train", "validation:loss", START, 60, values))
 
 
-def test_an_early_last_gain_in_an_exploring_family_is_found() -> None:
-    """Its last gain came in 20 of 120 minutes."""
-    what = found(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
-    assert what.summary == (
-        "validation:loss made its last gain after 20 min of 2 h, in one of 11 runs with 10 "
-        "settings: try settings on a part of the data."
-    )
-    assert what.evidence["last_gain_s"] == 1200
-
-
-def test_it_has_no_dollars() -> None:
-    """How much data is enough is not known."""
-    finding = priced(RULE, TWO_HOURS, learns_until(20), earlier=TEN)
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert finding.found.caution is not None
-
-
-def test_exactly_a_fifth_of_training_is_early() -> None:
-    """24 of 120 minutes; 25 are not."""
-    assert isinstance(outcome(RULE, TWO_HOURS, learns_until(24), earlier=TEN), Found)
-    assert outcome(RULE, TWO_HOURS, learns_until(25), earlier=TEN) == Clear()
-
-
-def test_a_try_under_half_an_hour_is_cheap() -> None:
-    """Exactly 30 minutes are judged."""
-    for seconds, judged in ((1800, True), (1799, False)):
-        run = ran(seconds, "ml.g5.2xlarge")
-        answer = outcome(RULE, run, learns_until(3, run), earlier=TEN)
-        assert isinstance(answer, Found) is judged
-
-
-def test_nine_tries_are_no_series() -> None:
-    """Nor are ten of which one is too old, or failed."""
-    early = learns_until(20)
-    assert outcome(RULE, TWO_HOURS, early, earlier=TEN[:-1]) == Clear()
-    old = earlier_run(15, fingerprint="f11")
-    assert outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], old]) == Clear()
-    ever = outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], old], limits={"within_days": 1e6})
-    assert isinstance(ever, Found)
-    failed = earlier_run(2, fingerprint="f11", status="Failed")
-    assert outcome(RULE, TWO_HOURS, early, earlier=[*TEN[:-1], failed]) == Clear()
-
-
-def test_a_family_of_the_same_settings_does_not_explore() -> None:
-    """A daily retraining: 4 settings in 10 runs are few, 5 are enough."""
-    early = learns_until(20)
-    assert outcome(RULE, TWO_HOURS, early, earlier=tries(10, 4)) == Clear()
-    assert isinstance(outcome(RULE, TWO_HOURS, early, earlier=tries(10, 5)), Found)
-
-
-@pytest.mark.parametrize(
-    ("run", "of", "earlier", "code"),
-    [
-        (TWO_HOURS, learns_until(20), None, "history_unread"),
-        (TWO_HOURS, learns_until(20), [earlier_run(1)] * 10, "fingerprint_missing"),
-        (replace(TWO_HOURS, metric_names=("loss",)), None, TEN, "metric_missing"),
-    ],
-)
-def test_what_is_not_known_is_unknown(
-    run: Job, of: Measurements | None, earlier: list[EarlierRun] | None, code: str
-) -> None:
-    """Neither clear nor found."""
-    answer = outcome(RULE, run, of, earlier=earlier)
-    assert isinstance(answer, Unknown)
-    assert answer.code == code
-
-
-def test_without_a_time_no_run_is_earlier() -> None:
-    """It never came to run."""
-    never = replace(TWO_HOURS, started_at=None, created_at=None)
-    assert outcome(RULE, never, learns_until(20), earlier=TEN) == Clear()
-
-
-def test_the_trials_of_a_tuning_job_are_not_its_concern() -> None:
-    """Nor is a failed run."""
-    child = replace(TWO_HOURS, parent=Parent(ParentKind.TUNING, "arn:tuning"))
-    assert not_applicable(RULE, child) == "its tuning job decides what is tried"
-    assert "did not complete" in not_applicable(RULE, replace(TWO_HOURS, status="Failed"))
+test_cases = cases(
+    RULE,
+    "An early last gain in an exploring family is found. Its last gain came in 20 of 120 minutes.",
+    row(finds("validation:loss made its last gain after 20 min of 2 h, in one of 11 runs with 10 "
+        "settings: try settings on a part of the data.", evidence={"last_gain_s": 1200}), TWO_HOURS,
+        learns_until(20), earlier=TEN),
+    "Exactly a fifth of training is early. 24 of 120 minutes; 25 are not.",
+    row(FOUND, TWO_HOURS, learns_until(24), earlier=TEN),
+    row(CLEAR, TWO_HOURS, learns_until(25), earlier=TEN),
+    "A try under half an hour is cheap. Exactly 30 minutes are judged.",
+    row(FOUND, ran(1800, "ml.g5.2xlarge"), learns_until(3, ran(1800, "ml.g5.2xlarge")),
+        earlier=TEN),
+    row(CLEAR, ran(1799, "ml.g5.2xlarge"), learns_until(3, ran(1799, "ml.g5.2xlarge")),
+        earlier=TEN),
+    "Nine tries are no series. Nor are ten of which one is too old, or failed.",
+    row(CLEAR, TWO_HOURS, learns_until(20), earlier=TEN[:-1]),
+    row(CLEAR, TWO_HOURS, learns_until(20), earlier=[*TEN[:-1], earlier_run(15,
+        fingerprint="f11")]),
+    row(FOUND, TWO_HOURS, learns_until(20), earlier=[*TEN[:-1], earlier_run(15, fingerprint="f11")],
+        limits={"within_days": 1e6}),
+    row(CLEAR, TWO_HOURS, learns_until(20), earlier=[*TEN[:-1], earlier_run(2, fingerprint="f11",
+        status="Failed")]),
+    "A family of the same settings does not explore.",
+    # A daily retraining: 4 settings in 10 runs are few, 5 are enough.
+    row(CLEAR, TWO_HOURS, learns_until(20), earlier=tries(10, 4)),
+    row(FOUND, TWO_HOURS, learns_until(20), earlier=tries(10, 5)),
+    "What is not known is unknown.",
+    row("unknown: history_unread", TWO_HOURS, learns_until(20), earlier=None),
+    row("unknown: fingerprint_missing", TWO_HOURS, learns_until(20),
+        earlier=([earlier_run(1)] * 10)),
+    row("unknown: metric_missing", replace(TWO_HOURS, metric_names=("loss",)), None, earlier=TEN),
+    "Without a time no run is earlier. It never came to run.",
+    row(CLEAR, replace(TWO_HOURS, started_at=None, created_at=None), learns_until(20), earlier=TEN),
+    "The trials of a tuning job are not its concern. Nor is a failed run.",
+    row("not applicable: its tuning job decides what is tried", replace(TWO_HOURS,
+        parent=Parent(ParentKind.TUNING, "arn:tuning"))),
+    row("not applicable: …did not complete…", replace(TWO_HOURS, status="Failed")),
+    "It has no dollars. How much data is enough is not known.",
+    row(finds(bucket="possible", usd=None, severity="info", caution="…."), TWO_HOURS,
+        learns_until(20), earlier=TEN),
+)  # fmt: skip

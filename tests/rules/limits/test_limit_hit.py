@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.jobs import market, phases, ran
-from tests.fakes.judging import card, found, not_applicable, outcome, priced, unknown, usd
+from tests.fakes.judging import together
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
@@ -27,122 +24,68 @@ def cut(**changes: Any) -> Job:
     return ran(3600, **plain | changes)
 
 
-def test_a_limit_that_left_nothing_lost_the_whole_run() -> None:
-    """Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14."""
-    finding = priced(RULE, cut())
-    assert finding.found.summary == (
-        "MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
-        "it left neither artifact nor checkpoints."
-    )
-    assert (finding.found.bucket, finding.found.confidence) == (Bucket.LOST, Confidence.MEASURED)
-    assert usd(finding.saving_usd) == "0.235645"
-
-
-@pytest.mark.parametrize(
-    ("changes", "left"),
-    [({"left_artifact": True}, "an artifact"), ({"checkpointed": True}, "checkpoints")],
-)
-def test_a_limit_that_left_something_is_a_time_box(changes: dict[str, Any], left: str) -> None:
-    """Info without dollars, and nothing to change."""
-    finding = priced(RULE, cut(**changes))
-    assert finding.found.summary.endswith(f"it left {left}.")
-    assert (finding.found.bucket, finding.severity.value) == (Bucket.NONE, "info")
-    assert (finding.saving_usd, finding.found.fix, finding.found.alternatives) == (None, (), ())
-    assert "may be planned" in (finding.found.caution or "")
+test_cases = cases(
+    RULE,
+    "A limit that left nothing lost the whole run.",
+    # Compute and volume: $0.23 + 30 GB x 1 h / 744 h x $0.14.
+    row(finds("MaxRuntimeInSeconds ended the run after 1 h on 1 x ml.m5.xlarge; "
+        "it left neither artifact nor checkpoints.", builder="lost", usd="0.235645"), cut()),
+    "A wait that was too long is named.",
+    # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
+    row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
+        ways=[[("StoppingCondition.MaxWaitTimeInSeconds", 8000)]], evidence={"limit_s": 4000}),
+        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)),
+    "No limit is raised above what SageMaker takes.",
+    # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
+    row(finds(ways=[[MONTH_S]]), cut(max_runtime_s=MONTH_S - 1)),
+    row(finds(ways=[]), cut(max_runtime_s=MONTH_S)),
+    row(finds(ways=[]), cut(max_runtime_s=None)),
+    row(finds(ways=[]), cut(max_runtime_s=0)),
+    "A processing job can only get more time.",
+    # It has no CheckpointConfig; its failure text says what ended it.
+    row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)]),
+        cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
+        failure="MaxRuntimeExceeded", left_artifact=None, max_runtime_s=500_000)),
+    "A stopped processing job may have left outputs.",
+    # Whether its uploads took place is not recorded.
+    row("unknown: artifact_unknown", cut(kind=JobKind.PROCESSING, secondary_status=None,
+        left_artifact=None)),
+    "Without a limit or a bill it is clear.",
+    # Completed, stopped by somebody, failed by itself, or ended while it waited.
+    row(CLEAR, cut(status="Completed", secondary_status="Completed")),
+    row(CLEAR, cut(secondary_status="Stopped")),
+    row(CLEAR, cut(status="Failed", secondary_status="Failed", failure="AlgorithmError")),
+    row(CLEAR, cut(started_at=None, training_s=None, billable_s=None, phases=phases(("Starting",
+        -600)))),
+    "Trials and free jobs are not its concern.",
+    # A trial reported its metric; a built-in Debugger rule costs nothing.
+    row("not applicable: …trial…", cut(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …Debugger…", cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")),
+    "Without times or price it is still said.",
+    # An end before the start, an unknown region: no sentence and no dollars are invented.
+    row(finds(usd=None), cut(training_s=None, billable_s=None, ended_at=ran(0).started_at,
+        region="xx-west-9")),
+    row(finds("MaxRuntimeInSeconds ended the run on 1 x…"), cut(training_s=None, ended_at=None)),
+    "A limit that left something is a time box. Info without dollars, and nothing to change.",
+    row(finds("…it left an artifact.", bucket="none", severity="info", usd=None, fix=[], ways=[],
+        caution="…may be planned…"), cut(left_artifact=True)),
+    row(finds("…it left checkpoints.", bucket="none", severity="info", usd=None, fix=[], ways=[],
+        caution="…may be planned…"), cut(checkpointed=True)),
+    "Checkpoints go before a higher limit. Else the next run gets twice the time.",
+    row(finds(fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")],
+        ways=[[("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200)]]), cut()),
+    "On spot the wait grows with the run; one that is long enough stays.",
+    row(finds(ways=[[7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]]),
+        cut(max_wait_s=5400, purchase=Purchase.SPOT)),
+    row(finds(ways=[[7200]]), cut(max_wait_s=7200, purchase=Purchase.SPOT)),
+)  # fmt: skip
 
 
 def test_the_loss_is_counted_once() -> None:
     """failed-spend is about the same dollars: it is marked, and gets none."""
     job = cut()
-    pairs = [(card(rule).name, found(rule, job)) for rule in ("failed-spend", RULE)]
-    savings = allocate(job, bill(job, market()), pairs, market(), Severities(), {})
+    savings = together(("failed-spend", RULE), job)
     by_name = {one.rule.name: one for one in savings.findings}
     assert by_name["failed-spend"].subsumed_by == RULE
     assert by_name["failed-spend"].saving_usd == 0
     assert savings.lost_usd == by_name[RULE].saving_usd == bill(job, market()).total_usd
-
-
-def test_checkpoints_go_before_a_higher_limit() -> None:
-    """The next run goes on where this one stopped; else it gets twice the time."""
-    what = found(RULE, cut())
-    assert [(fix.path, fix.old) for fix in what.fix] == [("CheckpointConfig.S3Uri", None)]
-    [[higher]] = what.alternatives
-    assert (higher.path, higher.old, higher.new) == (
-        "StoppingCondition.MaxRuntimeInSeconds", 3600, 7200,
-    )  # fmt: skip
-
-
-def test_on_spot_the_wait_grows_with_the_run() -> None:
-    """SageMaker takes no MaxWait under MaxRuntime; one that is long enough stays."""
-    spot: dict[str, Any] = {"purchase": Purchase.SPOT}
-    [[_, wait]] = found(RULE, cut(max_wait_s=5400, **spot)).alternatives
-    assert (wait.path, wait.old, wait.new) == (
-        "StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000,
-    )  # fmt: skip
-    [[alone]] = found(RULE, cut(max_wait_s=7200, **spot)).alternatives
-    assert alone.new == 7200
-
-
-def test_a_wait_that_was_too_long_is_named() -> None:
-    """MaxWaitTimeExceeded of a spot run; its limit is the one to raise."""
-    waited = cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)
-    what = found(RULE, waited)
-    assert what.summary.startswith("MaxWaitTimeInSeconds ended the run after 1 h")
-    assert what.evidence["limit_s"] == 4000
-    [[higher]] = what.alternatives
-    assert (higher.path, higher.new) == ("StoppingCondition.MaxWaitTimeInSeconds", 8000)
-
-
-def test_no_limit_is_raised_above_what_sagemaker_takes() -> None:
-    """28 days, of processing jobs 9; at the maximum only checkpoints are left."""
-    [[most]] = found(RULE, cut(max_runtime_s=MONTH_S - 1)).alternatives
-    assert most.new == MONTH_S
-    assert found(RULE, cut(max_runtime_s=MONTH_S)).alternatives == ()
-    for unknown_s in (None, 0):
-        assert found(RULE, cut(max_runtime_s=unknown_s)).alternatives == ()
-
-
-def test_a_processing_job_can_only_get_more_time() -> None:
-    """It has no CheckpointConfig; its failure text says what ended it."""
-    processing = cut(kind=JobKind.PROCESSING, status="Failed", secondary_status=None,
-                     failure="MaxRuntimeExceeded", left_artifact=None,
-                     max_runtime_s=500_000)  # fmt: skip
-    [fix] = found(RULE, processing).fix
-    assert (fix.path, fix.new) == ("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)
-
-
-def test_a_stopped_processing_job_may_have_left_outputs() -> None:
-    """Whether its uploads took place is not recorded."""
-    processing = cut(kind=JobKind.PROCESSING, secondary_status=None, left_artifact=None)
-    assert unknown(RULE, processing) == "artifact_unknown"
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"status": "Completed", "secondary_status": "Completed"},
-        {"secondary_status": "Stopped"},
-        {"status": "Failed", "secondary_status": "Failed", "failure": "AlgorithmError"},
-        {"started_at": None, "training_s": None, "billable_s": None,
-         "phases": phases(("Starting", -600))},
-    ],
-)  # fmt: skip
-def test_without_a_limit_or_a_bill_it_is_clear(changes: dict[str, Any]) -> None:
-    """Completed, stopped by somebody, failed by itself, or ended while it waited."""
-    assert outcome(RULE, cut(**changes)) == Clear()
-
-
-def test_trials_and_free_jobs_are_not_its_concern() -> None:
-    """A trial reported its metric; a built-in Debugger rule costs nothing."""
-    assert "trial" in not_applicable(RULE, cut(parent=Parent(ParentKind.TUNING, "arn:t")))
-    free = cut(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in not_applicable(RULE, free)
-
-
-def test_without_times_or_price_it_is_still_said() -> None:
-    """An end before the start, an unknown region: no sentence and no dollars are invented."""
-    odd = cut(training_s=None, billable_s=None, ended_at=ran(0).started_at, region="xx-west-9")
-    odd_finding = priced(RULE, odd)
-    assert odd_finding.saving_usd is None
-    broken = cut(training_s=None, ended_at=None)
-    assert found(RULE, broken).summary.startswith("MaxRuntimeInSeconds ended the run on 1 x")

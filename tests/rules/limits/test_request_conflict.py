@@ -1,30 +1,28 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, NotApplicable
-from tests.fakes.planned import LATER, said, told
+from tests.fakes.planned import LATER, asked, told
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "request-conflict"
 IMAGE, NAME = "AlgorithmSpecification.TrainingImage", "AlgorithmSpecification.AlgorithmName"
 GROUPS = [{"InstanceGroupName": "a", "InstanceType": "ml.m5.xlarge", "InstanceCount": 1}]
 
 
-def test_an_image_or_a_name_but_not_both() -> None:
-    """One of them is needed."""
-    assert "both" in told(RULE, {NAME: "mine"}).found.summary
-    assert "neither" in told(RULE, {IMAGE: None}).found.summary
-    assert said(RULE, {IMAGE: None, NAME: "mine"}) == Clear()
-
-
-def test_a_value_that_is_known_later_counts_as_set() -> None:
-    """The image of a plan that builds it."""
-    assert said(RULE, {IMAGE: LATER}) == Clear()
-
-
-def test_instances_are_asked_for_in_one_way() -> None:
-    """None is no way, and groups beside a type are two."""
-    assert "no instance type" in told(RULE, {"ResourceConfig.InstanceType": None}).found.summary
-    both = told(RULE, {"ResourceConfig.InstanceGroups": GROUPS})
-    assert "InstanceType and InstanceGroups" in both.found.summary
+test_cases = cases(
+    RULE,
+    "An image or a name but not both. One of them is needed.",
+    row(finds("…both…"), {NAME: "mine"}),
+    row(finds("…neither…"), {IMAGE: None}),
+    row(CLEAR, {IMAGE: None, NAME: "mine"}),
+    "A value that is known later counts as set. The image of a plan that builds it.",
+    row(CLEAR, {IMAGE: LATER}),
+    "Instances are asked for in one way. None is no way, and groups beside a type are two.",
+    row(finds("…no instance type…"), {"ResourceConfig.InstanceType": None}),
+    row(finds("…InstanceType and InstanceGroups…"), {"ResourceConfig.InstanceGroups": GROUPS}),
+    "A serverless job needs none of them. AWS chooses.",
+    row("not applicable: …", {"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}, IMAGE: None}),
+    ask=asked,
+)  # fmt: skip
 
 
 def test_all_conflicts_are_told_at_once() -> None:
@@ -47,9 +45,3 @@ def test_all_conflicts_are_told_at_once() -> None:
         "KeepAlivePeriodInSeconds",
         "InstanceGroupNames[0]",
     ]
-
-
-def test_a_serverless_job_needs_none_of_them() -> None:
-    """AWS chooses."""
-    serverless = {"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}, IMAGE: None}
-    assert isinstance(said(RULE, serverless), NotApplicable)

@@ -4,15 +4,12 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, phases, ran
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "retry-storm"
 
@@ -37,111 +34,65 @@ def before(hours: int, **changes: Any) -> EarlierRun:
 STORM = [before(1), before(2)]
 
 
-def test_three_failures_in_a_row_are_a_storm() -> None:
-    """$0.23 + 2 x $0.23; since the end of the first of them."""
-    what = found(RULE, failed(), earlier=STORM)
-    assert what.summary == (
-        "3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far."
-    )
-    assert what.evidence["so_far_usd"] == Decimal("0.69")
-    assert what.evidence["first_ended_at"] == "2026-05-20T08:00:00+00:00"
-    assert what.evidence["last_ended_at"] == "2026-05-20T11:00:00+00:00"
-
-
-def test_it_takes_no_dollars_from_the_runs_own_audits() -> None:
-    """They are lost there; here they are only stated."""
-    finding = priced(RULE, failed(), earlier=STORM)
-    assert (finding.found.bucket, finding.found.confidence) == (Bucket.NONE, Confidence.MEASURED)
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert "own audit" in (finding.found.caution or "")
-
-
-def test_two_failures_are_no_storm() -> None:
-    """One try and one retry; the policy may say that they are."""
-    assert outcome(RULE, failed(), earlier=STORM[:1]) == Clear()
-    assert outcome(RULE, failed(), earlier=[]) == Clear()
-    assert isinstance(outcome(RULE, failed(), earlier=STORM[:1], limits={"runs_from": 2}), Found)
-
-
-def test_exactly_seven_days_ago_still_counts() -> None:
-    """This run ended an hour after START."""
-    week = 7 * 24 - 1
-    assert isinstance(outcome(RULE, failed(), earlier=[before(1), before(week)]), Found)
-    late = before(1, ended_at=START - timedelta(hours=week, seconds=1))
-    assert outcome(RULE, failed(), earlier=[before(1), late]) == Clear()
-
-
-@pytest.mark.parametrize(
-    "between",
-    [
-        before(2, status="Completed", reason_class=None),
-        before(2, reason_class="memory error"),
-        before(2, reason_class=None),
-    ],
-)
-def test_a_success_or_another_reason_ends_the_row(between: EarlierRun) -> None:
-    """What failed before it does not count."""
-    assert outcome(RULE, failed(), earlier=[before(1), between, before(3)]) == Clear()
-
-
-def test_a_run_that_somebody_stopped_is_passed_over() -> None:
-    """It is neither a failure nor a success."""
-    stopped = before(2, status="Stopped", reason_class="stopped")
-    what = found(RULE, failed(), earlier=[before(1), stopped, before(3)])
-    assert what.evidence["failed_in_a_row"] == 3
-
-
-def test_a_run_that_did_not_fail_is_clear() -> None:
-    """Also without a history: it breaks the row."""
-    assert outcome(RULE, ran(3600), earlier=STORM) == Clear()
-    assert outcome(RULE, ran(3600, status="Stopped")) == Clear()
-
-
-def test_without_history_or_time_it_does_not_know() -> None:
-    """A failed run's row is then not known."""
-    assert unknown(RULE, failed()) == "history_unread"
-    timeless = failed(ended_at=None, last_modified_at=None)
-    answer = outcome(RULE, timeless, earlier=STORM)
-    assert getattr(answer, "code", None) == "times_missing"
-
-
-def test_failures_that_were_never_billed_are_no_matter_of_cost() -> None:
-    """Capacity that never came: $0 so far."""
-    waiting = failed("CapacityError: none", started_at=None, training_s=None, billable_s=None,
-                     phases=phases(("Starting", -600)))  # fmt: skip
-    free = [before(n, reason_class="capacity error", total_usd=Decimal(0)) for n in (1, 2)]
-    assert outcome(RULE, waiting, earlier=free) == Clear()
-    billed = [*free, before(3, reason_class="capacity error")]
-    assert found(RULE, waiting, earlier=billed).evidence["so_far_usd"] == Decimal("0.23")
-
-
-def test_an_unknown_cost_makes_the_sum_a_lower_bound() -> None:
-    """It is never 0."""
-    what = found(RULE, failed(), earlier=[before(1), before(2, total_usd=None)])
-    assert what.summary.endswith("for at least $0.46 so far.")
-    assert what.evidence["runs_of_unknown_cost"] == 1
-
-
-def test_errors_of_aws_belong_into_a_retry_strategy() -> None:
-    """SageMaker retries inside the job; other reasons have no parameter."""
-    storm = [before(n, reason_class="AWS error") for n in (1, 2)]
-    [fix] = found(RULE, failed("InternalServerError"), earlier=storm).fix
-    assert (fix.path, fix.old, fix.new) == ("RetryStrategy.MaximumRetryAttempts", None, 2)
-    assert found(RULE, failed(), earlier=STORM).fix == ()
-
-
-@pytest.mark.parametrize(
-    ("prints", "same"), [("aa", True), ("ab", False), (("a", None), None)]
+test_cases = cases(
+    RULE,
+    "Three failures in a row are a storm. $0.23 + 2 x $0.23; since the end of the first of them.",
+    row(finds("3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far.",
+        evidence={"so_far_usd": Decimal("0.69"), "first_ended_at": "2026-05-20T08:00:00+00:00",
+        "last_ended_at": "2026-05-20T11:00:00+00:00"}), failed(), earlier=STORM),
+    "It takes no dollars from the runs own audits.",
+    # They are lost there; here they are only stated.
+    row(finds(builder="fact", usd=None, severity="info", caution="…own audit…"), failed(),
+        earlier=STORM),
+    "Two failures are no storm. One try and one retry; the policy may say that they are.",
+    row(CLEAR, failed(), earlier=STORM[:1]),
+    row(CLEAR, failed(), earlier=[]),
+    row(FOUND, failed(), earlier=STORM[:1], limits={"runs_from": 2}),
+    "Exactly seven days ago still counts. This run ended an hour after START.",
+    row(FOUND, failed(), earlier=[before(1), before(7 * 24 - 1)]),
+    row(CLEAR, failed(), earlier=[before(1),
+        before(1, ended_at=START - timedelta(hours=(7 * 24 - 1), seconds=1))]),
+    "A success or another reason ends the row. What failed before it does not count.",
+    row(CLEAR, failed(), earlier=[before(1), before(2, status="Completed", reason_class=None),
+        before(3)]),
+    row(CLEAR, failed(), earlier=[before(1), before(2, reason_class="memory error"), before(3)]),
+    row(CLEAR, failed(), earlier=[before(1), before(2, reason_class=None), before(3)]),
+    "A run that somebody stopped is passed over. It is neither a failure nor a success.",
+    row(finds(evidence={"failed_in_a_row": 3}), failed(), earlier=[before(1),
+        before(2, status="Stopped", reason_class="stopped"), before(3)]),
+    "A run that did not fail is clear. Also without a history: it breaks the row.",
+    row(CLEAR, ran(3600), earlier=STORM),
+    row(CLEAR, ran(3600, status="Stopped")),
+    "Without history or time it does not know. A failed run's row is then not known.",
+    row("unknown: history_unread", failed()),
+    row("unknown: times_missing", failed(ended_at=None, last_modified_at=None), earlier=STORM),
+    "Failures that were never billed are no matter of cost. Capacity that never came: $0 so far.",
+    row(CLEAR, failed("CapacityError: none", started_at=None, training_s=None, billable_s=None,
+        phases=phases(("Starting", -600))), earlier=[before(n, reason_class="capacity error",
+        total_usd=Decimal(0)) for n in (1, 2)]),
+    row(finds(evidence={"so_far_usd": Decimal("0.23")}), failed("CapacityError: none",
+        started_at=None, training_s=None, billable_s=None, phases=phases(("Starting", -600))),
+        earlier=[*[before(n, reason_class="capacity error", total_usd=Decimal(0)) for n in (1, 2)],
+        before(3, reason_class="capacity error")]),
+    "An unknown cost makes the sum a lower bound. It is never 0.",
+    row(finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1}), failed(),
+        earlier=[before(1), before(2, total_usd=None)]),
+    "Errors of AWS belong into a retry strategy.",
+    # SageMaker retries inside the job; other reasons have no parameter.
+    row(finds(fix=[("RetryStrategy.MaximumRetryAttempts", None, 2)]), failed("InternalServerError"),
+        earlier=[before(n, reason_class="AWS error") for n in (1, 2)]),
+    row(finds(fix=[]), failed(), earlier=STORM),
+    "The evidence says whether the settings were the same.",
+    # Unknown where one run has no fingerprint.
+    row(finds(evidence={"same_settings": True}), failed(fingerprint="aa"[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint="aa"[1])]),
+    row(finds(evidence={"same_settings": False}), failed(fingerprint="ab"[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint="ab"[1])]),
+    row(finds(evidence={"same_settings": None}), failed(fingerprint=("a", None)[0]),
+        earlier=[before(1, fingerprint="a"), before(2, fingerprint=("a", None)[1])]),
+    "Trials and free jobs are not its concern.",
+    # Trials are one family and fail in parallel; a free job costs nothing.
+    row("not applicable: …trial…", failed(parent=Parent(ParentKind.TUNING, "arn:t"))),
+    row("not applicable: …Debugger…", failed(kind=JobKind.PROCESSING,
+        free="built-in Debugger rule")),
 )  # fmt: skip
-def test_the_evidence_says_whether_the_settings_were_the_same(prints: Any, same: object) -> None:
-    """Unknown where one run has no fingerprint."""
-    storm = [before(1, fingerprint="a"), before(2, fingerprint=prints[1])]
-    what = found(RULE, failed(fingerprint=prints[0]), earlier=storm)
-    assert what.evidence["same_settings"] is same
-
-
-def test_trials_and_free_jobs_are_not_its_concern() -> None:
-    """Trials are one family and fail in parallel; a free job costs nothing."""
-    assert "trial" in not_applicable(RULE, failed(parent=Parent(ParentKind.TUNING, "arn:t")))
-    free = failed(kind=JobKind.PROCESSING, free="built-in Debugger rule")
-    assert "Debugger" in not_applicable(RULE, free)

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import UsedBucket
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import job, phases
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown
+from tests.fakes.judging import found
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "cross-region-data"
 OUTPUT = "OutputDataConfig.S3OutputPath"
@@ -24,17 +22,34 @@ def reads(*regions: str | None, **changes: Any) -> Job:
     return job(buckets=buckets, **changes)
 
 
-def test_a_bucket_in_another_region_is_named_with_its_region() -> None:
-    """Without dollars: nobody recorded how much was transferred."""
-    what = found(RULE, reads("us-east-1", "eu-west-1"))
-    assert what.summary == (
-        "The job ran in us-east-1 and uses the bucket data-1 in eu-west-1: data transfer between "
-        "regions is billed, and no figure here contains it."
-    )
-    assert what.evidence["named_by"] == OUTPUT
-    assert (what.confidence, what.bucket, what.fix) == (Confidence.MEASURED, Bucket.NONE, ())
-    finding = priced(RULE, reads("eu-west-1"))
-    assert (finding.severity.value, finding.saving_usd) == ("info", None)
+test_cases = cases(
+    RULE,
+    "A bucket in another region is named with its region.",
+    # Without dollars: nobody recorded how much was transferred.
+    row(finds("The job ran in us-east-1 and uses the bucket data-1 in eu-west-1: data transfer "
+        "between regions is billed, and no figure here contains it.", builder="fact", fix=[],
+        evidence={"named_by": OUTPUT}), reads("us-east-1", "eu-west-1")),
+    row(finds(severity="info", usd=None), reads("eu-west-1")),
+    "Every kind that reads buckets is judged. Training, processing and transform jobs.",
+    row(finds("…far in eu-west-1…"), batch_job(JobKind.PROCESSING, 60, buckets=(UsedBucket("far",
+        ("TransformOutput",), "eu-west-1"),))),
+    row(finds("…far in eu-west-1…"), batch_job(JobKind.TRANSFORM, 60, buckets=(UsedBucket("far",
+        ("TransformOutput",), "eu-west-1"),))),
+    "Buckets of the jobs own region are clear. No transfer between regions.",
+    row(CLEAR, reads("us-east-1", "us-east-1")),
+    "A bucket of unknown region is not taken for a near one.",
+    # One that S3 did not tell of, among near ones too; a far one is said all the same.
+    row("unknown: bucket_region_unread", reads(None)),
+    row("unknown: bucket_region_unread", reads("us-east-1", None)),
+    row(finds(evidence={"buckets_of_unknown_region": 1}), reads("eu-west-1", None)),
+    "A job of unknown region is unknown. A recording may lack it.",
+    row("unknown: region_unknown", reads("eu-west-1", region=None)),
+    "Without a bucket or a start nothing was transferred.",
+    # A job on a file system, and one that never ran.
+    row("not applicable: …no S3 bucket…", reads()),
+    row("not applicable: …never started…", reads("eu-west-1", status="Failed", started_at=None,
+        ended_at=None, training_s=None, billable_s=None, phases=phases(("Starting", -600)))),
+)  # fmt: skip
 
 
 def test_the_sentence_names_three_buckets_and_the_evidence_all() -> None:
@@ -42,41 +57,3 @@ def test_the_sentence_names_three_buckets_and_the_evidence_all() -> None:
     what = found(RULE, reads(*["eu-west-1"] * 5))
     assert "data-2 in eu-west-1 and 2 more: data transfer" in what.summary
     assert "data-4 in eu-west-1" in str(what.evidence["buckets_elsewhere"])
-
-
-@pytest.mark.parametrize("kind", [JobKind.PROCESSING, JobKind.TRANSFORM])
-def test_every_kind_that_reads_buckets_is_judged(kind: JobKind) -> None:
-    """Training, processing and transform jobs."""
-    run = batch_job(kind, 60, buckets=(UsedBucket("far", ("TransformOutput",), "eu-west-1"),))
-    assert "far in eu-west-1" in found(RULE, run).summary
-
-
-def test_buckets_of_the_jobs_own_region_are_clear() -> None:
-    """No transfer between regions."""
-    assert outcome(RULE, reads("us-east-1", "us-east-1")) == Clear()
-
-
-def test_a_bucket_of_unknown_region_is_not_taken_for_a_near_one() -> None:
-    """One that S3 did not tell of, among near ones too; a far one is said all the same."""
-    assert unknown(RULE, reads(None)) == "bucket_region_unread"
-    assert unknown(RULE, reads("us-east-1", None)) == "bucket_region_unread"
-    assert found(RULE, reads("eu-west-1", None)).evidence["buckets_of_unknown_region"] == 1
-
-
-def test_a_job_of_unknown_region_is_unknown() -> None:
-    """A recording may lack it."""
-    assert unknown(RULE, reads("eu-west-1", region=None)) == "region_unknown"
-
-
-def test_without_a_bucket_or_a_start_nothing_was_transferred() -> None:
-    """A job on a file system, and one that never ran."""
-    assert "no S3 bucket" in not_applicable(RULE, reads())
-    never = {
-        "status": "Failed",
-        "started_at": None,
-        "ended_at": None,
-        "training_s": None,
-        "billable_s": None,
-        "phases": phases(("Starting", -600)),
-    }
-    assert "never started" in not_applicable(RULE, reads("eu-west-1", **never))

@@ -1,25 +1,21 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Unknown
-from tests.fakes.planned import LATER, said, told
+from tests.fakes.planned import LATER, asked
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "file-mode-large"
 FILE = {"AlgorithmSpecification.TrainingInputMode": "File"}
 SIZE = "ResourceConfig.VolumeSizeInGB"
 
 
-def test_file_mode_on_a_terabyte_is_found() -> None:
-    """From 1,000 GB on."""
-    assert told(RULE, FILE | {SIZE: 1000}).found.fix[0].path == "InputDataConfig[train].InputMode"
-    assert said(RULE, FILE | {SIZE: 999}) == Clear()
-
-
-def test_fast_file_copies_nothing() -> None:
-    """Whatever the size."""
-    assert said(RULE, {SIZE: 4000}) == Clear()
-
-
-def test_a_mode_that_is_known_later_is_not_judged() -> None:
-    """It may be FastFile."""
-    later = {"AlgorithmSpecification.TrainingInputMode": LATER, SIZE: 4000}
-    assert isinstance(said(RULE, later), Unknown)
+test_cases = cases(
+    RULE,
+    "File mode on a terabyte is found. From 1,000 GB on.",
+    row(finds(paths=["InputDataConfig[train].InputMode"]), FILE | {SIZE: 1000}),
+    row(CLEAR, FILE | {SIZE: 999}),
+    "Fast file copies nothing. Whatever the size.",
+    row(CLEAR, {SIZE: 4000}),
+    "A mode that is known later is not judged. It may be FastFile.",
+    row("unknown: …", {"AlgorithmSpecification.TrainingInputMode": LATER, SIZE: 4000}),
+    ask=asked,
+)  # fmt: skip

@@ -5,16 +5,15 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Unknown
+from sageaudit.domain.bill.finding import Clear
 from sageaudit.domain.job.job import InstanceGroup, Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, market, phases
-from tests.fakes.judging import found, not_applicable, outcome
+from tests.fakes.judging import found, outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "slow-start"
 
@@ -50,75 +49,81 @@ def series_of(
     return runs
 
 
-def test_short_runs_that_wait_long_are_found() -> None:
-    """2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained."""
-    what = found(RULE, short(), earlier=series_of())
-    assert what.summary == (
-        "5 runs each waited 2 min 30 s (median) for 5 min of billed time: a warm pool saves at "
-        "most that wait and costs about $0.04 a run."
-    )
-    [fix] = what.fix
-    assert (fix.path, fix.old, fix.new) == ("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)
-    assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.NONE)
-
-
-def test_it_never_has_positive_dollars() -> None:
-    """Ten retained minutes: 600 s x $0.23 / h, and 30 GB x 600 s of a month of 744 h x $0.14."""
-    what = found(RULE, short(), earlier=series_of())
-    assert what.change is None
-    assert "buys time, not money" in (what.caution or "")
-    by_hand = Decimal(600) / 3600 * (Decimal("0.23") + Decimal(30) / 744 * Decimal("0.14"))
-    assert what.evidence["retained_usd_a_run"] == round(by_hand, 4) == Decimal("0.0393")
-    assert what.evidence["minutes_saved_a_run"] == Decimal("2.5")
-
-
-def test_an_unknown_rate_is_said() -> None:
-    """Never 0."""
-    what = found(RULE, short(), earlier=series_of(), on=market(hourly_usd={}))
-    assert "costs an unknown sum a run" in what.summary
-    assert what.evidence["retained_usd_a_run"] is None
-
-
-def test_exactly_half_of_the_billed_time_is_long() -> None:
-    """150 of 300 s; one second less is not, here or in the family."""
-    assert isinstance(outcome(RULE, short(150), earlier=series_of(waits_s=150)), Found)
-    assert outcome(RULE, short(149), earlier=series_of(waits_s=150)) == Clear()
-    assert outcome(RULE, short(150), earlier=series_of(waits_s=149)) == Clear()
-
-
-def test_exactly_a_minute_is_not_long() -> None:
-    """One second more is."""
-    assert outcome(RULE, short(60, 100), earlier=series_of(waits_s=60, works_s=100)) == Clear()
-    answer = outcome(RULE, short(61, 100), earlier=series_of(waits_s=61, works_s=100))
-    assert isinstance(answer, Found)
-
-
-def test_waiting_for_capacity_is_waiting() -> None:
-    """Pending counts with Starting."""
-    split = phases(("Starting", -30), ("Pending", -120), ("Training", 300))
-    assert found(RULE, short(phases=split), earlier=series_of()).evidence["waited_s"] == 150
-
-
-def test_exactly_half_an_hour_is_no_short_run() -> None:
-    """From there managed spot is advised, which keeps no pool."""
-    assert "30 minutes or longer" in not_applicable(RULE, short(1800, 1800))
-    answer = outcome(
-        RULE, short(1799, 1799), earlier=series_of(waits_s=1799, works_s=1799, gap_s=60)
-    )
-    assert isinstance(answer, Found)
-
-
-def test_a_gap_of_an_hour_is_bridged_and_more_is_not() -> None:
-    """The longest keep-alive; a family of one run a day gets no such advice."""
-    assert found(RULE, short(), earlier=series_of(gap_s=3600)).fix[0].new == 3600
-    assert outcome(RULE, short(), earlier=series_of(gap_s=3601)) == Clear()
-
-
-def test_the_keep_alive_is_in_whole_minutes() -> None:
-    """Just above the gap; runs that follow at once need one minute."""
-    assert found(RULE, short(), earlier=series_of(gap_s=659)).fix[0].new == 660
-    assert found(RULE, short(), earlier=series_of(gap_s=660)).fix[0].new == 720
-    assert found(RULE, short(), earlier=series_of(gap_s=0)).fix[0].new == 60
+test_cases = cases(
+    RULE,
+    "Short runs that wait long are found.",
+    # 2.5 minutes for 5, every 10 minutes: minutes saved and dollars retained.
+    row(finds("5 runs each waited 2 min 30 s (median) for 5 min of billed time: a warm pool "
+        "saves at most that wait and costs about $0.04 a run.", builder="advice",
+        fix=[("ResourceConfig.KeepAlivePeriodInSeconds", None, 660)]), short(),
+        earlier=series_of()),
+    "An unknown rate is said. Never 0.",
+    row(finds("…costs an unknown sum a run…", evidence={"retained_usd_a_run": None}), short(),
+        earlier=series_of(), on=market(hourly_usd={})),
+    "Exactly half of the billed time is long.",
+    # 150 of 300 s; one second less is not, here or in the family.
+    row(FOUND, short(150), earlier=series_of(waits_s=150)),
+    row(CLEAR, short(149), earlier=series_of(waits_s=150)),
+    row(CLEAR, short(150), earlier=series_of(waits_s=149)),
+    "Exactly a minute is not long. One second more is.",
+    row(CLEAR, short(60, 100), earlier=series_of(waits_s=60, works_s=100)),
+    row(FOUND, short(61, 100), earlier=series_of(waits_s=61, works_s=100)),
+    "Waiting for capacity is waiting. Pending counts with Starting.",
+    row(finds(evidence={"waited_s": 150}), short(phases=phases(("Starting", -30), ("Pending", -120),
+        ("Training", 300))), earlier=series_of()),
+    "Exactly half an hour is no short run.",
+    # From there managed spot is advised, which keeps no pool.
+    row("not applicable: …30 minutes or longer…", short(1800, 1800)),
+    row(FOUND, short(1799, 1799), earlier=series_of(waits_s=1799, works_s=1799, gap_s=60)),
+    "A gap of an hour is bridged and more is not.",
+    # The longest keep-alive; a family of one run a day gets no such advice.
+    row(finds(fix=[3600]), short(), earlier=series_of(gap_s=3600)),
+    row(CLEAR, short(), earlier=series_of(gap_s=3601)),
+    "The keep alive is in whole minutes.",
+    # Just above the gap; runs that follow at once need one minute.
+    row(finds(fix=[660]), short(), earlier=series_of(gap_s=659)),
+    row(finds(fix=[720]), short(), earlier=series_of(gap_s=660)),
+    row(finds(fix=[60]), short(), earlier=series_of(gap_s=0)),
+    "Runs side by side cannot take over. Each was requested while the one before still ran.",
+    row(CLEAR, short(), earlier=series_of(gap_s=-100)),
+    "Four earlier runs are enough and three are not. And without a history nothing is known.",
+    row(FOUND, short(), earlier=series_of(4)),
+    row("unknown: too_few_runs", short(), earlier=series_of(3)),
+    row("unknown: history_unread", short(), earlier=None),
+    "Only runs like it count.",
+    # Other instances match no pool; failed runs and those without times do not count.
+    row("unknown: too_few_runs", short(), earlier=series_of(instance_type="ml.m5.large")),
+    row("unknown: too_few_runs", short(), earlier=series_of(instance_count=2)),
+    row("unknown: too_few_runs", short(), earlier=series_of(instance_type=None)),
+    row("unknown: too_few_runs", short(), earlier=series_of(status="Failed")),
+    row("unknown: too_few_runs", short(), earlier=series_of(elapsed_s=None)),
+    row("unknown: too_few_runs", short(), earlier=series_of(phase_s={})),
+    "Jobs without a pool to have are not its concern.",
+    # SageMaker refuses it, or it is there already: the advised job among them.
+    row("not applicable: …spot…", short(purchase=Purchase.SPOT)),
+    row("not applicable: …training plan…", short(purchase=Purchase.TRAINING_PLAN)),
+    row("not applicable: …serverless…", short(purchase=Purchase.SERVERLESS)),
+    row("not applicable: …instance groups…", short(groups=(InstanceGroup("ml.m5.xlarge", 1),
+        InstanceGroup("ml.m5.large", 1)))),
+    row("not applicable: …keeps a warm pool…", short(warm_pool=WarmPool("InUse", 600, None))),
+    row("not applicable: …did not complete…", short(status="Failed")),
+    row("not applicable: …tuning job starts it…", short(parent=Parent(ParentKind.TUNING, "arn"))),
+    row("not applicable: …processing…", short(kind=JobKind.PROCESSING)),
+    "Unknown times are unknown. Never clear, and 0 billed seconds do not raise.",
+    row("unknown: times_missing", short(created_at=None), earlier=series_of()),
+    row("unknown: times_missing", short(ended_at=None), earlier=series_of()),
+    row("unknown: times_missing", short(training_s=Decimal(0)), earlier=series_of()),
+    row("unknown: times_missing", short(phases=(replace(short().phases[0], seconds=None),
+        short().phases[1])), earlier=series_of()),
+    "It never has positive dollars. Ten minutes retained, and 30 GB for them:",
+    # 600 s x $0.23 / h, and 30 GB x 600 s of a month of 744 h x $0.14.
+    row(finds(change=None, caution="…buys time, not money…",
+        evidence={"retained_usd_a_run": Decimal("0.0393"), "minutes_saved_a_run": Decimal("2.5")}),
+        short(), earlier=series_of()),
+    "A family that kept a pool once gets no advice back to keep one.",
+    row("not applicable: an earlier run of its family kept a warm pool", short(),
+        earlier=[*series_of(4), earlier_run(5, retained_s=Decimal(600))]),
+)  # fmt: skip
 
 
 def test_half_of_the_runs_must_follow_in_time() -> None:
@@ -131,80 +136,3 @@ def test_half_of_the_runs_must_follow_in_time() -> None:
     assert (what.evidence["served_percent"], what.evidence["retained_s_a_run"]) == (50, 630)
     lone = [replace(first[1], ended_at=first[1].ended_at - timedelta(hours=12)), *apart]
     assert outcome(RULE, short(), earlier=[first[0], *lone]) == Clear()
-
-
-def test_runs_side_by_side_cannot_take_over() -> None:
-    """Each was requested while the one before still ran."""
-    assert outcome(RULE, short(), earlier=series_of(gap_s=-100)) == Clear()
-
-
-def test_four_earlier_runs_are_enough_and_three_are_not() -> None:
-    """And without a history nothing is known."""
-    assert isinstance(outcome(RULE, short(), earlier=series_of(4)), Found)
-    for earlier, code in ((series_of(3), "too_few_runs"), (None, "history_unread")):
-        answer = outcome(RULE, short(), earlier=earlier)
-        assert isinstance(answer, Unknown)
-        assert answer.code == code
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"instance_type": "ml.m5.large"},
-        {"instance_count": 2},
-        {"instance_type": None},
-        {"status": "Failed"},
-        {"elapsed_s": None},
-        {"phase_s": {}},
-    ],
-)
-def test_only_runs_like_it_count(changes: dict[str, Any]) -> None:
-    """Other instances match no pool; failed runs and those without times do not count."""
-    answer = outcome(RULE, short(), earlier=series_of(**changes))
-    assert isinstance(answer, Unknown)
-    assert answer.code == "too_few_runs"
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"purchase": Purchase.SPOT}, "spot"),
-        ({"purchase": Purchase.TRAINING_PLAN}, "training plan"),
-        ({"purchase": Purchase.SERVERLESS}, "serverless"),
-        (
-            {"groups": (InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1))},
-            "instance groups",
-        ),
-        ({"warm_pool": WarmPool("InUse", 600, None)}, "keeps a warm pool"),
-        ({"status": "Failed"}, "did not complete"),
-        ({"parent": Parent(ParentKind.TUNING, "arn")}, "tuning job starts it"),
-        ({"kind": JobKind.PROCESSING}, "processing"),
-    ],
-)
-def test_jobs_without_a_pool_to_have_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
-    """SageMaker refuses it, or it is there already: the advised job among them."""
-    assert why in not_applicable(RULE, short(**changes))
-
-
-def test_a_family_that_kept_a_pool_once_gets_no_advice_back() -> None:
-    """Advice to drop an idle pool is not followed by advice to keep one."""
-    runs = series_of(5)
-    runs[4] = earlier_run(5, retained_s=Decimal(600))
-    answer = outcome(RULE, short(), earlier=runs)
-    assert answer == NotApplicable("an earlier run of its family kept a warm pool")
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"created_at": None},
-        {"ended_at": None},
-        {"training_s": Decimal(0)},
-        {"phases": (replace(short().phases[0], seconds=None), short().phases[1])},
-    ],
-)
-def test_unknown_times_are_unknown(changes: dict[str, Any]) -> None:
-    """Never clear, and 0 billed seconds do not raise."""
-    answer = outcome(RULE, short(**changes), earlier=series_of())
-    assert isinstance(answer, Unknown)
-    assert answer.code == "times_missing"

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sageaudit.domain.bill.finding import Clear, Unknown
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, body, said, told
+from tests.fakes.planned import LATER, asked, body, told
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, row
 
 RULE = "one-object"
 TWO = {"TransformResources.InstanceCount": 2}
@@ -21,26 +21,23 @@ def channels(address: str, distribution: str) -> dict[str, Any]:
     return {"InputDataConfig": [channel], "ResourceConfig.InstanceCount": 2}
 
 
+test_cases = cases(
+    RULE,
+    "A prefix or one instance is clear. How many objects it has is not in the request.",
+    row(CLEAR, TWO),
+    row(CLEAR, {URI: "s3://bucket/in/all.csv"}),
+    "A training channel counts where it is sharded. A replicated one is whole on each instance.",
+    row(FOUND, channels("s3://bucket/x.parquet", "ShardedByS3Key"), kind=JobKind.TRAINING),
+    row(CLEAR, channels("s3://bucket/x.parquet", "FullyReplicated"), kind=JobKind.TRAINING),
+    row(CLEAR, channels("s3://bucket/x/", "ShardedByS3Key"), kind=JobKind.TRAINING),
+    "An address that is known later is not judged. It may be a prefix.",
+    row("unknown: …", TWO | {URI: LATER}),
+    ask=asked,kind=JobKind.TRANSFORM,
+)  # fmt: skip
+
+
 def test_one_file_for_several_instances_is_found() -> None:
     """The others are idle; the fix is billed again for each hour."""
     finding = told(RULE, TWO | {URI: "s3://bucket/in/all.csv"}, kind=JobKind.TRANSFORM)
     assert finding.found.fix[0].new == 1
     assert finding.alone_usd is not None
-
-
-def test_a_prefix_or_one_instance_is_clear() -> None:
-    """How many objects it has is not in the request."""
-    assert said(RULE, TWO, kind=JobKind.TRANSFORM) == Clear()
-    assert said(RULE, {URI: "s3://bucket/in/all.csv"}, kind=JobKind.TRANSFORM) == Clear()
-
-
-def test_a_training_channel_counts_where_it_is_sharded() -> None:
-    """A replicated one is whole on each instance."""
-    assert told(RULE, channels("s3://bucket/x.parquet", "ShardedByS3Key"))
-    assert said(RULE, channels("s3://bucket/x.parquet", "FullyReplicated")) == Clear()
-    assert said(RULE, channels("s3://bucket/x/", "ShardedByS3Key")) == Clear()
-
-
-def test_an_address_that_is_known_later_is_not_judged() -> None:
-    """It may be a prefix."""
-    assert isinstance(said(RULE, TWO | {URI: LATER}, kind=JobKind.TRANSFORM), Unknown)

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Unknown
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import LATER, said, told
+from tests.fakes.planned import LATER, asked
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "transform-payloads"
 SIZE, AT_A_TIME = "MaxPayloadInMB", "MaxConcurrentTransforms"
 
 
-def test_more_than_100_mb_at_a_time_is_refused() -> None:
-    """The fix keeps the payload."""
-    finding = told(RULE, {SIZE: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM)
-    assert (finding.found.fix[0].path, finding.found.fix[0].new) == (AT_A_TIME, 5)
-
-
-def test_exactly_100_mb_are_taken() -> None:
-    """A payload that is not set is 6 MB."""
-    assert said(RULE, {SIZE: 20, AT_A_TIME: 5}, kind=JobKind.TRANSFORM) == Clear()
-    assert said(RULE, {AT_A_TIME: 16}, kind=JobKind.TRANSFORM) == Clear()
-    assert told(RULE, {AT_A_TIME: 17}, kind=JobKind.TRANSFORM)
-
-
-def test_a_size_that_is_known_later_is_not_judged() -> None:
-    """It may be small."""
-    assert isinstance(said(RULE, {SIZE: LATER, AT_A_TIME: 50}, kind=JobKind.TRANSFORM), Unknown)
+test_cases = cases(
+    RULE,
+    "More than 100 MB at a time is refused. The fix keeps the payload.",
+    row(finds(paths=[AT_A_TIME], fix=[5]), {SIZE: 20, AT_A_TIME: 6}),
+    "Exactly 100 MB are taken. A payload that is not set is 6 MB.",
+    row(CLEAR, {SIZE: 20, AT_A_TIME: 5}),
+    row(CLEAR, {AT_A_TIME: 16}),
+    row(FOUND, {AT_A_TIME: 17}),
+    "A size that is known later is not judged. It may be small.",
+    row("unknown: …", {SIZE: LATER, AT_A_TIME: 50}),
+    ask=asked,kind=JobKind.TRANSFORM,
+)  # fmt: skip

@@ -9,13 +9,13 @@ import pytest
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, Unknown
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.accounts import account_found, account_not_applicable, account_outcome
+from tests.fakes.accounts import account_found, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "commitment-candidate"
 ASKED = Policy(commitment_usd_per_hour=Decimal(2))
@@ -46,37 +46,51 @@ def steady(runs: list[EarlierRun]) -> Decimal:
     return round(usd, 2)
 
 
-def test_hours_as_steady_as_the_plan_are_found() -> None:
-    """30 days at $72 a day are $3 an hour; the plan asks for $2."""
-    what = account_found(RULE, month(usd=72), policy=ASKED)
-    assert what.summary == (
-        "In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all other fixes: "
-        "compare a Savings Plan of $2.00 an hour."
-    )
-    assert (what.bucket, what.confidence) == (Bucket.POSSIBLE, Confidence.HEURISTIC)
-    assert (what.change, what.fix) == (None, ())
-    assert "discount depends on" in (what.caution or "")
-    assert what.evidence["runs_counted"] == 30
-
-
-def test_exactly_the_plans_rate_is_enough() -> None:
-    """$48 a day; a cent a day less is not."""
-    assert isinstance(account_outcome(RULE, month(usd=48), policy=ASKED), Found)
-    assert account_outcome(RULE, month(usd="47.99"), policy=ASKED) == Clear()
-
-
-def test_four_of_five_hours_are_enough_and_less_is_not() -> None:
-    """576 of 720 hours are 24 days; 23 days are 552."""
-    busy = month()
-    assert isinstance(account_outcome(RULE, busy[:24], policy=ASKED), Found)
-    assert account_outcome(RULE, busy[:23], policy=ASKED) == Clear()
-    lower = account_outcome(RULE, busy[:23], policy=ASKED, limits={"hours_percent": 70})
-    assert isinstance(lower, Found)
-
-
-def test_a_peak_is_not_steady() -> None:
-    """Eight hours a day at any price leave sixteen empty."""
-    assert account_outcome(RULE, month(usd=4800, hours=8), policy=ASKED) == Clear()
+test_cases = cases(
+    RULE,
+    "Hours as steady as the plan are found.",
+    # 30 days at $72 a day are $3 an hour; the plan asks for $2.
+    row(finds("In 80% of the hours of 30 days on-demand jobs cost at least $3.00 after all "
+        "other fixes: compare a Savings Plan of $2.00 an hour.", builder="possible", change=None,
+        fix=[], caution="…discount depends on…", evidence={"runs_counted": 30}), month(usd=72),
+        policy=ASKED),
+    "Exactly the plans rate is enough. $48 a day; a cent a day less is not.",
+    row(FOUND, month(usd=48), policy=ASKED),
+    row(CLEAR, month(usd="47.99"), policy=ASKED),
+    "Four of five hours are enough and less is not.",
+    # 576 of 720 hours are 24 days; 23 days are 552.
+    row(FOUND, month()[:24], policy=ASKED),
+    row(CLEAR, month()[:23], policy=ASKED),
+    row(FOUND, month()[:23], policy=ASKED, limits={"hours_percent": 70}),
+    "A peak is not steady. Eight hours a day at any price leave sixteen empty.",
+    row(CLEAR, month(usd=4800, hours=8), policy=ASKED),
+    "Only on demand hours count. Spot has its own discount, a training plan is paid already.",
+    row(CLEAR, month(purchase=Purchase.SPOT), policy=ASKED),
+    row(CLEAR, month(purchase=Purchase.TRAINING_PLAN), policy=ASKED),
+    row(CLEAR, month(purchase=Purchase.SERVERLESS), policy=ASKED),
+    "The evidence counts what is unknown. On demand only.",
+    row(finds(evidence={"runs_of_unknown_cost": 1}), [*month(), day(3, None), day(3, None,
+        purchase=Purchase.SPOT)], policy=ASKED),
+    "Fewer than thirty days are unknown. Exactly thirty are enough.",
+    row("unknown: too_short", month(), policy=ASKED, days=29),
+    row(FOUND, month(), policy=ASKED, days=30),
+    "Without a plans rate or with a plan it says nothing.",
+    # What a plan covers already is not known here.
+    row("not applicable: …[commitment] usd_per_hour…", month(), policy=Policy()),
+    row("not applicable: …Savings Plan…", month(), policy=replace(ASKED,
+        discounts=Discounts(savings_plan=True))),
+    "Spot advice is to be decided first. Of $3 an hour $2 may move to spot.",
+    row(finds(caution="Without the runs that managed spot may suit, $1.00 an hour are steady: "
+        "decide on spot…",
+        evidence={"steady_without_spot_candidates_usd_per_hour": Decimal("1.0000")}),
+        [*month(usd=48, found=("spot-not-used",)), *month(usd=24)], policy=ASKED),
+    row(finds(without="spot"), month(), policy=ASKED),
+    "Runs that nothing could judge are neither steady nor clear.",
+    # What they would cost without their waste may be as much as they did, or nothing.
+    row("unknown: runs_not_judged", month(judged=Judged.NO, avoidable_usd=None), policy=ASKED),
+    row(CLEAR, month(usd=24, judged=Judged.NO, avoidable_usd=None), policy=ASKED),
+    ask=account_outcome,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -95,12 +109,6 @@ def test_a_retained_warm_pool_is_taken_off() -> None:
     assert steady(pooled) == Decimal("2.00")
 
 
-@pytest.mark.parametrize("purchase", [Purchase.SPOT, Purchase.TRAINING_PLAN, Purchase.SERVERLESS])
-def test_only_on_demand_hours_count(purchase: Purchase) -> None:
-    """Spot has its own discount, a training plan is paid already."""
-    assert account_outcome(RULE, month(purchase=purchase), policy=ASKED) == Clear()
-
-
 def test_training_processing_and_transform_add_up() -> None:
     """$1 + $0.5 + $0.5 an hour; another kind of job is not covered."""
     mixed = [
@@ -112,17 +120,6 @@ def test_training_processing_and_transform_add_up() -> None:
     assert steady(mixed) == Decimal("2.00")
 
 
-def test_spot_advice_is_to_be_decided_first() -> None:
-    """Of $3 an hour $2 may move to spot: the plan would be unused then."""
-    runs = [*month(usd=48, found=("spot-not-used",)), *month(usd=24)]
-    what = account_found(RULE, runs, policy=ASKED)
-    assert what.evidence["steady_without_spot_candidates_usd_per_hour"] == Decimal("1.0000")
-    assert (what.caution or "").startswith(
-        "Without the runs that managed spot may suit, $1.00 an hour are steady: decide on spot"
-    )
-    assert "spot" not in (account_found(RULE, month(), policy=ASKED).caution or "")
-
-
 @pytest.mark.parametrize(
     "unknown",
     [{"usd": None}, {"avoidable_usd": None}, {"lost_usd": None}, {"elapsed_s": None},
@@ -131,36 +128,3 @@ def test_spot_advice_is_to_be_decided_first() -> None:
 def test_runs_of_unknown_cost_or_time_are_left_out(unknown: dict[str, Any]) -> None:
     """Never 0, never guessed: beside $2 an hour they add nothing; a time of 0 s has no hours."""
     assert steady([*month(), *month(**unknown)]) == Decimal("2.00")
-
-
-def test_the_evidence_counts_what_is_unknown() -> None:
-    """On demand only."""
-    runs = [*month(), day(3, None), day(3, None, purchase=Purchase.SPOT)]
-    assert account_found(RULE, runs, policy=ASKED).evidence["runs_of_unknown_cost"] == 1
-
-
-def test_runs_that_nothing_could_judge_are_neither_steady_nor_clear() -> None:
-    """What they would cost without their waste may be as much as they did, or nothing."""
-    blind = month(judged=Judged.NO, avoidable_usd=None)
-    answer = account_outcome(RULE, blind, policy=ASKED)
-    assert isinstance(answer, Unknown)
-    assert answer.code == "runs_not_judged"
-    cheap = month(usd=24, judged=Judged.NO, avoidable_usd=None)
-    assert isinstance(account_outcome(RULE, cheap, policy=ASKED), Clear)
-
-
-def test_fewer_than_thirty_days_are_unknown() -> None:
-    """Exactly thirty are enough."""
-    answer = account_outcome(RULE, month(), policy=ASKED, days=29)
-    assert isinstance(answer, Unknown)
-    assert answer.code == "too_short"
-    assert isinstance(account_outcome(RULE, month(), policy=ASKED, days=30), Found)
-    empty = account_outcome(RULE, [], policy=ASKED)
-    assert isinstance(empty, Unknown)
-
-
-def test_without_a_plans_rate_or_with_a_plan_it_says_nothing() -> None:
-    """What a plan covers already is not known here."""
-    assert "[commitment] usd_per_hour" in account_not_applicable(RULE, month(), policy=Policy())
-    held = replace(ASKED, discounts=Discounts(savings_plan=True))
-    assert "Savings Plan" in account_not_applicable(RULE, month(), policy=held)

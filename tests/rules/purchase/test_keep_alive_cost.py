@@ -1,27 +1,21 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Unknown
-from tests.fakes.planned import said, told
+from tests.fakes.planned import asked
+from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "keep-alive-cost"
 KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 DEAR = {"ResourceConfig.InstanceType": "ml.g4dn.12xlarge"}
 
 
-def test_the_whole_period_is_priced() -> None:
-    """Six hours at $4.89."""
-    finding = told(RULE, DEAR | {KEEP: 21_600})
-    assert "$29.34" in finding.found.summary
-    assert finding.severity.value == "low"
-    assert finding.alone_usd is None
-
-
-def test_five_dollars_are_not_worth_a_line() -> None:
-    """An hour is $4.89."""
-    assert said(RULE, DEAR | {KEEP: 3600}) == Clear()
-    assert said(RULE, DEAR) == Clear()
-
-
-def test_without_a_rate_nothing_is_said() -> None:
-    """The region is not known."""
-    assert isinstance(said(RULE, DEAR | {KEEP: 3600}, region=None), Unknown)
+test_cases = cases(
+    RULE,
+    "The whole period is priced. Six hours at $4.89.",
+    row(finds("…$29.34…", severity="low", alone=None), DEAR | {KEEP: 21_600}),
+    "Five dollars are not worth a line. An hour is $4.89.",
+    row(CLEAR, DEAR | {KEEP: 3600}),
+    row(CLEAR, DEAR),
+    "Without a rate nothing is said. The region is not known.",
+    row("unknown: …", DEAR | {KEEP: 3600}, region=None),
+    ask=asked,
+)  # fmt: skip

@@ -16,7 +16,7 @@ SPOT = {"EnableManagedSpotTraining": True}
         ("ResourceConfig.KeepAlivePeriodInSeconds", 600),
         (
             "ResourceConfig.TrainingPlanArn",
-            "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p",
+            PLAN,
         ),
         ("ResourceConfig.InstancePreferences", [{"InstanceType": "ml.m5.xlarge"}]),
     ],

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import WarmPool
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
+from tests.fakes.judging import found, usd
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "warm-pool-idle"
 
@@ -37,214 +38,104 @@ def pools(*gaps_s: int) -> tuple[EarlierRun, ...]:
     `gaps_s`: from the end of each to the request of the next one, the newest first.
     """
     begun, runs = START - timedelta(seconds=120), []
-    for number, gap_s in enumerate(gaps_s):
-        ended = begun - timedelta(seconds=gap_s)
-        facts = RunFacts(
-            Purchase.ON_DEMAND,
-            elapsed_s=Decimal(600),
-            retained_s=Decimal(gap_s),
-            instance_type="ml.m5.xlarge",
-            instance_count=2,
-            phase_s={"Starting": Decimal(20), "Downloading": Decimal(30), "Training": Decimal(570)},
-        )
-        runs.append(
-            EarlierRun(
-                f"run-{number}",
-                "training",
-                "Completed",
-                "train",
-                None,
-                ended,
-                Decimal(1),
-                Decimal(0),
-                Decimal(0),
-                facts,
-            )
-        )
-        begun = ended - timedelta(seconds=620)
+    phase_s = {"Starting": Decimal(20), "Downloading": Decimal(30), "Training": Decimal(570)}
+    for gap_s in gaps_s:
+        ended_at, retained_s = begun - timedelta(seconds=gap_s), Decimal(gap_s)
+        took: dict[str, Any] = {"elapsed_s": Decimal(600), "phase_s": phase_s}
+        runs.append(earlier_run(ended_at=ended_at, retained_s=retained_s, instance_count=2, **took))
+        begun = ended_at - timedelta(seconds=620)
     return tuple(runs)
 
 
-def test_a_pool_that_nobody_took_is_found() -> None:
-    """An hour on two hosts is $0.46: the next job downloads again either way."""
-    finding = priced(RULE, pooled())
-    assert finding.found.summary == (
-        "The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused."
-    )
-    assert usd(finding.saving_usd) == "0.460000"
-    assert (finding.found.confidence, finding.found.bucket) == (
-        Confidence.MEASURED,
-        Bucket.AVOIDABLE,
-    )
-    [fix] = finding.found.fix
-    assert (fix.path, fix.old, fix.new) == (
-        "ResourceConfig.KeepAlivePeriodInSeconds", 3600, None,
-    )  # fmt: skip
-
-
-def test_the_pools_volumes_are_saved_too() -> None:
-    """30 GB on two hosts for an hour of May's 744 at $0.14: 60 / 744 x 0.14."""
-    finding = priced(RULE, pooled(volume_gb=30))
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14"))
-
-
-def test_a_pool_as_long_as_the_download_is_clear() -> None:
-    """Exactly 120 s cost no more than they save; one second more does."""
-    assert outcome(RULE, pooled(120)) == Clear()
-    assert isinstance(outcome(RULE, pooled(121)), Found)
-
-
-def test_a_pool_of_no_seconds_is_clear() -> None:
-    """Also where nothing was downloaded."""
-    run = pooled(0, phases=phases(("Training", 3600)))
-    assert outcome(RULE, run) == Clear()
-
-
-def test_a_pool_that_was_taken_over_soon_is_clear() -> None:
-    """Within twice the 10 minutes that a start may take."""
-    assert outcome(RULE, pooled(140, "Reused")) == Clear()
-    assert outcome(RULE, pooled(1199, "Reused")) == Clear()
-
-
-def test_a_pool_that_waited_much_longer_than_a_start_takes_is_found() -> None:
-    """57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start."""
-    finding = priced(RULE, pooled(3420, "Reused"))
-    assert finding.found.summary == (
-        "The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
-        "to save a start of at most 10 min."
-    )
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3420 - 600) / 3600)
-    assert [usd(end) for end in finding.range_usd or ()] == [
-        usd(Decimal("0.46") * (3420 - 600) / 3600),
-        usd(Decimal("0.46") * 3420 / 3600),
-    ]
-    assert (finding.found.confidence, finding.found.bucket) == (
-        Confidence.DERIVED,
-        Bucket.AVOIDABLE,
-    )
-
-
-def test_without_a_familys_gaps_the_keep_alive_becomes_as_long_as_a_start() -> None:
-    """Ten minutes: a pool that ends then never costs more than twice the best choice."""
-    [fix] = found(RULE, pooled(3420, "Reused")).fix
-    assert (fix.old, fix.new) == (3600, 600)
-
-
-def test_a_long_start_makes_a_longer_wait_worth_it() -> None:
-    """20 minutes of Starting and Downloading: 39 minutes of pool are under twice that."""
-    split = phases(("Starting", -600), ("Downloading", 600), ("Training", 3000))
-    assert outcome(RULE, pooled(2340, "Reused", phases=split)) == Clear()
-    assert isinstance(outcome(RULE, pooled(2400, "Reused", phases=split)), Found)
-
-
-def test_exactly_two_starts_are_too_long() -> None:
-    """1,200 s; the threshold is the policy's."""
-    assert isinstance(outcome(RULE, pooled(1200, "Reused")), Found)
-    assert outcome(RULE, pooled(1800, "Reused"), limits={"times_the_start": 4}) == Clear()
-
-
-def test_a_wait_of_many_times_the_work_is_too_long_too() -> None:
-    """20 minutes of pool after a run of four: five times the work and more than a start."""
-    short = {"training_s": Decimal(240), "billable_s": Decimal(240)}
-    assert isinstance(outcome(RULE, pooled(1200, "Reused", **short)), Found)
-    assert outcome(RULE, pooled(1199, "Reused", **short)) == Clear()
-    shorter = {"training_s": Decimal(60), "billable_s": Decimal(60)}
-    assert outcome(RULE, pooled(600, "Reused", **shorter)) == Clear()
-
-
-def test_the_fix_serves_the_familys_short_gaps() -> None:
-    """Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before."""
-    what = found(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
-    [fix] = what.fix
-    assert (fix.old, fix.new) == (3600, 300)
-    assert what.evidence["starts_saved"] == 5
-    assert "; the pools of 5 runs cost $" in what.summary
-    finding = priced(RULE, pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240))
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3000 - 300 - 600) / 3600)
-
-
-def test_a_family_that_comes_back_late_is_advised_to_keep_none() -> None:
-    """Every gap costs five starts: no keep-alive is worth it."""
-    [fix] = found(RULE, pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)).fix
-    assert (fix.old, fix.new) == (3600, None)
-
-
-def test_the_last_pool_of_a_chain_is_shortened_not_removed() -> None:
-    """Its own gap never ended; the gaps before it were 4 minutes."""
-    what = found(RULE, pooled(3600), earlier=pools(240, 240, 240))
-    [fix] = what.fix
-    assert (fix.old, fix.new) == (3600, 300)
-    finding = priced(RULE, pooled(3600), earlier=pools(240, 240, 240))
-    assert usd(finding.saving_usd) == usd(Decimal("0.46") * (3600 - 300) / 3600)
-
-
-def test_a_keep_alive_that_fits_the_familys_gaps_is_clear() -> None:
-    """Five minutes for gaps of four: the last one runs out, as it must."""
-    run = pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))
-    assert isinstance(outcome(RULE, run), Found)
-    assert outcome(RULE, run, earlier=pools(240, 240, 240)) == Clear()
-
-
-def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
-    """A job of another type cannot take it over."""
-    other = tuple(
-        replace(run, facts=replace(run.facts, instance_type="ml.m5.large"))
-        for run in pools(240, 240, 240)
-    )
-    what = found(RULE, pooled(3600), earlier=other)
-    assert what.fix[0].new is None
-    assert "pools" not in what.evidence
-
-
-@pytest.mark.parametrize("status", ["Available", "InUse", "SomethingNew"])
-def test_a_pool_that_still_grows_is_unknown(status: str) -> None:
-    """It is judged once its seconds are final."""
-    assert unknown(RULE, pooled(status=status)) == "pool_not_settled"
-
-
-def test_what_the_answer_does_not_say_is_unknown() -> None:
-    """Whether there was a pool, how long it stayed, how long a download takes."""
-    assert unknown(RULE, pooled(None, None)) == "pool_status_missing"
-    assert unknown(RULE, pooled(None)) == "retained_missing"
-    whole = (Phase("Running", START, Decimal(3600), billed=True),)
-    assert unknown(RULE, pooled(phases=whole)) == "phases_missing"
-    assert unknown(RULE, pooled(phases=())) == "phases_missing"
-    open_end = (Phase("Downloading", START, None, billed=True),)
-    assert unknown(RULE, pooled(phases=open_end)) == "phases_missing"
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"warm_pool": None}, "no warm pool"),
-        ({"purchase": Purchase.TRAINING_PLAN}, "prepaid"),
-        ({"kind": JobKind.PROCESSING}, "processing"),
-    ],
-)
-def test_without_a_pool_of_its_own_it_says_nothing(changes: dict[str, Any], why: str) -> None:
-    """And why."""
-    assert why in not_applicable(RULE, pooled(**changes))
-
-
-def test_the_advised_job_gets_no_advice_back() -> None:
-    """Without the parameter there is no pool."""
-    run = pooled()
-    [fix] = found(RULE, run).fix
-    assert fix.new is None
-    assert "no warm pool" in not_applicable(RULE, replace(run, warm_pool=None))
-
-
-def test_a_pool_without_a_known_type_has_no_figure() -> None:
-    """It does not raise."""
-    finding = priced(RULE, pooled(groups=()))
-    assert finding.saving_usd is None
-    assert "unknown instances" in finding.found.summary
-
-
-def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
-    """There is nothing known to remove."""
-    unsaid = pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))
-    assert found(RULE, unsaid).fix == ()
+test_cases = cases(
+    RULE,
+    "A pool that nobody took is found.",
+    # An hour on two hosts is $0.46: the next job downloads again either way.
+    row(finds("The warm pool was retained for 1 h on 2 x ml.m5.xlarge and never reused.",
+        usd="0.460000", builder="measured", fix=[("ResourceConfig.KeepAlivePeriodInSeconds", 3600,
+        None)]), pooled()),
+    "The pools volumes are saved too.",
+    # 30 GB on two hosts for an hour of May's 744 at $0.14: 60 / 744 x 0.14.
+    row(finds(usd=usd(Decimal("0.46") + Decimal(60) / 744 * Decimal("0.14"))),
+        pooled(volume_gb=30)),
+    "A pool as long as the download is clear.",
+    # Exactly 120 s cost no more than they save; one second more does.
+    row(CLEAR, pooled(120)),
+    row(FOUND, pooled(121)),
+    "A pool of no seconds is clear. Also where nothing was downloaded.",
+    row(CLEAR, pooled(0, phases=phases(("Training", 3600)))),
+    "A pool that was taken over soon is clear. Within twice the 10 minutes that a start may take.",
+    row(CLEAR, pooled(140, "Reused")),
+    row(CLEAR, pooled(1199, "Reused")),
+    "A pool that waited much longer than a start takes is found.",
+    # 57 minutes for one start: two hosts at $0.46 an hour, less the 10 minutes of that start.
+    row(finds("The warm pool waited 57 min on 2 x ml.m5.xlarge until another run took it over, "
+        "to save a start of at most 10 min.", usd=usd(Decimal("0.46") * (3420 - 600) / 3600),
+        span=(usd(Decimal("0.46") * (3420 - 600) / 3600), usd(Decimal("0.46") * 3420 / 3600)),
+        builder="derived"), pooled(3420, "Reused")),
+    "Without a family's gaps the keep alive becomes as long as a start.",
+    # Ten minutes: a pool that ends then never costs more than twice the best choice.
+    row(finds(fix=[("…", 3600, 600)]), pooled(3420, "Reused")),
+    "A long start makes a longer wait worth it.",
+    # 20 minutes of Starting and Downloading: 39 minutes of pool are under twice that.
+    row(CLEAR, pooled(2340, "Reused", phases=phases(("Starting", -600), ("Downloading", 600),
+        ("Training", 3000)))),
+    row(FOUND, pooled(2400, "Reused", phases=phases(("Starting", -600), ("Downloading", 600),
+        ("Training", 3000)))),
+    "Exactly two starts are too long. 1,200 s; the threshold is the policy's.",
+    row(FOUND, pooled(1200, "Reused")),
+    row(CLEAR, pooled(1800, "Reused"), limits={"times_the_start": 4}),
+    "A wait of many times the work is too long too.",
+    # 20 minutes of pool after a run of four: five times the work and more than a start.
+    row(FOUND, pooled(1200, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
+    row(CLEAR, pooled(1199, "Reused", training_s=Decimal(240), billable_s=Decimal(240))),
+    row(CLEAR, pooled(600, "Reused", training_s=Decimal(60), billable_s=Decimal(60))),
+    "The fix serves the family's short gaps.",
+    # Gaps of 4 minutes and one of 50: 5 minutes of keep-alive serve the first and end before.
+    row(finds("…; the pools of 5 runs cost $…",
+        usd=usd(Decimal("0.46") * (3000 - 300 - 600) / 3600), fix=[("…", 3600, 300)],
+        evidence={"starts_saved": 5}), pooled(3000, "Reused"), earlier=pools(240, 240, 240, 240)),
+    "A family that comes back late is advised to keep none.",
+    # Every gap costs five starts: no keep-alive is worth it.
+    row(finds(fix=[("…", 3600, None)]), pooled(3000, "Reused"), earlier=pools(3000, 3000, 3000)),
+    "The last pool of a chain is shortened not removed.",
+    # Its own gap never ended; the gaps before it were 4 minutes.
+    row(finds(usd=usd(Decimal("0.46") * (3600 - 300) / 3600), fix=[("…", 3600, 300)]), pooled(3600),
+        earlier=pools(240, 240, 240)),
+    "A keep alive that fits the family's gaps is clear.",
+    # Five minutes for gaps of four: the last one runs out, as it must.
+    row(FOUND, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300)))),
+    row(CLEAR, pooled(300, warm_pool=WarmPool("Terminated", 300, Decimal(300))), earlier=pools(240,
+        240, 240)),
+    "A pool that still grows is unknown. It is judged once its seconds are final.",
+    row("unknown: pool_not_settled", pooled(status="Available")),
+    row("unknown: pool_not_settled", pooled(status="InUse")),
+    row("unknown: pool_not_settled", pooled(status="SomethingNew")),
+    "What the answer does not say is unknown.",
+    # Whether there was a pool, how long it stayed, how long a download takes.
+    row("unknown: pool_status_missing", pooled(None, None)),
+    row("unknown: retained_missing", pooled(None)),
+    row("unknown: phases_missing", pooled(phases=(Phase("Running", START, Decimal(3600),
+        billed=True),))),
+    row("unknown: phases_missing", pooled(phases=())),
+    row("unknown: phases_missing", pooled(phases=(Phase("Downloading", START, None, billed=True),
+        ))),
+    "Without a pool of its own it says nothing.",
+    row("not applicable: …no warm pool…", pooled(warm_pool=None)),
+    row("not applicable: …prepaid…", pooled(purchase=Purchase.TRAINING_PLAN)),
+    row("not applicable: …processing…", pooled(kind=JobKind.PROCESSING)),
+    "The advised job gets no advice back. Without the parameter there is no pool.",
+    row(finds(fix=[None]), pooled()),
+    row("not applicable: …no warm pool…", replace(pooled(), warm_pool=None)),
+    "A pool without a known type has no figure. It does not raise.",
+    row(finds("…unknown instances…", usd=None), pooled(groups=())),
+    "A pool that nobody says was asked for has no parameter. There is nothing known to remove.",
+    row(finds(fix=[]), pooled(warm_pool=WarmPool("Terminated", None, Decimal(3600)))),
+    "Runs on other instances say nothing of this pool. They cannot take it over.",
+    row(finds(fix=[None], lacks="pools"), pooled(3600),
+        earlier=[replace(run, facts=replace(run.facts,
+        instance_type="ml.m5.large")) for run in pools(240, 240, 240)]),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("status", ["Reused", "Terminated"])

@@ -1,18 +1,17 @@
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.batch_jobs import batch_job
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found, not_applicable, outcome, priced, unknown, usd
+from tests.fakes.judging import unknown
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "volume-oversized"
 COPIED = InputChannel("train", DataSource.S3, "File", "FullyReplicated")
@@ -23,126 +22,62 @@ def trains(volume_gb: int | None, **changes: Any) -> Job:
     return ran(7200, **{"volume_gb": volume_gb, "channels": (), **changes})
 
 
+@later
 def filled(on: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
     return usage(on, series(Metric.DISK, [percent] * minutes))
 
 
-def test_a_volume_far_larger_than_its_use_is_found() -> None:
-    """10% of 400 GB are 40: twice that holds it."""
-    run = trains(400)
-    what = found(RULE, run, filled(run, 10))
-    assert what.summary == "At most 10.0% of each 400 GB volume was used on 1 x ml.m5.xlarge."
-    [fix] = what.fix
-    assert (fix.path, fix.old, fix.new) == ("ResourceConfig.VolumeSizeInGB", 400, 80)
-    assert (what.confidence, what.bucket) == (Confidence.HEURISTIC, Bucket.POSSIBLE)
-    assert "near 0" in (what.caution or "")
-
-
-def test_the_saving_is_the_difference_of_two_volumes() -> None:
-    """320 GB x 2 h / 744 h x $0.14."""
-    run = trains(400)
-    finding = priced(RULE, run, filled(run, 10))
-    assert usd(finding.alone_usd) == "0.120430"
-    assert usd(Decimal(320) * 2 / 744 * Decimal("0.14")) == "0.120430"
-    assert finding.severity.value == "low"
-
-
-def test_copied_data_may_need_the_room() -> None:
-    """Nothing is counted, the range is shown, and the fix leaves the size to its owner."""
-    run = trains(400, channels=(COPIED,))
-    finding = priced(RULE, run, filled(run, 10))
-    assert finding.alone_usd == 0
-    assert finding.range_usd is not None
-    assert usd(finding.range_usd[1]) == "0.120430"
-    assert finding.found.fix[0].new == "<80 + GB of the input>"
-    assert "must fit too" in (finding.found.caution or "")
-
-
-@pytest.mark.parametrize("mode", ["FastFile", "Pipe"])
-def test_streamed_data_need_no_room(mode: str) -> None:
-    """They never lie on the volume."""
-    run = trains(400, channels=(InputChannel("train", DataSource.S3, mode, None),))
-    assert found(RULE, run, filled(run, 10)).fix[0].new == 80
-
-
-def test_no_volume_under_30_gb_is_advised() -> None:
-    """The metric is near 0 in real data; the advised size is then not a large one."""
-    run = trains(400)
-    assert found(RULE, run, filled(run, 0.01)).fix[0].new == 30
-
-
-def test_exactly_30_gb_are_not_large() -> None:
-    """31 GB are, by a little."""
-    run = trains(30)
-    assert "30 GB" in not_applicable(RULE, run, filled(run, 1))
-    run = trains(31)
-    assert isinstance(outcome(RULE, run, filled(run, 1), limits={"from_usd": 0}), Found)
-
-
-def test_a_few_cents_are_not_spoken_of() -> None:
-    """Two hours of 370 GB too many are 370 x 2 / 744 x $0.14 = $0.14; of 200 GB, 8 cents."""
-    run = trains(400)
-    assert isinstance(outcome(RULE, run, filled(run, 1)), Found)
-    run = trains(230)
-    assert outcome(RULE, run, filled(run, 1)) == Clear()
-
-
-def test_exactly_35_percent_is_little_and_more_is_not() -> None:
-    """35% of 400 GB: twice 140 are 280."""
-    run = trains(400)
-    few_gb = {"from_usd": 0.0}
-    assert found(RULE, run, filled(run, 35), limits=few_gb).fix[0].new == 280
-    assert outcome(RULE, run, filled(run, 35.1)) == Clear()
-
-
-def test_the_advised_volume_is_large_no_more() -> None:
-    """Its use is half of it then."""
-    run = trains(80)
-    assert outcome(RULE, run, filled(run, 50)) == Clear()
-
-
-def test_a_size_that_saves_nothing_is_not_advised() -> None:
-    """When the policy asks for much headroom."""
-    run = trains(100)
-    of = filled(run, 30)
-    assert outcome(RULE, run, of, limits={"times_the_peak": 4}) == Clear()
-
-
-def test_the_fullest_host_decides() -> None:
-    """All hosts get the same size."""
-    run = trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),))
-    of = usage(
-        run,
-        series(Metric.DISK, [1] * 120, host="train/algo-1"),
-        series(Metric.DISK, [1] * 119 + [50], host="train/algo-2"),
-    )
-    assert outcome(RULE, run, of) == Clear()
-
-
-def test_a_processing_job_has_its_own_path() -> None:
-    """And a copied input without a mode."""
-    inputs = (InputChannel("in", DataSource.S3, None, None),)
-    run = batch_job(JobKind.PROCESSING, 60)
-    run = ran(3600, kind=run.kind, phases=run.phases, volume_gb=400, channels=inputs)
-    [fix] = found(RULE, run, filled(run, 10, 60), limits={"from_usd": 0}).fix
-    assert fix.path == "ProcessingResources.ClusterConfig.VolumeSizeInGB"
-    assert fix.new == "<80 + GB of the input>"
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"groups": (InstanceGroup("ml.g5.2xlarge", 1),)}, "NVMe"),
-        ({"free": "built-in Debugger rule"}, "built-in Debugger rule"),
-        ({"purchase": Purchase.TRAINING_PLAN}, "prepaid"),
-        ({"purchase": Purchase.SERVERLESS}, "serverless"),
-    ],
-)
-def test_volumes_that_nobody_pays_are_not_its_concern(changes: dict[str, Any], why: str) -> None:
-    """No saving there."""
-    run = trains(400, **changes)
-    assert why in not_applicable(RULE, run, filled(run, 10))
+test_cases = cases(
+    RULE,
+    "A volume far larger than its use is found. 10% of 400 GB are 40: twice that holds it.",
+    row(finds("At most 10.0% of each 400 GB volume was used on 1 x ml.m5.xlarge.",
+        builder="possible", caution="…near 0…", fix=[("ResourceConfig.VolumeSizeInGB", 400, 80)]),
+        trains(400), filled(10)),
+    "Streamed data need no room. They never lie on the volume.",
+    row(finds(fix=[80]), trains(400, channels=(InputChannel("train", DataSource.S3, "FastFile",
+        None),)), filled(10)),
+    row(finds(fix=[80]), trains(400, channels=(InputChannel("train", DataSource.S3, "Pipe", None),
+        )), filled(10)),
+    "No volume under 30 GB is advised.",
+    # The metric is near 0 in real data; the advised size is then not a large one.
+    row(finds(fix=[30]), trains(400), filled(0.01)),
+    "Exactly 30 GB are not large. 31 GB are, by a little.",
+    row("not applicable: …30 GB…", trains(30), filled(1)),
+    row(FOUND, trains(31), filled(1), limits={"from_usd": 0}),
+    "A few cents are not spoken of.",
+    # Two hours of 370 GB too many are 370 x 2 / 744 x $0.14 = $0.14; of 200 GB, 8 cents.
+    row(FOUND, trains(400), filled(1)),
+    row(CLEAR, trains(230), filled(1)),
+    "Exactly 35 percent is little and more is not. 35% of 400 GB: twice 140 are 280.",
+    row(finds(fix=[280]), trains(400), filled(35), limits={"from_usd": 0.0}),
+    row(CLEAR, trains(400), filled(35.1)),
+    "The advised volume is large no more. Its use is half of it then.",
+    row(CLEAR, trains(80), filled(50)),
+    "A size that saves nothing is not advised. When the policy asks for much headroom.",
+    row(CLEAR, trains(100), filled(30), limits={"times_the_peak": 4}),
+    "The fullest host decides. All hosts get the same size.",
+    row(CLEAR, trains(400, groups=(InstanceGroup("ml.m5.xlarge", 2),)), lines(series(Metric.DISK,
+        [1] * 120, host="train/algo-1"), series(Metric.DISK, [1] * 119 + [50],
+        host="train/algo-2"))),
+    "A processing job has its own path. And a copied input without a mode.",
+    row(finds(fix=[("ProcessingResources.ClusterConfig.VolumeSizeInGB", "<80 + GB of the input>")]),
+        ran(3600, kind=batch_job(JobKind.PROCESSING, 60).kind, phases=batch_job(JobKind.PROCESSING,
+        60).phases, volume_gb=400, channels=(InputChannel("in", DataSource.S3, None, None),)),
+        filled(10, 60), limits={"from_usd": 0}),
+    "Volumes that nobody pays are not its concern. No saving there.",
+    row("not applicable: …NVMe…", trains(400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)),
+        filled(10)),
+    row("not applicable: …built-in Debugger rule…", trains(400, free="built-in Debugger rule"),
+        filled(10)),
+    row("not applicable: …prepaid…", trains(400, purchase=Purchase.TRAINING_PLAN), filled(10)),
+    row("not applicable: …serverless…", trains(400, purchase=Purchase.SERVERLESS), filled(10)),
+    "The saving is the difference of two volumes. 320 GB x 2 h / 744 h x $0.14.",
+    row(finds(alone="0.120430", severity="low"), trains(400), filled(10)),
+    "Copied data may need the room: the range is shown, and the size left to its owner.",
+    row(finds(alone="0.000000", span=("0.000000", "0.120430"), fix=["<80 + GB of the input>"],
+        caution="…must fit too…"), trains(400, channels=(COPIED,)), filled(10)),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

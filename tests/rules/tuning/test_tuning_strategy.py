@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.bill.finding import Bucket, Clear, Found, Unknown
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.bill.finding import Clear
 from tests.fakes.families import trial
-from tests.fakes.tuning import found_in, judged, priced_in, tuning_job
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.tuning import asked, found_in, judged, tuning_job
 
 RULE = "tuning-strategy"
 CONFIG = "HyperParameterTuningJobConfig"
@@ -19,75 +17,57 @@ def ran(count: int) -> list[Trial]:
     return [trial(number, "0.9") for number in range(count)]
 
 
-def fixes(trials: int, **of: Any) -> list[tuple[str, object, object]]:
-    """The fix's parameters, old and new."""
-    what = found_in(RULE, ran(trials), tuning_job(**of))
-    return [(p.path.removeprefix(f"{CONFIG}."), p.old, p.new) for p in what.fix]
-
-
-def test_a_sequential_random_search_is_found() -> None:
-    """30 trials, 2 at a time: 15 rounds, and it learnt from none."""
-    what = found_in(RULE, ran(30), tuning_job(strategy="Random", max_parallel=2))
-    assert what.summary == "Random search ran 30 trials in 15 rounds and learnt from none."
-    assert fixes(30, strategy="Random", max_parallel=2) == [("Strategy", "Random", "Bayesian")]
-    [way] = what.alternatives
-    assert [(p.path, p.new) for p in way] == [(f"{CONFIG}.Strategy", "Hyperband")]
-
-
-def test_it_has_no_dollars() -> None:
-    """How many trials fewer is not known in advance."""
-    finding = priced_in(RULE, ran(30), tuning_job(strategy="Random"))
-    assert finding.found.bucket is Bucket.POSSIBLE
-    assert (finding.saving_usd, finding.severity.value) == (None, "info")
-    assert finding.found.caution is not None
-
-
-def test_hyperband_takes_no_other_early_stopping() -> None:
-    """The alternative switches it off."""
-    of = tuning_job(strategy="Random", early_stopping="Auto")
-    [way] = found_in(RULE, ran(30), of).alternatives
-    assert [(p.path.rpartition(".")[2], p.old, p.new) for p in way] == [
-        ("Strategy", "Random", "Hyperband"),
-        ("TrainingJobEarlyStoppingType", "Auto", "Off"),
-    ]
-
-
-def test_random_search_in_few_rounds_is_what_it_is_for() -> None:
-    """Ten rounds are enough to learn from, nine are not; nor are 19 trials."""
-    assert isinstance(judged(RULE, ran(20), tuning_job(strategy="Random", max_parallel=2)), Found)
-    assert judged(RULE, ran(20), tuning_job(strategy="Random", max_parallel=3)) == Clear()
-    assert judged(RULE, ran(19), tuning_job(strategy="Random", max_parallel=1)) == Clear()
-
-
-def test_a_wide_bayesian_search_is_found() -> None:
-    """20 trials, 10 at a time."""
-    what = found_in(RULE, ran(20), tuning_job(max_parallel=10))
-    assert what.summary == (
-        "Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn from."
-    )
-    assert fixes(20, max_parallel=10) == [("ResourceLimits.MaxParallelTrainingJobs", 10, 2)]
-    assert what.alternatives == ()
-
-
-def test_three_rounds_are_enough_for_bayesian() -> None:
-    """15 trials by 5 are clear, by 6 are not; under 10 trials it is a test."""
-    assert judged(RULE, ran(15), tuning_job(max_parallel=5)) == Clear()
-    assert isinstance(judged(RULE, ran(15), tuning_job(max_parallel=6)), Found)
-    assert isinstance(judged(RULE, ran(10), tuning_job(max_parallel=10)), Found)
-    assert judged(RULE, ran(9), tuning_job(max_parallel=9)) == Clear()
-
-
-def test_a_large_grid_is_found() -> None:
-    """20 trials; it had no limit of its own, which another strategy needs."""
-    of = tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)
-    what = found_in(RULE, ran(20), of)
-    assert what.summary == "Grid search ran 20 trials and learnt from none."
-    assert [(p.path.removeprefix(f"{CONFIG}."), p.old, p.new) for p in what.fix] == [
-        ("Strategy", "Grid", "Bayesian"),
-        ("ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
-        ("ResourceLimits.MaxParallelTrainingJobs", 10, 2),
-    ]
-    assert judged(RULE, ran(19), of) == Clear()
+test_cases = cases(
+    RULE,
+    "Random search in few rounds is what it is for.",
+    # Ten rounds are enough to learn from, nine are not; nor are 19 trials.
+    row(FOUND, ran(20), tuning_job(strategy="Random", max_parallel=2)),
+    row(CLEAR, ran(20), tuning_job(strategy="Random", max_parallel=3)),
+    row(CLEAR, ran(19), tuning_job(strategy="Random", max_parallel=1)),
+    "Three rounds are enough for Bayesian.",
+    # 15 trials by 5 are clear, by 6 are not; under 10 trials it is a test.
+    row(CLEAR, ran(15), tuning_job(max_parallel=5)),
+    row(FOUND, ran(15), tuning_job(max_parallel=6)),
+    row(FOUND, ran(10), tuning_job(max_parallel=10)),
+    row(CLEAR, ran(9), tuning_job(max_parallel=9)),
+    "A policy of few rounds is not turned back either.",
+    # Random in one round is found then; the advice still leaves Bayesian three.
+    row(finds(fix=["Bayesian", 6]), ran(20), tuning_job(strategy="Random", max_parallel=20),
+        limits={"rounds_from": 1.0}),
+    row(CLEAR, ran(20), tuning_job(max_parallel=6), limits={"rounds_from": 1.0}),
+    "Hyperband is clear. It learns, and stops early.",
+    row(CLEAR, ran(40), tuning_job(strategy="Hyperband", max_parallel=40)),
+    "What is not known is unknown.",
+    row("unknown: tuning_unread", ran(30), None),
+    row("unknown: strategy_unknown", ran(30), tuning_job(strategy=None)),
+    row("unknown: limits_missing", ran(30), tuning_job(max_parallel=None)),
+    "Without trials there is nothing to judge. A tuning job that launched none.",
+    row(CLEAR, [], tuning_job(strategy="Grid")),
+    row(CLEAR, [], tuning_job(strategy="Random")),
+    row(CLEAR, [], tuning_job(strategy="Bayesian")),
+    "A sequential random search is found. 30 trials, 2 at a time: 15 rounds.",
+    row(finds("Random search ran 30 trials in 15 rounds and learnt from none.",
+        fix=[(f"{CONFIG}.Strategy", "Random", "Bayesian")],
+        ways=[[(f"{CONFIG}.Strategy", "Hyperband")]]), ran(30), tuning_job(strategy="Random",
+        max_parallel=2)),
+    "It has no dollars. How many trials fewer is not known in advance.",
+    row(finds(bucket="possible", usd=None, severity="info", caution="…."), ran(30),
+        tuning_job(strategy="Random")),
+    "Hyperband takes no other early stopping. The alternative switches it off.",
+    row(finds(ways=[[("….Strategy", "Random", "Hyperband"), ("….TrainingJobEarlyStoppingType",
+        "Auto", "Off")]]), ran(30), tuning_job(strategy="Random", early_stopping="Auto")),
+    "A wide Bayesian search is found. 20 trials, 10 at a time.",
+    row(finds("Bayesian search ran 20 trials, 10 in parallel: it had only 2.0 rounds to learn "
+        "from.", fix=[(f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)], ways=[]),
+        ran(20), tuning_job(max_parallel=10)),
+    "A large grid is found. It had no limit of its own, which another strategy needs.",
+    row(finds("Grid search ran 20 trials and learnt from none.", fix=[(f"{CONFIG}.Strategy", "Grid",
+        "Bayesian"), (f"{CONFIG}.ResourceLimits.MaxNumberOfTrainingJobs", None, 20),
+        (f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs", 10, 2)]), ran(20),
+        tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
+    row(CLEAR, ran(19), tuning_job(strategy="Grid", max_jobs=None, max_parallel=10)),
+    ask=asked,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -103,38 +83,3 @@ def test_the_advised_tuning_job_gets_no_advice(strategy: str, trials: int, paral
         max_parallel=new.get("MaxParallelTrainingJobs", parallel),
     )
     assert judged(RULE, ran(trials), advised) == Clear()
-
-
-def test_a_policy_of_few_rounds_is_not_turned_back_either() -> None:
-    """Random in one round is found then; the advice still leaves Bayesian three."""
-    limits = {"rounds_from": 1.0}
-    of = tuning_job(strategy="Random", max_parallel=20)
-    what = found_in(RULE, ran(20), of, limits=limits)
-    assert [p.new for p in what.fix] == ["Bayesian", 6]
-    assert judged(RULE, ran(20), tuning_job(max_parallel=6), limits=limits) == Clear()
-
-
-def test_hyperband_is_clear() -> None:
-    """It learns, and stops early."""
-    assert judged(RULE, ran(40), tuning_job(strategy="Hyperband", max_parallel=40)) == Clear()
-
-
-@pytest.mark.parametrize(
-    ("of", "code"),
-    [
-        (None, "tuning_unread"),
-        (tuning_job(strategy=None), "strategy_unknown"),
-        (tuning_job(max_parallel=None), "limits_missing"),
-    ],
-)
-def test_what_is_not_known_is_unknown(of: Job | None, code: str) -> None:
-    """Neither clear nor found."""
-    answer = judged(RULE, ran(30), of)
-    assert isinstance(answer, Unknown)
-    assert answer.code == code
-
-
-def test_without_trials_there_is_nothing_to_judge() -> None:
-    """A tuning job that launched none."""
-    for strategy in ("Grid", "Random", "Bayesian"):
-        assert judged(RULE, [], tuning_job(strategy=strategy)) == Clear()

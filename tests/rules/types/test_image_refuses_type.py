@@ -1,35 +1,27 @@
 from __future__ import annotations
 
-from sageaudit.domain.bill.finding import Clear, Unknown
 from sageaudit.domain.job.kinds import JobKind
-from tests.fakes.planned import SKLEARN, XGBOOST, said, told
+from tests.fakes.planned import SKLEARN, XGBOOST, asked
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "image-refuses-type"
 IMAGE, TYPE = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceType"
 GPU = {TYPE: "ml.g5.2xlarge"}
 
 
-def test_an_image_for_cpus_uses_no_gpu() -> None:
-    """Its tag says so."""
-    finding = told(RULE, GPU | {IMAGE: SKLEARN})
-    assert "for CPUs" in finding.found.summary
-    assert said(RULE, {IMAGE: SKLEARN}) == Clear()
-
-
-def test_a_built_in_algorithm_without_a_gpu_is_found_on_one() -> None:
-    """XGBoost has no GPU until 1.2-1."""
-    old = XGBOOST.replace("1.7-1", "0.90-2")
-    assert "uses no GPU" in told(RULE, GPU | {IMAGE: old}).found.summary
-    assert said(RULE, GPU | {IMAGE: XGBOOST}) == Clear()
-
-
-def test_a_processing_image_is_read_too() -> None:
-    """scikit-learn on a GPU."""
-    changes = {"ProcessingResources.ClusterConfig.InstanceType": "ml.g5.2xlarge"}
-    assert told(RULE, changes, kind=JobKind.PROCESSING)
-    assert said(RULE, kind=JobKind.PROCESSING) == Clear()
-
-
-def test_a_type_outside_the_catalogue_is_not_judged() -> None:
-    """Whether it has a GPU is not known."""
-    assert isinstance(said(RULE, {TYPE: "ml.g9.2xlarge"}), Unknown)
+test_cases = cases(
+    RULE,
+    "An image for CPUs uses no GPU. Its tag says so.",
+    row(finds("…for CPUs…"), GPU | {IMAGE: SKLEARN}),
+    row(CLEAR, {IMAGE: SKLEARN}),
+    "A built in algorithm without a GPU is found on one. XGBoost has no GPU until 1.2-1.",
+    row(finds("…uses no GPU…"), GPU | {IMAGE: XGBOOST.replace("1.7-1", "0.90-2")}),
+    row(CLEAR, GPU | {IMAGE: XGBOOST}),
+    "A processing image is read too. scikit-learn on a GPU.",
+    row(FOUND, {"ProcessingResources.ClusterConfig.InstanceType": "ml.g5.2xlarge"},
+        kind=JobKind.PROCESSING),
+    row(CLEAR, kind=JobKind.PROCESSING),
+    "A type outside the catalogue is not judged. Whether it has a GPU is not known.",
+    row("unknown: …", {TYPE: "ml.g9.2xlarge"}),
+    ask=asked,
+)  # fmt: skip

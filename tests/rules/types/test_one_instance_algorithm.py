@@ -2,11 +2,22 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import Clear
-from tests.fakes.planned import LDA, PYTORCH, SKLEARN, said, told
+from tests.fakes.planned import LDA, PYTORCH, SKLEARN, asked, told
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, row
 
 RULE = "one-instance-algorithm"
 IMAGE, COUNT = "AlgorithmSpecification.TrainingImage", "ResourceConfig.InstanceCount"
+
+
+test_cases = cases(
+    RULE,
+    "Scikit learn has no distribution. Its container fits one model a host.",
+    row(FOUND, {IMAGE: SKLEARN, COUNT: 2}),
+    "One instance or another image is clear. PyTorch scripts may be distributed.",
+    row(CLEAR, {IMAGE: LDA}),
+    row(CLEAR, {IMAGE: PYTORCH, COUNT: 4}),
+    ask=asked,
+)  # fmt: skip
 
 
 def test_more_instances_than_the_algorithm_uses_are_found() -> None:
@@ -15,14 +26,3 @@ def test_more_instances_than_the_algorithm_uses_are_found() -> None:
     assert finding.found.summary.startswith("LDA trains on one instance")
     assert finding.alone_usd is not None
     assert finding.alone_usd > Decimal("0.69")
-
-
-def test_scikit_learn_has_no_distribution() -> None:
-    """Its container fits one model a host."""
-    assert told(RULE, {IMAGE: SKLEARN, COUNT: 2})
-
-
-def test_one_instance_or_another_image_is_clear() -> None:
-    """PyTorch scripts may be distributed."""
-    assert said(RULE, {IMAGE: LDA}) == Clear()
-    assert said(RULE, {IMAGE: PYTORCH, COUNT: 4}) == Clear()

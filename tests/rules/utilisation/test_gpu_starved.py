@@ -2,13 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found
 from sageaudit.domain.job.job import Hints, Job
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.jobs import ran, series, usage
-from tests.fakes.judging import found, outcome, priced
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
 
 RULE = "gpu-starved"
 ONE = ran(3600, "ml.g4dn.xlarge")
@@ -22,93 +19,53 @@ def gpu(percent: list[float], cpu: float = 30, run: Job = ONE) -> Measurements:
     )  # fmt: skip
 
 
-def test_a_gpu_that_waits_between_bursts_is_found() -> None:
-    """6 of 15 minutes, four times, the last one up to the end: no dollars."""
-    finding = priced(RULE, ONE, gpu(SWINGS))
-    assert finding.found.summary == (
-        "The GPU fell under 10% 3 times and waited there for 40% of 1 h on "
-        "1 x ml.g4dn.xlarge; its P95 is 90%."
-    )
-    assert (finding.saving_usd, finding.found.bucket) == (None, Bucket.NONE)
-    assert finding.found.confidence is Confidence.HEURISTIC
-    assert "only a run shows" in (finding.found.caution or "")
-
-
-def test_a_steady_gpu_is_clear() -> None:
-    """Busy or little used, it does not swing."""
-    for percent in (90.0, 5.0):
-        assert outcome(RULE, ONE, gpu([percent] * 60)) == Clear()
-
-
-@pytest.mark.parametrize(
-    ("high", "low", "says"), [(70.1, 9.9, True), (70, 9.9, False), (70.1, 10, False)]
-)
-def test_the_limits_of_debugger_decide(high: float, low: float, says: bool) -> None:
-    """P95 over 70 and P5 under 10."""
-    of = gpu([*[high] * 9, *[low] * 6] * 4)
-    assert isinstance(outcome(RULE, ONE, of), Found) is says
-
-
-def test_exactly_a_tenth_of_the_time_is_found() -> None:
-    """6 of 60 minutes in three waits; 5 are not."""
-    six = [*[90.0] * 18, *[0.0] * 2] * 3
-    five = [90.0, *six[1:-1], 90.0]
-    assert isinstance(outcome(RULE, ONE, gpu([*six[10:], *six[:10]])), Found)
-    assert outcome(RULE, ONE, gpu([*five[10:], *five[:10]])) == Clear()
-
-
-def test_three_falls_are_needed() -> None:
-    """A start and an evaluation are two waits: once low is no swing, and back it must come."""
-    twice = [*[90.0] * 15, *[0.0] * 5] * 2 + [90.0] * 20
-    assert outcome(RULE, ONE, gpu(twice)) == Clear()
-    thrice = [*[90.0] * 15, *[0.0] * 4] * 3 + [90.0] * 3
-    assert isinstance(outcome(RULE, ONE, gpu(thrice)), Found)
-
-
-def test_a_long_start_and_a_long_end_are_other_stories() -> None:
-    """The CPU prepares for 20 minutes and writes for 20."""
-    assert outcome(RULE, ONE, gpu([*[0.0] * 20, *[95.0] * 20, *[0.0] * 20])) == Clear()
-
-
-def test_a_gpu_that_waits_for_its_cpu_is_another_story() -> None:
-    """CPU at 90% while it waits; at 89.9% it is not at its limit."""
-    assert outcome(RULE, ONE, gpu(SWINGS, cpu=90)) == Clear()
-    assert isinstance(outcome(RULE, ONE, gpu(SWINGS, cpu=89.9)), Found)
-
-
-def test_only_the_cpu_of_the_waiting_minutes_counts() -> None:
-    """At its limit while the GPU works, and nearly idle while it waits."""
-    cpu = [4 * (99.0 if percent > 10 else 10.0) for percent in SWINGS]
-    of = usage(ONE, series(Metric.GPU, SWINGS), series(Metric.CPU, cpu))
-    assert found(RULE, ONE, of).evidence["cpu_while_waiting_percent"] == 10.0
-
-
-def test_a_host_without_cpu_points_in_those_minutes_is_not_blamed() -> None:
-    """It may wait for its CPU."""
-    cpu = [None if percent < 10 else 100.0 for percent in [*[90.0] * 11, *[2.0] * 4] * 4]
-    of = usage(ONE, series(Metric.GPU, [*[90.0] * 11, *[2.0] * 4] * 4), series(Metric.CPU, cpu))
-    assert outcome(RULE, ONE, of) == Clear()
-
-
-def test_the_host_that_waits_longest_speaks() -> None:
-    """One of two hosts waits."""
-    run = ran(3600, "ml.g4dn.xlarge", 2)
-    raw = [series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)]
-    raw += [series(Metric.GPU, [90] * 60), series(Metric.GPU, SWINGS, host="train/algo-2")]
-    assert found(RULE, run, usage(run, *raw)).evidence["hosts_that_wait"] == 1
-
-
-def test_few_loader_workers_are_named_where_the_job_sets_them() -> None:
-    """One for 4 vCPUs."""
-    run = replace(ONE, hints=Hints(loader_workers=1))
-    assert [(fix.path, fix.new) for fix in found(RULE, run, gpu(SWINGS)).fix] == [
-        ("HyperParameters.num_workers", "4")
-    ]
-    assert found(RULE, ONE, gpu(SWINGS)).fix == ()
-
-
-def test_the_policy_may_set_its_limits() -> None:
-    """More falls, or a larger share, than this run has."""
-    assert outcome(RULE, ONE, gpu(SWINGS), limits={"times_from": 4}) == Clear()
-    assert outcome(RULE, ONE, gpu(SWINGS), limits={"share_from": 41}) == Clear()
-    assert outcome(RULE, ONE, gpu(SWINGS), limits={"cpu_from": 30}) == Clear()
+test_cases = cases(
+    RULE,
+    "A GPU that waits between bursts is found.",
+    # 6 of 15 minutes, four times, the last one up to the end: no dollars.
+    row(finds("The GPU fell under 10% 3 times and waited there for 40% of 1 h on "
+        "1 x ml.g4dn.xlarge; its P95 is 90%.", usd=None, builder="advice",
+        caution="…only a run shows…"), ONE, gpu(SWINGS)),
+    "A steady GPU is clear. Busy or little used, it does not swing.",
+    row(CLEAR, ONE, gpu([90.0] * 60)),
+    row(CLEAR, ONE, gpu([5.0] * 60)),
+    "The limits of Debugger decide. P95 over 70 and P5 under 10.",
+    row(FOUND, ONE, gpu([*[70.1] * 9, *[9.9] * 6] * 4)),
+    row(CLEAR, ONE, gpu([*[70] * 9, *[9.9] * 6] * 4)),
+    row(CLEAR, ONE, gpu([*[70.1] * 9, *[10] * 6] * 4)),
+    "Exactly a tenth of the time is found. 6 of 60 minutes in three waits; 5 are not.",
+    row(FOUND, ONE, gpu([*([*[90.0] * 18, *[0.0] * 2] * 3)[10:],
+        *([*[90.0] * 18, *[0.0] * 2] * 3)[:10]])),
+    row(CLEAR, ONE, gpu([*[90.0, *([*[90.0] * 18, *[0.0] * 2] * 3)[1:-1], 90.0][10:],
+        *[90.0, *([*[90.0] * 18, *[0.0] * 2] * 3)[1:-1], 90.0][:10]])),
+    "Three falls are needed.",
+    # A start and an evaluation are two waits: once low is no swing, and back it must come.
+    row(CLEAR, ONE, gpu([*[90.0] * 15, *[0.0] * 5] * 2 + [90.0] * 20)),
+    row(FOUND, ONE, gpu([*[90.0] * 15, *[0.0] * 4] * 3 + [90.0] * 3)),
+    "A long start and a long end are other stories.",
+    # The CPU prepares for 20 minutes and writes for 20.
+    row(CLEAR, ONE, gpu([*[0.0] * 20, *[95.0] * 20, *[0.0] * 20])),
+    "A GPU that waits for its CPU is another story.",
+    # CPU at 90% while it waits; at 89.9% it is not at its limit.
+    row(CLEAR, ONE, gpu(SWINGS, cpu=90)),
+    row(FOUND, ONE, gpu(SWINGS, cpu=89.9)),
+    "Only the CPU of the waiting minutes counts.",
+    # At its limit while the GPU works, and nearly idle while it waits.
+    row(finds(evidence={"cpu_while_waiting_percent": 10.0}), ONE, lines(series(Metric.GPU, SWINGS),
+        series(Metric.CPU, [4 * (99.0 if percent > 10 else 10.0) for percent in SWINGS]))),
+    "A host without CPU points in those minutes is not blamed. It may wait for its CPU.",
+    row(CLEAR, ONE, lines(series(Metric.GPU, [*[90.0] * 11, *[2.0] * 4] * 4), series(Metric.CPU,
+        [None if percent < 10 else 100.0 for percent in [*[90.0] * 11, *[2.0] * 4] * 4]))),
+    "Few loader workers are named where the job sets them. One for 4 vCPUs.",
+    row(finds(fix=[("HyperParameters.num_workers", "4")]), replace(ONE,
+        hints=Hints(loader_workers=1)), gpu(SWINGS)),
+    row(finds(fix=[]), ONE, gpu(SWINGS)),
+    "The policy may set its limits. More falls, or a larger share, than this run has.",
+    row(CLEAR, ONE, gpu(SWINGS), limits={"times_from": 4}),
+    row(CLEAR, ONE, gpu(SWINGS), limits={"share_from": 41}),
+    row(CLEAR, ONE, gpu(SWINGS), limits={"cpu_from": 30}),
+    "The host that waits longest speaks. One of two hosts waits.",
+    row(finds(evidence={"hosts_that_wait": 1}), ran(3600, "ml.g4dn.xlarge", 2),
+        lines(*[series(Metric.CPU, [100] * 60, host=f"train/algo-{n}") for n in (1, 2)],
+        series(Metric.GPU, [90] * 60), series(Metric.GPU, SWINGS, host="train/algo-2"))),
+)  # fmt: skip

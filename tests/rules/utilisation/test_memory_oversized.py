@@ -4,15 +4,13 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Severities, allocate
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable, Outcome
+from sageaudit.domain.bill.finding import Clear, Found
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, flat, instance_type, ran, series
-from tests.fakes.judging import card, not_applicable, outcome, unknown, usd
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import FixedPrices, even_use, instance_type, ran, series, usage
+from tests.fakes.judging import outcome
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "memory-oversized"
 
@@ -46,79 +44,58 @@ USD = {
 MARKET = Market(KINDS, FixedPrices(USD))
 
 
-def used(run: Job, minutes: int = 60, **percent: float) -> Measurements:
+@later
+def used(run: Job, **percent: float) -> Measurements:
     """Even use of each host, in percent of all vCPUs and of memory."""
-    vcpu = KINDS[run.groups[0].instance_type].vcpu
-    raw = [
-        series(
-            Metric[word.upper()],
-            [value * (vcpu if word == "cpu" else 1)] * minutes,
-            host=f"{run.name}/algo-{n}",
-        )
-        for word, value in percent.items()
-        for n in range(1, (run.instance_count or 0) + 1)
-    ]
-    return measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    return even_use(run, (60, 60), run.instance_count or 1, percent, KINDS)
 
 
-def judged(instance: str, cpu: float, memory: float, **limits: float) -> Outcome:
-    """The rule's answer on an hour of even use."""
-    run = ran(3600, instance)
-    return outcome(RULE, run, used(run, cpu=cpu, memory=memory), on=MARKET, limits=limits)
-
-
-def advised(instance: str, cpu: float, memory: float) -> str:
-    """The type that the rule names."""
-    answer = judged(instance, cpu, memory)
-    assert isinstance(answer, Found), answer
-    [fix] = answer.fix
-    assert (fix.path, fix.old) == ("ResourceConfig.InstanceType", instance)
-    return str(fix.new)
-
-
-def test_busy_cores_in_much_memory_go_to_a_c_type() -> None:
-    """70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge, $0.92 - $0.816."""
-    run = ran(3600, "ml.m5.4xlarge")
-    answer = judged("ml.m5.4xlarge", 70, 20)
-    assert isinstance(answer, Found)
-    assert answer.summary == (
-        "Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge."
-    )
-    assert (answer.confidence, answer.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-    assert [(fix.path, fix.old, fix.new) for fix in answer.fix] == [
-        ("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")
-    ]
-    assert answer.evidence["memory_needed_gib"] == 15.4
-    savings = allocate(
-        run, bill(run, MARKET), [(card(RULE).name, answer)], MARKET, Severities(), {}
-    )
-    assert usd(savings.avoidable_usd) == "0.104000"
-
-
-def test_exactly_35_percent_is_used() -> None:
-    """Just under it is not."""
-    assert judged("ml.m5.4xlarge", 70, 35) == Clear()
-    assert isinstance(judged("ml.m5.4xlarge", 70, 34.9), Found)
-
-
-def test_the_policy_moves_the_threshold() -> None:
-    """By its key."""
-    assert judged("ml.m5.4xlarge", 70, 20, memory_p95_below=20) == Clear()
-
-
-@pytest.mark.parametrize(
-    ("instance", "cpu", "memory", "to"),
-    [
-        ("ml.r5.4xlarge", 70, 20, "ml.c5.4xlarge"),  # 30.7 GiB
-        ("ml.r5.4xlarge", 70, 30, "ml.m5.4xlarge"),  # 46.1 GiB: no c type of 16 vCPUs has them
-        ("ml.m5.4xlarge", 40, 20, "ml.c5.2xlarge"),  # 7.7 vCPU and 15.4 GiB
-    ],
-)
-def test_the_cheapest_type_that_holds_all_is_advised(
-    instance: str, cpu: float, memory: float, to: str
-) -> None:
-    """Never an older family, other storage, or vCPUs that are not steady."""
-    assert advised(instance, cpu, memory) == to
+test_cases = cases(
+    RULE,
+    "A short peak of memory keeps the type. P95 is low, P99.5 is not.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), lines(series(Metric.CPU, [1120] * 60),
+        series(Metric.MEMORY, [10] * 59 + [90]), types=KINDS)),
+    "Other types are not its concern.",
+    # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
+    row("not applicable: its type is neither general-purpose nor memory-optimized",
+        ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=5)),
+    row("not applicable: …GPU…", ran(3600, "ml.g4dn.2xlarge"), even(60, cpu=5, memory=5, gpu=90),
+        on=None),
+    row("not applicable: …several groups…", ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1),
+        InstanceGroup("ml.m5.large", 1)))),
+    "Without a price nothing is cheaper. No rate of today's type.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20), on=Market(KINDS,
+        FixedPrices({"ml.c5.4xlarge": "0.816"}))),
+    "Zero seconds are no advice. A run that ended as it began.",
+    row("unknown: metric_missing", ran(0, "ml.m5.4xlarge", training_s=Decimal(0),
+        billable_s=Decimal(0))),
+    "Busy cores in much memory go to a c type. $0.92 - $0.816.",
+    # 70% of 16 vCPUs need 13.4, 20% of 64 GiB need 15.4: ml.c5.4xlarge.
+    row(finds("Memory stayed under 20% of 64 GiB for 95% of 1 h on 1 x ml.m5.4xlarge.",
+        builder="derived", fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.c5.4xlarge")],
+        evidence={"memory_needed_gib": 15.4}, usd="0.104000"), ran(3600, "ml.m5.4xlarge"),
+        used(cpu=70, memory=20)),
+    "Exactly 35 percent is used. Just under it is not; the policy may say 20.",
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=35)),
+    row(FOUND, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=34.9)),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=20), on=MARKET,
+        limits={"memory_p95_below": 20}),
+    "The cheapest type that holds all is advised.",
+    # Never an older family, other storage, or vCPUs that are not steady.
+    # 30.7 GiB; 46.1, which no c type of 16 vCPUs has; 7.7 vCPU and 15.4 GiB
+    row(finds(fix=["ml.c5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=20)),
+    row(finds(fix=["ml.m5.4xlarge"]), ran(3600, "ml.r5.4xlarge"), used(cpu=70, memory=30)),
+    row(finds(fix=["ml.c5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=40, memory=20)),
+    "A smaller type of the family is the other rule's story.",
+    # 18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge.
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28)),
+    row(finds(fix=["ml.m5.2xlarge"]), ran(3600, "ml.m5.4xlarge"), used(cpu=30, memory=28),
+        on=MARKET, rule="cpu-underused"),
+    "The advised type gets no advice back. The same use as on an ml.r5.4xlarge.",
+    row("not applicable: …", ran(3600, "ml.c5.4xlarge"), used(cpu=70, memory=80)),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge"), used(cpu=70, memory=60)),
+    on=MARKET,
+)  # fmt: skip
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:
@@ -127,27 +104,10 @@ def test_a_legacy_type_may_move_within_its_time() -> None:
     prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
     run = ran(3600, "ml.m4.4xlarge")
     raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [20] * 60)]
-    of = measure(run, raw, kinds, absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=kinds)
     answer = outcome(RULE, run, of, on=prices)
     assert isinstance(answer, Found)
     assert [fix.new for fix in answer.fix] == ["ml.c4.4xlarge"]
-
-
-def test_a_smaller_type_of_the_family_is_the_other_rules_story() -> None:
-    """18 GiB on 8 vCPUs: ml.c5.2xlarge has 16, and ml.m5.2xlarge is cheaper than ml.c5.4xlarge."""
-    assert judged("ml.m5.4xlarge", 30, 28) == Clear()
-    run = ran(3600, "ml.m5.4xlarge")
-    smaller = outcome("cpu-underused", run, used(run, cpu=30, memory=28), on=MARKET)
-    assert isinstance(smaller, Found)
-    assert [fix.new for fix in smaller.fix] == ["ml.m5.2xlarge"]
-
-
-@pytest.mark.parametrize("to", ["ml.c5.4xlarge", "ml.m5.4xlarge"])
-def test_the_advised_type_gets_no_advice_back(to: str) -> None:
-    """From an ml.r5.4xlarge: the same use on the type that was named."""
-    memory = {"ml.c5.4xlarge": 20, "ml.m5.4xlarge": 30}[to]
-    there = memory * 128 / float(KINDS[to].memory_gib)
-    assert not isinstance(judged(to, 70, there), Found)
 
 
 @pytest.mark.parametrize(
@@ -165,37 +125,5 @@ def test_the_busiest_host_decides(instance: str, busiest: int) -> None:
         series(Metric.MEMORY, [use] * 60, host=f"train/algo-{n}")
         for n, use in ((1, 5), (2, busiest))
     ]
-    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
+    of = usage(run, *raw, types=KINDS)
     assert outcome(RULE, run, of, on=MARKET) == Clear()
-
-
-def test_a_short_peak_of_memory_keeps_the_type() -> None:
-    """P95 is low, P99.5 is not."""
-    run = ran(3600, "ml.m5.4xlarge")
-    raw = [series(Metric.CPU, [1120] * 60), series(Metric.MEMORY, [10] * 59 + [90])]
-    of = measure(run, raw, KINDS, absent=Missing("metric_missing", "no points"))
-    assert outcome(RULE, run, of, on=MARKET) == Clear()
-
-
-def test_other_types_are_not_its_concern() -> None:
-    """A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type."""
-    compute = ran(3600, "ml.c5.4xlarge")
-    answer = outcome(RULE, compute, used(compute, cpu=70, memory=5), on=MARKET)
-    assert answer == NotApplicable("its type is neither general-purpose nor memory-optimized")
-    gpu = ran(3600, "ml.g4dn.2xlarge")
-    assert "GPU" in not_applicable(RULE, gpu, flat(gpu, 60, cpu=5, memory=5, gpu=90))
-    mixed = ran(3600, groups=(InstanceGroup("ml.m5.xlarge", 1), InstanceGroup("ml.m5.large", 1)))
-    assert "several groups" in not_applicable(RULE, mixed)
-
-
-def test_without_a_price_nothing_is_cheaper() -> None:
-    """No rate of today's type."""
-    run = ran(3600, "ml.m5.4xlarge")
-    prices = Market(KINDS, FixedPrices({"ml.c5.4xlarge": "0.816"}))
-    assert outcome(RULE, run, used(run, cpu=70, memory=20), on=prices) == Clear()
-
-
-def test_zero_seconds_are_no_advice() -> None:
-    """A run that ended as it began."""
-    run = ran(0, "ml.m5.4xlarge", training_s=Decimal(0), billable_s=Decimal(0))
-    assert unknown(RULE, run) == "metric_missing"

@@ -3,19 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-import pytest
-
-from sageaudit.domain.bill.finding import Bucket, Clear, Confidence, Found, NotApplicable
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
-from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from tests.fakes.jobs import FixedPrices, flat, gpu_type, phases, ran, series, usage
-from tests.fakes.judging import card, found, not_applicable, outcome, priced, usd
+from sageaudit.domain.usage.measurements import Measurements, Metric
+from tests.fakes.jobs import FixedPrices, even_use, gpu_type, phases, ran, series
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
 RULE = "some-gpus-unused"
 FOUR = ran(3600, "ml.g4dn.12xlarge")
+LITTLE = even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)
+DDP = ("HyperParameters.sagemaker_torch_distributed_enabled", None, "true")
 EIGHT = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
 EIGHT = replace(EIGHT, gpu_memory_gib=Decimal(40), family="p4d")
 HALF = replace(EIGHT, name="ml.p4d.12xlarge", vcpu=48, memory_gib=Decimal(576), gpus=4)
@@ -28,158 +26,77 @@ def p4(*types: object) -> Market:
     return Market({kind.name: kind for kind in (EIGHT, *types)}, FixedPrices(usd_by_name))  # type: ignore[attr-defined, misc]
 
 
+@later
 def used(run: Job, **percent: float) -> Measurements:
     """Even use of eight GPUs and 96 vCPUs, 0..100 of all."""
-    of = {"GPU": 8, "GPU_MEMORY": 8, "CPU": 96, "MEMORY": 1}
-    raw = [
-        series(Metric[word.upper()], [value * of[word.upper()]] * 60)
-        for word, value in percent.items()
-    ]
-    absent = Missing("metric_missing", "no points")
-    return measure(run, raw, {EIGHT.name: EIGHT}, absent=absent)
+    return even_use(run, (60, 60), 1, percent, {EIGHT.name: EIGHT})
 
 
-def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
-    """20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour."""
-    finding = priced(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
-    what = finding.found
-    assert what.summary == (
-        "The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
-        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory)."
-    )
-    [fix] = what.fix
-    assert (fix.path, fix.old, fix.new) == (
-        "ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge",
-    )  # fmt: skip
-    assert usd(finding.saving_usd) == "3.712400"
-    assert finding.range_usd is not None
-    assert [usd(end) for end in finding.range_usd] == ["3.712400", "4.154000"]
-    assert (what.confidence, what.bucket) == (Confidence.DERIVED, Bucket.AVOIDABLE)
-    assert "only the sum" in (what.caution or "")
-
-
-@pytest.mark.parametrize(
-    ("gpu", "memory", "says"),
-    [
-        # 50% of 4 = 2.0; 50.2% = 2.008
-        (50, 5, True),
-        (50.2, 5, False),
-        # of 64 GiB: 32.0, then 32.1
-        (5, 50, True),
-        (5, 50.2, False),
-    ],
-)
-def test_half_of_the_gpus_is_the_line(gpu: float, memory: float, says: bool) -> None:
-    """At the peak, GPU work and GPU memory both; three of four may be four at work."""
-    of = flat(FOUR, 60, gpu=gpu, gpu_memory=memory, cpu=5, memory=5)
-    assert isinstance(outcome(RULE, FOUR, of), Found) is says
-
-
-def test_the_policy_may_draw_the_line_elsewhere() -> None:
-    """At a quarter, work for two of four is clear."""
-    of = flat(FOUR, 60, gpu=40, gpu_memory=5, cpu=5, memory=5)
-    assert outcome(RULE, FOUR, of, limits={"fits_on_at_most": 25}) == Clear()
-
-
-def test_work_on_all_gpus_is_clear() -> None:
-    """90% of each."""
-    of = flat(FOUR, 60, gpu=90, gpu_memory=80, cpu=30, memory=30)
-    assert outcome(RULE, FOUR, of) == Clear()
-
-
-def test_the_peak_of_the_busiest_host_decides() -> None:
-    """One of two hosts at 90%."""
-    run = ran(3600, "ml.g4dn.12xlarge", 2)
-    hosts = ((1, 20), (2, 90))
-    raw = [
-        series(metric, [4 * value] * 60, host=f"train/algo-{n}")
-        for n, gpu in hosts
-        for metric, value in ((Metric.GPU, gpu), (Metric.GPU_MEMORY, 5))
-    ]
-    assert outcome(RULE, run, usage(run, *raw)) == Clear()
-
-
-def test_without_a_size_that_holds_it_there_is_no_figure() -> None:
-    """30% of 48 vCPUs with 20% are 17.3, and one T4 comes with 16 at most."""
-    what = found(RULE, FOUR, flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=30, memory=5))
-    assert (what.change, what.bucket, what.confidence) == (
-        None, Bucket.NONE, Confidence.HEURISTIC,
-    )  # fmt: skip
-    assert "ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed" in (what.caution or "")
-    assert [fix.path for fix in what.fix] == ["HyperParameters.sagemaker_torch_distributed_enabled"]
-
-
-def test_work_may_be_distributed_instead() -> None:
-    """With PyTorch DDP, where the image is PyTorch and no sign says that it is distributed."""
-    of = flat(FOUR, 60, gpu=20, gpu_memory=5, cpu=5, memory=5)
-    [[size], [ddp]] = found(RULE, FOUR, of).alternatives
-    assert size.new == "ml.g4dn.2xlarge"
-    assert (ddp.path, ddp.old, ddp.new) == (
-        "HyperParameters.sagemaker_torch_distributed_enabled", None, "true",
-    )  # fmt: skip
-    distributed = replace(FOUR, hints=Hints(distribution="ddp"))
-    other_image = replace(FOUR, image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1")
-    processing = replace(
-        FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)), billable_s=None
-    )
-    for run in (distributed, other_image):
-        assert found(RULE, run, of).alternatives == ((size,),)
-    raw = [series(metric, [80] * 60) for metric in (Metric.GPU, Metric.GPU_MEMORY)]
-    assert found(RULE, processing, usage(processing, *raw)).fix == ()
-
-
-def test_p4_types_take_amazons_own_library() -> None:
-    """SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought."""
-    what = found(RULE, P4, used(P4, gpu=10, gpu_memory=10, cpu=5, memory=5), on=p4())
-    assert [(fix.path, fix.new) for fix in what.fix] == [
-        ("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
-        ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge"),
-    ]
-    assert "no GPU type with a known price is cheaper by the hour" in (what.caution or "")
-
-
-def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
-    """One GPU's work on the made-up half of a p4d: still the smaller size."""
-    of = used(P4, gpu=10, gpu_memory=10, cpu=5, memory=5)
-    what = found(RULE, P4, of, on=p4(HALF))
-    assert [fix.new for fix in what.fix] == [HALF.name]
-
-
-def test_one_gpu_is_not_its_concern() -> None:
-    """There are no fewer."""
-    one = ran(3600, "ml.g4dn.xlarge")
-    assert "one GPU" in not_applicable(RULE, one, flat(one, 60, gpu=5, gpu_memory=5))
-    mixed = replace(FOUR, groups=(*FOUR.groups, InstanceGroup("ml.g4dn.xlarge", 1)))
-    assert "several groups" in not_applicable(RULE, mixed)
-
-
-def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
-    """That is another story."""
-    answer = outcome(RULE, FOUR, flat(FOUR, 60, gpu=0, gpu_memory=1, cpu=50))
-    assert isinstance(answer, NotApplicable)
-    assert "gpu-idle" in answer.reason
-
-
-def test_a_catalogue_without_the_gpus_memory_says_nothing() -> None:
-    """How many GPUs hold it cannot be said."""
-    bare = replace(EIGHT, gpu_memory_gib=None)
-    on = Market({bare.name: bare}, FixedPrices({bare.name: "32.77"}))
-    answer = outcome(RULE, P4, used(P4, gpu=10, gpu_memory=10), on=on)
-    assert getattr(answer, "code", None) == "not_recorded"
-
-
-def test_a_training_plan_gets_no_other_size() -> None:
-    """It is prepaid for this one; to distribute the work is free."""
-    run = replace(FOUR, purchase=Purchase.TRAINING_PLAN)
-    what = found(RULE, run, flat(run, 60, gpu=20, gpu_memory=5, cpu=5, memory=5))
-    assert (what.change, what.bucket) == (None, Bucket.NONE)
-    assert "prepaid" in (what.caution or "")
-
-
-def test_it_tells_gpu_underuseds_story() -> None:
-    """The mean over four GPUs is low because of it; on the advised size nothing is said again."""
-    assert "gpu-underused" in card(RULE).name.subsumes
-    moved = ran(3600, "ml.g4dn.xlarge")
-    after = flat(moved, 60, gpu=80, gpu_memory=20, cpu=60, memory=60)
-    assert isinstance(outcome(RULE, moved, after), NotApplicable)
-    assert outcome("gpu-underused", moved, after) == Clear()
+test_cases = cases(
+    RULE,
+    "The work of four GPUs that fits on one is found.",
+    # 20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour.
+    row(finds("The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
+        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).", usd="3.712400", span=("3.712400",
+        "4.154000"), builder="derived", caution="…only the sum…",
+        fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge")]), FOUR, LITTLE),
+    "Half of the GPUs is the line.",
+    # At the peak, GPU work and GPU memory both; three of four may be four at work.
+    # 50% of 4 = 2.0; 50.2% = 2.008
+    # of 64 GiB: 32.0, then 32.1
+    row(FOUND, FOUR, even(60, gpu=50, gpu_memory=5, cpu=5, memory=5)),
+    row(CLEAR, FOUR, even(60, gpu=50.2, gpu_memory=5, cpu=5, memory=5)),
+    row(FOUND, FOUR, even(60, gpu=5, gpu_memory=50, cpu=5, memory=5)),
+    row(CLEAR, FOUR, even(60, gpu=5, gpu_memory=50.2, cpu=5, memory=5)),
+    "The policy may draw the line elsewhere. At a quarter, work for two of four is clear.",
+    row(CLEAR, FOUR, even(60, gpu=40, gpu_memory=5, cpu=5, memory=5),
+        limits={"fits_on_at_most": 25}),
+    "Work on all GPUs is clear. 90% of each.",
+    row(CLEAR, FOUR, even(60, gpu=90, gpu_memory=80, cpu=30, memory=30)),
+    "The peak of the busiest host decides. One of two hosts at 90%.",
+    row(CLEAR, ran(3600, "ml.g4dn.12xlarge", 2), lines(*[series(metric, [4 * value] * 60,
+        host=f"train/algo-{n}") for n, gpu in ((1, 20), (2, 90)) for metric,
+        value in ((Metric.GPU, gpu), (Metric.GPU_MEMORY, 5))])),
+    "Without a size that holds it there is no figure.",
+    # 30% of 48 vCPUs with 20% are 17.3, and one T4 comes with 16 at most.
+    row(finds(change=None, builder="advice",
+        caution="…ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed…",
+        paths=["HyperParameters.sagemaker_torch_distributed_enabled"]), FOUR, even(60, gpu=20,
+        gpu_memory=5, cpu=30, memory=5)),
+    "P4 types take Amazon's own library.",
+    # SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought.
+    row(finds(fix=[("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
+        ("HyperParameters.sagemaker_instance_type", "ml.p4d.24xlarge")],
+        caution="…no GPU type with a known price is cheaper by the hour…"), P4, used(gpu=10,
+        gpu_memory=10, cpu=5, memory=5), on=p4()),
+    "A smaller size may have more GPUs than needed.",
+    # One GPU's work on the made-up half of a p4d: still the smaller size.
+    row(finds(fix=[HALF.name]), P4, used(gpu=10, gpu_memory=10, cpu=5, memory=5), on=p4(HALF)),
+    "One GPU is not its concern. There are no fewer.",
+    row("not applicable: …one GPU…", ran(3600, "ml.g4dn.xlarge"), even(60, gpu=5, gpu_memory=5)),
+    row("not applicable: …several groups…", replace(FOUR, groups=(*FOUR.groups,
+        InstanceGroup("ml.g4dn.xlarge", 1)))),
+    "GPUs that did nothing are left to gpu-idle. That is another story.",
+    row("not applicable: …gpu-idle…", FOUR, even(60, gpu=0, gpu_memory=1, cpu=50)),
+    "A catalogue without the GPUs memory says nothing. How many GPUs hold it cannot be said.",
+    row("unknown: not_recorded", P4, used(gpu=10, gpu_memory=10),
+        on=Market({replace(EIGHT, gpu_memory_gib=None).name: replace(EIGHT, gpu_memory_gib=None)},
+        FixedPrices({replace(EIGHT, gpu_memory_gib=None).name: "32.77"}))),
+    "A training plan gets no other size.",
+    # It is prepaid for this one; to distribute the work is free.
+    row(finds(change=None, bucket="none", caution="…prepaid…"), replace(FOUR,
+        purchase=Purchase.TRAINING_PLAN), even(60, gpu=20, gpu_memory=5, cpu=5, memory=5)),
+    "Work may be distributed instead, where the image is PyTorch and no sign says that it is.",
+    row(finds(ways=[["ml.g4dn.2xlarge"], [DDP]]), FOUR, LITTLE),
+    row(finds(ways=[["ml.g4dn.2xlarge"]]), replace(FOUR, hints=Hints(distribution="ddp")), LITTLE),
+    row(finds(ways=[["ml.g4dn.2xlarge"]]), replace(FOUR,
+        image="683313688378.dkr.ecr.us-east-1.amazonaws.com/own:1"), LITTLE),
+    row(finds(fix=[]), replace(FOUR, kind=JobKind.PROCESSING, phases=phases(("Processing", 3600)),
+        billable_s=None), lines(series(Metric.GPU, [80] * 60), series(Metric.GPU_MEMORY,
+        [80] * 60))),
+    "It tells gpu-underused's story; on the advised size nothing is said again.",
+    row("not applicable: …", ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60,
+        memory=60)),
+    row(CLEAR, ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
+        rule="gpu-underused"),
+)  # fmt: skip

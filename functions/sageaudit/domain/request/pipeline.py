@@ -12,7 +12,7 @@ from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
-from sageaudit.domain.request.values import NotKnown, Path
+from sageaudit.domain.request.values import NotKnown, Path, text
 
 _JOBS = {
     "Training": JobKind.TRAINING,
@@ -47,11 +47,11 @@ def of_definition(
     defaults = _defaults(definition.get("Parameters"))
     requests, left_out = [], []
     for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
-        title = f"{label}step {_text(step.get('Name')) or '(without a name)'}"
-        kind = _JOBS.get(_text(step.get("Type")))
+        title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
+        kind = _JOBS.get(text(step.get("Type")))
         if kind is None:
             if step.get("Type") != "Condition":
-                left_out.append(f"{title}: a {_text(step.get('Type')) or '?'} step is not checked")
+                left_out.append(f"{title}: a {text(step.get('Type')) or '?'} step is not checked")
             continue
         arguments = step.get("Arguments")
         given = arguments if isinstance(arguments, Mapping) else {}
@@ -60,7 +60,7 @@ def of_definition(
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
             continue
-        named = f"pipeline/{name.lower()}/{_text(step.get('Name'))}" if name else None
+        named = f"pipeline/{name.lower()}/{text(step.get('Name'))}" if name else None
         requests.append(
             Request(
                 kind=kind,
@@ -104,7 +104,7 @@ def _steps(
         if step.get("Type") != "Condition" or not isinstance(arguments, Mapping):
             continue
         for key in _BRANCHES:
-            title = f"{key} of {_text(step.get('Name')) or 'a condition'}"
+            title = f"{key} of {text(step.get('Name')) or 'a condition'}"
             yield from _steps(arguments.get(key), (*place, index, "Arguments", key), title)
 
 
@@ -148,7 +148,3 @@ class _PipelineValues:
 
 def _plain(part: object) -> str:
     return str(part).lower() if isinstance(part, bool) else str(part)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

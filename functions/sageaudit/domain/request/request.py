@@ -20,6 +20,7 @@ from sageaudit.domain.request.values import (
     matches,
     path_text,
     place_of,
+    text,
     unknown_places,
     value_at,
     without,
@@ -131,16 +132,14 @@ class Request:
     @property
     def account(self) -> str | None:
         """The account of the role that the job takes."""
-        found = _ROLE.match(_text(self.body.get("RoleArn")))
+        found = _ROLE.match(text(self.body.get("RoleArn")))
         return found[1] if found else None
 
     @property
     def region_of_image(self) -> str | None:
         """The region of the registry that the image comes from, where it is one of ECR."""
-        for path in ("AlgorithmSpecification.TrainingImage", "AppSpecification.ImageUri"):
-            if found := _REGISTRY.match(_text(value_at(self.body, path))):
-                return found[1]
-        return None
+        found = _REGISTRY.match(_image(self) or "")
+        return found[1] if found else None
 
     @property
     def tags(self) -> dict[str, str]:
@@ -177,11 +176,7 @@ def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime
     if request.is_set("ServerlessJobConfig"):  # its values do not matter, and may be refused
         body["ServerlessJobConfig"] = {"JobType": "FineTuning"}
     _prefer_first(body)
-    answer = {
-        **body,
-        request.name_key: request.name or _NO_NAME,
-        f"{prefix}JobStatus": "Completed",
-    }
+    answer = {**body, request.name_key: request.name or _NO_NAME, f"{prefix}JobStatus": "Completed"}
     job = parse(answer, request.tags, account=request.account, region=region)
     if request.step is not None:
         job = replace(job, pipeline_step=request.step)
@@ -201,15 +196,14 @@ def planned(request: Request, region: str | None) -> Callable[[Decimal, datetime
 
 def _prefer_first(body: dict[str, Any]) -> None:
     """The first of several preferred types: SageMaker takes it where it has capacity."""
-    for around, listed in (("ResourceConfig", "InstancePreferences"),
-                           ("ResourceConfig", "InstanceConfigs")):  # fmt: skip
-        config = body.get(around)
+    for listed in ("InstancePreferences", "InstanceConfigs"):
+        config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):
             preferred = config.get(listed)
             if isinstance(preferred, list) and preferred and isinstance(preferred[0], Mapping):
                 first = preferred[0]
                 count = first.get("InstanceCount") or config.get("InstanceCount")
-                body[around] = {
+                body["ResourceConfig"] = {
                     **config,
                     "InstanceType": first.get("InstanceType"),
                     **({"InstanceCount": count} if count else {}),
@@ -218,11 +212,12 @@ def _prefer_first(body: dict[str, Any]) -> None:
 
 def image_name(request: Request) -> str | None:
     """The repository of its image, for people."""
-    for path in ("AlgorithmSpecification.TrainingImage", "AppSpecification.ImageUri"):
-        if isinstance(image := value_at(request.body, path), str):
-            return repository(image)
-    return None
+    image = _image(request)
+    return None if image is None else repository(image)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def _image(request: Request) -> str | None:
+    """The address of its image, where it is known."""
+    paths = ("AlgorithmSpecification.TrainingImage", "AppSpecification.ImageUri")
+    images = (value_at(request.body, path) for path in paths)
+    return next((image for image in images if isinstance(image, str)), None)

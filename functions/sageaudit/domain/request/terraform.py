@@ -24,7 +24,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.pipeline import of_definition
 from sageaudit.domain.request.request import CREATE, FoundRequests, Origin, Request
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.domain.request.values import NotKnown, Path
+from sageaudit.domain.request.values import NotKnown, Path, text
 from sageaudit.errors import Malformed
 
 _JOBS = {
@@ -61,17 +61,17 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
     left_out: list[str] = []
     resources = [*_resources(plan)]
     for resource, place in resources:
-        kind, values = _text(resource.get("type")), resource.get("values")
+        kind, values = text(resource.get("type")), resource.get("values")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
         if kind not in _JOBS and kind not in _PIPELINES:
             continue
-        address = _text(resource.get("address")) or kind
+        address = text(resource.get("address")) or kind
         change = changes.get(address, {})
         if change.get("actions") in _NO_CHANGE:
             left_out.append(f"{address}: the plan does not change it")
             continue
-        region = _text(values.get("region")) or _provider_region(plan, kind)
+        region = text(values.get("region")) or _provider_region(plan, kind)
         unknown, at = change.get("after_unknown"), (*place, "values")
         if kind in _JOBS:
             requests.append(_job(kind, address, values, unknown, at, model, region))
@@ -85,7 +85,7 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:
-    kind, provider = _text(resource.get("type")), _text(resource.get("provider_name"))
+    kind, provider = text(resource.get("type")), text(resource.get("provider_name"))
     return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
@@ -132,7 +132,7 @@ def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:
     provider = "awscc" if kind.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
         found = found.get(key) if isinstance(found, Mapping) else None
-    return _text(found) or None
+    return text(found) or None
 
 
 def _job(
@@ -163,23 +163,23 @@ def _pipeline(
 ) -> FoundRequests:
     """The requests of a pipeline's steps."""
     key = "pipeline_definition"
-    text, later = values.get(key), _of(unknown, key)
-    if isinstance(text, Mapping):
+    written, later = values.get(key), _of(unknown, key)
+    if isinstance(written, Mapping):
         later = _of(later, "pipeline_definition_body")
-        text = text.get("pipeline_definition_body")
-    if text is None or later is True:
+        written = written.get("pipeline_definition_body")
+    if written is None or later is True:
         why = "is known after apply" if later is True else "is in S3, or missing"
         sentence = f"{address}: its definition {why}, so its steps are not checked"
         return FoundRequests((), (sentence,))
     try:
-        definition = json.loads(text)
+        definition = json.loads(written)
     except (TypeError, ValueError, RecursionError):
         definition = None
     if not isinstance(definition, Mapping):
         return FoundRequests((), (f"{address}: its definition is no JSON object",))
     return of_definition(
         definition,
-        name=_text(values.get("pipeline_name")) or None,
+        name=text(values.get("pipeline_name")) or None,
         region=region,
         origin=Origin((*place, key), inline=False),
         label=f"{address}, ",
@@ -251,7 +251,3 @@ def _of(unknown: object, key: str) -> object:
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -26,6 +26,11 @@ class NotKnown:
     why: str
 
 
+def text(value: object) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
 def value_at(body: object, path: str) -> Any:
     """The value under a path such as `InputDataConfig[train].InputMode`.
 

@@ -28,9 +28,7 @@ from sageaudit.rules import api
 SPREADS = api.Threshold(
     "spreads_from", 3, "scaled MADs", "the usual limit for outliers", "Rousseeuw and Croux"
 )
-OVER = api.Threshold(
-    "over_percent", 25, "percent above the median", "families without spread", "our choice"
-)
+OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
 _MAD_TO_SIGMA = Decimal("1.4826")
 _GROWN_FROM_S = 60

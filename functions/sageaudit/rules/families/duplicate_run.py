@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from sageaudit.rules import api
 
-WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone", "our choice")
+WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone")
 
 
 @api.rule(

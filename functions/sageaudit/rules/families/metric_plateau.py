@@ -38,10 +38,8 @@ from sageaudit.rules.families.objective_curve import (
     worked_s,
 )
 
-FLAT_SHARE = api.Threshold(
-    "flat_share_percent", 25, "percent of Training", "the last part of it", "our choice"
-)
-CUT_FROM = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents", "our choice")
+FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last part of it")
+CUT_FROM = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents")
 LATE_NO_GAIN = api.Threshold(
     "late_no_gain_percent", 0.1, "percent of the best value", "schedules that gain late",
     "H2O stopping_tolerance",

@@ -12,7 +12,7 @@ from sageaudit.domain.usage.edges import idle_tail
 from sageaudit.domain.usage.objective import Watched, watch
 from sageaudit.rules import api
 
-POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve", "our choice")
+POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 Windows = Sequence[tuple[datetime, datetime]]
 """Start and end of each time that the code ran, as `work_windows` gives them."""

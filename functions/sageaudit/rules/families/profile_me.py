@@ -21,7 +21,7 @@ from decimal import Decimal
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
 
-FROM = api.Threshold("from_usd", 50, "USD", "an hour of work to profile it", "our choice")
+FROM = api.Threshold("from_usd", 50, "USD", "an hour of work to profile it")
 BELOW = api.Threshold("below_percent", 50, "percent of its time", "it waits", "ICSE 2024, Jobstats")
 
 

@@ -27,12 +27,10 @@ from sageaudit.domain.bill.type_rate import PricedType, cluster_usd_per_hour, sm
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.rules import api
 
-WORK_BELOW = api.Threshold("work_below_s", 600, "seconds", "minutes of work", "our choice")
-RATE_FROM = api.Threshold(
-    "rate_from_usd", 3, "USD per hour", "twice the small GPU types", "our choice"
-)
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "again and again", "our choice")
-WITHIN = api.Threshold("within_days", 7, "days", "a week of tests", "our choice")
+WORK_BELOW = api.Threshold("work_below_s", 600, "seconds", "minutes of work")
+RATE_FROM = api.Threshold("rate_from_usd", 3, "USD per hour", "twice the small GPU types")
+RUNS_FROM = api.Threshold("runs_from", 5, "runs", "again and again")
+WITHIN = api.Threshold("within_days", 7, "days", "a week of tests")
 _WORK = "Training"
 
 

@@ -28,11 +28,11 @@ from sageaudit.rules.families.objective_curve import (
     worked_s,
 )
 
-EARLY = api.Threshold("early_percent", 20, "percent of Training", "a small part", "our choice")
-FROM = api.Threshold("from_s", 1800, "seconds", "a shorter try is cheap", "our choice")
-RUNS = api.Threshold("runs_from", 10, "runs", "fewer are no series of tries", "our choice")
-WITHIN = api.Threshold("within_days", 14, "days", "one phase of work", "our choice")
-DISTINCT = api.Threshold("distinct_percent", 50, "percent of runs", "they explore", "our choice")
+EARLY = api.Threshold("early_percent", 20, "percent of Training", "a small part")
+FROM = api.Threshold("from_s", 1800, "seconds", "a shorter try is cheap")
+RUNS = api.Threshold("runs_from", 10, "runs", "fewer are no series of tries")
+WITHIN = api.Threshold("within_days", 14, "days", "one phase of work")
+DISTINCT = api.Threshold("distinct_percent", 50, "percent of runs", "they explore")
 _SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
 
 

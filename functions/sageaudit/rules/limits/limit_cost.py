@@ -21,14 +21,10 @@ from sageaudit.domain.request.forecast import of_family
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
-EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum", "our choice")
-DEFAULT_FROM = api.Threshold(
-    "default_from_usd", 50, "USD at AWS's default limit", "worth a line", "our choice"
-)
-LONG_FROM = api.Threshold(
-    "long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded", "our choice"
-)
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest", "our choice")
+EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
+DEFAULT_FROM = api.Threshold("default_from_usd", 50, "USD at AWS's default limit", "worth a line")
+LONG_FROM = api.Threshold("long_from_s", 5 * 86_400, "seconds", "a working week, weekend excluded")
+RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
 
 
 def _limits_elsewhere(case: api.RequestCase) -> str | None:

@@ -21,7 +21,7 @@ from sageaudit.domain.request.forecast import last_seconds
 from sageaudit.rules import api
 
 _LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
-RUNS = api.Threshold("last_runs", 3, "runs", "what the family takes now", "our choice")
+RUNS = api.Threshold("last_runs", 3, "runs", "what the family takes now")
 _ROOM = Decimal("1.5")
 
 

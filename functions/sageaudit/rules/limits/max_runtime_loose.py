@@ -22,12 +22,12 @@ from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.rules import api
 
-EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum", "our choice")
+EXPOSED_FROM = api.Threshold("exposed_from_usd", 200, "USD at the limit", "a big sum")
 REQUEST_FROM = api.Threshold(
-    "request_from_usd", 10, "USD at the limit of a request", "easy to change yet", "our choice"
+    "request_from_usd", 10, "USD at the limit of a request", "easy to change yet"
 )
 TIMES_THE_RUN = api.Threshold("times_the_run", 10, "limit / run", "10% or less is red", "Jobstats")
-RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest", "our choice")
+RUNS_FROM = api.Threshold("runs_from", 5, "runs", "fewer do not show the longest")
 
 
 def _no_limit(case: api.FamilyCase) -> str | None:

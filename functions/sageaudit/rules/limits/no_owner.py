@@ -21,7 +21,7 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 SHARE_FROM = api.Threshold(
-    "share_from_percent", 10, "percent of runs or dollars", "a tenth of the account", "our choice"
+    "share_from_percent", 10, "percent of runs or dollars", "a tenth of the account"
 )
 _ZERO = Decimal(0)
 

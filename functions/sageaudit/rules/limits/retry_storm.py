@@ -26,8 +26,8 @@ from sageaudit.domain.job.failure import is_trial, reason_class
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import retry_fix
 
-RUNS_FROM = api.Threshold("runs_from", 3, "failed runs", "two may be one retry", "our choice")
-WITHIN = api.Threshold("within_days", 7, "days", "older failures are unrelated", "our choice")
+RUNS_FROM = api.Threshold("runs_from", 3, "failed runs", "two may be one retry")
+WITHIN = api.Threshold("within_days", 7, "days", "older failures are unrelated")
 
 
 def _trial(case: api.FamilyCase) -> str | None:

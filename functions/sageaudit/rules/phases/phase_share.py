@@ -13,14 +13,14 @@ from sageaudit.rules import api
 
 _ZERO = Decimal(0)
 DEAR_FROM = api.Threshold(
-    "dear_from_usd", 10, "USD of the phase", "a medium finding, whatever its share", "our choice"
+    "dear_from_usd", 10, "USD of the phase", "a medium finding, whatever its share"
 )
 DEAR_OVER = api.Threshold(
     "dear_over_s", 600, "seconds", "twice the longest recorded image pull", "recorded jobs"
 )
 """A phase that passes both is long on a large cluster, where its share may be small."""
 DOWNLOAD_FROM = api.Threshold(
-    "share_from_percent", 20, "percent of billed seconds", "a fifth of the bill", "our choice"
+    "share_from_percent", 20, "percent of billed seconds", "a fifth of the bill"
 )
 DOWNLOAD_OVER = api.Threshold(
     "over_s", 300, "seconds", "13 of 14 recorded image pulls take less", "recorded jobs"

@@ -36,13 +36,9 @@ from sageaudit.rules.phases.warm_pool_model import (
 )
 
 SHARE_FROM = api.Threshold(
-    "share_from_percent",
-    50,
-    "percent of billed seconds",
-    "a third of the time to a result",
-    "our choice",
+    "share_from_percent", 50, "percent of billed seconds", "a third of the time to a result"
 )
-OVER = api.Threshold("over_s", 60, "seconds", "a shorter wait disturbs nobody", "our choice")
+OVER = api.Threshold("over_s", 60, "seconds", "a shorter wait disturbs nobody")
 SHORT_BELOW = api.Threshold(
     "short_below_s", 1800, "seconds", "from there managed spot is advised", "spot-not-used"
 )
@@ -50,7 +46,7 @@ GAP_AT_MOST = api.Threshold(
     "gap_at_most_s", 3600, "seconds", "the longest keep-alive", "SageMaker guide, warm pools"
 )
 SERVED_FROM = api.Threshold(
-    "served_from_percent", 50, "percent of runs", "else the pool mostly waits in vain", "our choice"
+    "served_from_percent", 50, "percent of runs", "else the pool mostly waits in vain"
 )
 _MIN_EARLIER = 4
 

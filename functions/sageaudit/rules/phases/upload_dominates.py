@@ -31,7 +31,7 @@ from sageaudit.rules.phases.phase_share import (
 )
 
 SHARE_FROM = api.Threshold(
-    "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill", "our choice"
+    "share_from_percent", 10, "percent of billed seconds", "a tenth of the bill"
 )
 OVER = api.Threshold("over_s", 120, "seconds", "ordinary uploads take up to 75 s", "recorded jobs")
 _RANGE = range_caution("The final model must be sent in any case")

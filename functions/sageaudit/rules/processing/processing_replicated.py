@@ -15,9 +15,6 @@ Sources: botocore, ProcessingS3Input.S3DataDistributionType: "whether to distrib
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sageaudit.domain.request.request import image_name
 from sageaudit.rules import api
 
@@ -42,33 +39,18 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Clear()
     if any(word in (image_name(case.request) or "") for word in _SPLITS):
         return api.Clear()
-    data = [item for item in _inputs(case) if item.get("InputName") not in _CODE]
-    kinds = [_distribution(item) for item in data]
-    if not data or "ShardedByS3Key" in kinds:
+    inputs = [one for one in case.job.channels if one.source is api.DataSource.S3]
+    data = [one for one in inputs if one.name not in _CODE]
+    if not data or any(one.distribution == "ShardedByS3Key" for one in data):
         return api.Clear()
-    names = [str(item.get("InputName") or index) for index, item in enumerate(data)]
+    names = [one.name for one in data]
     return api.advice(
         f"Each of {count} instances gets all of {', '.join(names)}: unless the code splits the "
         "work, all of them do the same.",
         {"instances": count, "inputs": len(names)},
         fix=tuple(
-            api.Parameter(_TYPE.replace("[]", f"[{name}]"), kind, "ShardedByS3Key")
-            for name, kind in zip(names, kinds, strict=True)
+            api.Parameter(_TYPE.replace("[]", f"[{one.name}]"), one.distribution, "ShardedByS3Key")
+            for one in data
         ),
         caution="Not where the code splits the work itself. Keep what each instance needs whole.",
     )
-
-
-def _inputs(case: api.RequestCase) -> list[Mapping[str, Any]]:
-    """The inputs that are copied from S3."""
-    listed = case.request.value("ProcessingInputs")
-    return [
-        item
-        for item in (listed if isinstance(listed, list) else [])
-        if isinstance(item, Mapping) and isinstance(item.get("S3Input"), Mapping)
-    ]
-
-
-def _distribution(item: Mapping[str, Any]) -> str | None:
-    found = item["S3Input"].get("S3DataDistributionType")
-    return found if isinstance(found, str) else None

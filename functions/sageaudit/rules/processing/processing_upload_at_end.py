@@ -22,10 +22,8 @@ from sageaudit.domain.usage.edges import gpu_unrecorded, idle_tail
 from sageaudit.rules import api
 from sageaudit.rules.phases.phase_share import DEAR_FROM, DEAR_OVER, phase_usd
 
-OVER = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual", "our choice")
-SHARE_FROM = api.Threshold(
-    "share_from_percent", 10, "percent of the run", "a tenth of the bill", "our choice"
-)
+OVER = api.Threshold("over_s", 300, "seconds", "some minutes to finish are usual")
+SHARE_FROM = api.Threshold("share_from_percent", 10, "percent of the run", "a tenth of the bill")
 _AT_END = "EndOfJob"
 _MODE = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 

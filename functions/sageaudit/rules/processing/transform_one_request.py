@@ -17,9 +17,7 @@ from __future__ import annotations
 from sageaudit.rules import api
 from sageaudit.rules.processing.transform_requests import CONCURRENT, DEFAULT_MB, MOST_MB, PAYLOAD
 
-VCPU_FROM = api.Threshold(
-    "vcpu_from", 32, "vCPUs an instance", "one request seldom fills them", "our choice"
-)
+VCPU_FROM = api.Threshold("vcpu_from", 32, "vCPUs an instance", "one request seldom fills them")
 
 
 @api.rule(

@@ -27,9 +27,7 @@ from sageaudit.rules.processing.transform_requests import (
     most_requests,
 )
 
-VCPU_FROM = api.Threshold(
-    "vcpu_from", 2, "vCPUs an instance", "one core serves one request", "our choice"
-)
+VCPU_FROM = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves one request")
 
 
 def _several_requests(case: api.JobCase) -> str | None:

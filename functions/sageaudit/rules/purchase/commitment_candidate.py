@@ -34,9 +34,7 @@ from decimal import Decimal
 from sageaudit.domain.job.job import seconds_between
 from sageaudit.rules import api
 
-HOURS = api.Threshold(
-    "hours_percent", 80, "percent of hours", "a plan is paid in all of them", "our choice"
-)
+HOURS = api.Threshold("hours_percent", 80, "percent of hours", "a plan is paid in all of them")
 DAYS_FROM = api.Threshold("days_from", 30, "days", "four weekends", "Cost Explorer's look-back")
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM}
 _COVERED = frozenset(kind.value for kind in _KINDS)

@@ -19,7 +19,7 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
-FROM_USD = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look", "our choice")
+FROM_USD = api.Threshold("from_usd", 5, "USD for the whole period", "worth a look")
 
 
 @api.rule(

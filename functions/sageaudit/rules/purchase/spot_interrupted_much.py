@@ -26,10 +26,8 @@ from statistics import median
 from sageaudit.rules import api
 from sageaudit.rules.purchase.spot_attempts import lacks_checkpoints, last_attempt_s
 
-OVER = api.Threshold(
-    "over_percent", 100, "percent of the on-demand seconds", "spot saved nothing", "our choice"
-)
-RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accident", "our choice")
+OVER = api.Threshold("over_percent", 100, "percent of the on-demand seconds", "spot saved nothing")
+RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accident")
 
 
 @api.rule(
@@ -62,11 +60,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     return api.derived(
         f"After {_interruptions(job)} managed spot was billed for {api.duration(job.billable_s)}; "
         f"on demand the run takes {api.duration(needed_s)}.",
-        {
-            "interruptions": job.interruptions,
-            "billable_s": job.billable_s,
-            "on_demand_s": needed_s,
-        },
+        {"interruptions": job.interruptions, "billable_s": job.billable_s, "on_demand_s": needed_s},
         fix=_on_demand(job),
         alternatives=_alternatives(job),
         change=api.SetPurchase(needed_s / job.billable_s, api.Purchase.ON_DEMAND),
@@ -84,11 +78,7 @@ def _waited_out(job: api.Job) -> api.Found:
     return api.advice(
         f"The wait for spot capacity passed MaxWaitTimeInSeconds after {_interruptions(job)}; "
         f"{billed} billed.",
-        {
-            "interruptions": job.interruptions,
-            "max_wait_s": job.max_wait_s,
-            "billable_s": billed_s,
-        },
+        {"interruptions": job.interruptions, "max_wait_s": job.max_wait_s, "billable_s": billed_s},
         fix=(api.CHECKPOINTS,) if first else _on_demand(job),
         alternatives=(_on_demand(job), *_alternatives(job)[:1]) if first else _alternatives(job),
         caution=f"Nothing is counted here: {why}.",

@@ -29,16 +29,14 @@ from decimal import Decimal
 from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
 from sageaudit.rules import api
 
-FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents", "our choice")
+FROM = api.Threshold("from_s", 1800, "seconds", "shorter runs save cents")
 FROM_USD = api.Threshold(
-    "from_usd", 4, "USD, with its family's runs", "60% of less changes no request", "our choice"
+    "from_usd", 4, "USD, with its family's runs", "60% of less changes no request"
 )
 SAFE_BELOW = api.Threshold(
     "safe_below_s", 3600, "seconds", "MaxWait without checkpoints", "SageMaker spot guide"
 )
-RUNS_FROM = api.Threshold(
-    "own_runs_from", 3, "spot runs on this type", "fewer have no quartile", "our choice"
-)
+RUNS_FROM = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer have no quartile")
 DEADLINE_TAG = "sageaudit:deadline"
 _WAIT_AT_MOST_S = 86_400
 """A day of waiting for capacity in addition to the run itself."""

@@ -43,12 +43,12 @@ START_AT_LEAST = api.Threshold(
     "start_at_least_s", 600, "seconds", "239 s Starting and 314 s Downloading", "recorded jobs"
 )
 TIMES_THE_START = api.Threshold(
-    "times_the_start", 2, "retained / start", "half is paid for nothing", "our choice"
+    "times_the_start", 2, "retained / start", "half is paid for nothing"
 )
 TIMES_THE_WORK = api.Threshold(
-    "times_the_work", 5, "retained / billed run", "the pool is most of the bill", "our choice"
+    "times_the_work", 5, "retained / billed run", "the pool is most of the bill"
 )
-GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit", "our choice")
+GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
 _NEAR_S = 120
 """Between the end of a run and its pool, and from a request to the takeover."""

@@ -18,7 +18,7 @@ from decimal import Decimal
 from sageaudit.rules import api
 
 _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
-FROM_USD = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look", "our choice")
+FROM_USD = api.Threshold("from_usd", 10, "USD for the volumes", "worth a look")
 
 
 @api.rule(

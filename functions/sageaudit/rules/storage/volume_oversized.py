@@ -24,8 +24,8 @@ OVER = api.Threshold("over_gb", 30, "GB an instance", "the usual default", "Sage
 PEAK_BELOW = api.Threshold(
     "peak_at_most_percent", 35, "percent of the volume", "asked in excess", "Job Defense Shield"
 )
-TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom", "our choice")
-FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less", "our choice")
+TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "headroom")
+FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
 _STREAMED = frozenset({"Pipe", "FastFile"})
 """Any other data is on the volume: a processing input without a mode is copied (File)."""
 

@@ -20,9 +20,7 @@ from sageaudit.rules.tuning.trials import CONFIG, MAX_TRIALS
 
 _LIMITS = f"{CONFIG}.ResourceLimits"
 _TIME = f"{_LIMITS}.MaxRuntimeInSeconds"
-EXPOSED_FROM = api.Threshold(
-    "exposed_from_usd", 1000, "USD for all trials", "a big sum", "our choice"
-)
+EXPOSED_FROM = api.Threshold("exposed_from_usd", 1000, "USD for all trials", "a big sum")
 
 
 @api.rule(

@@ -26,8 +26,8 @@ from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some", "our choice")
-TYPICAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon", "our choice")
+TRIALS = api.Threshold("trials_from", 10, "trials", "a median needs some")
+TYPICAL = api.Threshold("typical_from_s", 600, "seconds", "shorter trials end soon")
 _OFF = "Off"
 
 

@@ -21,7 +21,7 @@ from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few", "our choice")
+AFTER = api.Threshold("trials_after", 10, "trials", "random luck brings a few")
 
 
 @api.rule(

@@ -22,10 +22,10 @@ from sageaudit.domain.job.parts import Tuning
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
-MANY = api.Threshold("trials_from", 20, "trials", "fewer teach little", "our choice")
-ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from", "our choice")
-FEW_ROUNDS = api.Threshold("rounds_below", 3, "rounds", "two teach nothing much", "our choice")
-SMALL = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test", "our choice")
+MANY = api.Threshold("trials_from", 20, "trials", "fewer teach little")
+ROUNDS = api.Threshold("rounds_from", 10, "rounds", "enough to learn from")
+FEW_ROUNDS = api.Threshold("rounds_below", 3, "rounds", "two teach nothing much")
+SMALL = api.Threshold("bayesian_trials_from", 10, "trials", "fewer are a test")
 _STRATEGY = f"{trials.CONFIG}.Strategy"
 
 

@@ -9,7 +9,6 @@ from itertools import islice
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
-from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.bill.type_vetoes import image_refused
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
@@ -55,7 +54,7 @@ class BestType:
             if candidate.refused and candidate.refused.constraint not in unsure
         )
 
-    def details(self, case: api.JobCase, hint: str = "") -> FoundDetails:
+    def details(self, case: api.JobCase, hint: str = "") -> api.FoundDetails:
         """The fix as it is counted and at best, the second best beside it; words without a type."""
         if self.first is None:
             return {"caution": f"Nothing is counted: {self.why}. {hint}".strip()}

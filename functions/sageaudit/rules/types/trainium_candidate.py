@@ -21,9 +21,7 @@ from sageaudit.domain.job.family import repository
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import no_other_type, times_dearer
 
-FROM = api.Threshold(
-    "from_s", 14_400, "seconds", "a port takes days: it pays for long runs only", "our choice"
-)
+FROM = api.Threshold("from_s", 14_400, "seconds", "a port takes days: it pays for long runs only")
 _CONTAINERS = frozenset({"pytorch-training", "huggingface-pytorch-training"})
 
 

@@ -31,9 +31,7 @@ _DEBUGGER = "Debugger GPUMemoryIncrease"
 INCREASE_OVER = api.Threshold("increase_over", 5, "points of GPU memory", "a rise", _DEBUGGER)
 WINDOW = api.Threshold("window_minutes", 4, "minutes", "500 samples of 500 ms", _DEBUGGER)
 PATIENCE = api.Threshold("patience_minutes", 8, "minutes", "1,000 samples of 500 ms", _DEBUGGER)
-SOON = api.Threshold(
-    "full_within_runs", 2, "times the run", "a run three times as long would fail", "our choice"
-)
+SOON = api.Threshold("full_within_runs", 2, "times the run", "a run three times as long would fail")
 _MIN_MINUTES = 24
 """The patience and four windows: fewer have no slope."""
 _HOURS_FROM = 2.0

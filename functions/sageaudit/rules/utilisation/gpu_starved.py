@@ -24,10 +24,8 @@ from sageaudit.rules.utilisation.gpus import CPU_FROM, loader_fix
 _DEBUGGER = "Debugger LowGPUUtilization"
 P95_OVER = api.Threshold("p95_over", 70, "percent of all GPUs", "it can be busy", _DEBUGGER)
 P5_BELOW = api.Threshold("p5_below", 10, "percent of all GPUs", "near nothing", _DEBUGGER)
-SHARE_FROM = api.Threshold(
-    "share_from", 10, "percent of active minutes", "worth a look", "our choice"
-)
-TIMES_FROM = api.Threshold("times_from", 3, "times", "once is a start or an end", "our choice")
+SHARE_FROM = api.Threshold("share_from", 10, "percent of active minutes", "worth a look")
+TIMES_FROM = api.Threshold("times_from", 3, "times", "once is a start or an end")
 
 
 @api.rule(

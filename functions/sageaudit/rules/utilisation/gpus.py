@@ -20,14 +20,12 @@ _WORKERS_FROM, _WORKERS_TO = 0.7, 2.0
 _GPU_IDLE = "gpu-idle"
 _WAITS_FROM = 50
 """Percent of the minutes with the CPU at its limit: cpu-bottleneck speaks from there."""
-FROM = api.Threshold(
-    "from_minutes", 15, "minutes", "late points and start-up are behind it", "our choice"
-)
+FROM = api.Threshold("from_minutes", 15, "minutes", "late points and start-up are behind it")
 LITTLE_BELOW = api.Threshold(
-    "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red", "our choice"
+    "little_below", 5, "percent of one GPU, mean", "a third of Jobstats' red"
 )
 LITTLE_P95_TO = api.Threshold(
-    "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work", "our choice"
+    "little_p95_to", 10, "percent of one GPU, P95", "no hour of real work"
 )
 LEFT_TO_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
 """The answer of other GPU rules where the GPU never worked."""

@@ -31,7 +31,7 @@ from sageaudit.rules.utilisation.standing_still import gpu_hours, on_cpu_alone, 
 
 FROM = api.Threshold("from_s", 600, "seconds", "imports, late points: up to 6 min", "recorded jobs")
 SHARE_FROM = api.Threshold(
-    "share_from_percent", 2, "percent of the run", "less is small beside the work", "our choice"
+    "share_from_percent", 2, "percent of the run", "less is small beside the work"
 )
 CORES_AT_MOST = api.Threshold(
     "cores_at_most", 1.25, "cores of a host", "one busy process and its system", "recorded jobs"

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.rules import api
 from sageaudit.rules.utilisation.hosts import cheaper_count, did_work, use_of_hosts
 
 DEARER_FROM = api.Threshold(
-    "dearer_from_percent", 10, "percent above the smaller count's median", "no noise", "our choice"
+    "dearer_from_percent", 10, "percent above the smaller count's median", "no noise"
 )
-RUNS_FROM = api.Threshold("runs_from", 2, "runs of each count", "one is an accident", "our choice")
+RUNS_FROM = api.Threshold("runs_from", 2, "runs of each count", "one is an accident")
 GPU_BELOW = api.Threshold("gpu_below", 25, "percent of all GPUs", "amber", "Jobstats config.py")
 CPU_BELOW = api.Threshold("cpu_below", 40, "percent of all vCPUs", "under-used", "Flexera")
 GPU_TARGET = api.Threshold(
@@ -128,7 +127,7 @@ def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
 
 def _on_fewer(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
-) -> FoundDetails:
+) -> api.FoundDetails:
     """The fix, and how many times as long the run takes at worst and at best."""
     now = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {

@@ -27,7 +27,7 @@ CORES_TO = api.Threshold(
     "one core (1.01) and the host's system (0.19)",
     "Jobstats, recordings",
 )
-P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core", "our choice")
+P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core")
 USE_THE_CORES = "Or use the cores: threads and workers shorten the run on the same type."
 VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 

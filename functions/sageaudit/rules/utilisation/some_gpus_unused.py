@@ -23,7 +23,7 @@ from sageaudit.rules.types.another_type import best_type
 from sageaudit.rules.utilisation.gpus import distribute, gpus_needed, left_to_gpu_idle, one_gpu
 
 FITS_ON = api.Threshold(
-    "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs", "our choice"
+    "fits_on_at_most", 50, "percent of the GPUs", "sizes have 8, 4, 2 and 1 GPUs"
 )
 
 SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.finding import FoundDetails
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
@@ -31,13 +30,9 @@ from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
 DISTANCE_OVER = api.Threshold(
     "distance_over", 0.5, "share of minutes (0..1)", "far apart", "Debugger LoadBalancing"
 )
-GAP_FROM = api.Threshold("gap_from", 20, "points of utilisation", "two tenths", "our choice")
+GAP_FROM = api.Threshold("gap_from", 20, "points of utilisation", "two tenths")
 SHORT_FROM = api.Threshold(
-    "short_from",
-    30,
-    "percent of the busiest host's mean",
-    "more than a leader's work",
-    "our choice",
+    "short_from", 30, "percent of the busiest host's mean", "more than a leader's work"
 )
 
 
@@ -101,7 +96,7 @@ def _summary(case: api.JobCase, load: HostLoad, left_out: int) -> str:
     return f"While all hosts worked, {busy} and {low}, {over}."
 
 
-def _fewer(job: api.Job, left_out: int) -> FoundDetails:
+def _fewer(job: api.Job, left_out: int) -> api.FoundDetails:
     count, even = (job.instance_count or 0) - left_out, api.shard(job)
     return {
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
@@ -113,7 +108,7 @@ def _fewer(job: api.Job, left_out: int) -> FoundDetails:
     }
 
 
-def _balanced(job: api.Job, load: HostLoad) -> FoundDetails:
+def _balanced(job: api.Job, load: HostLoad) -> api.FoundDetails:
     phase, spare_s = work_phase(job), Decimal(round(load.seconds * load.spare))
     return {
         "fix": api.shard(job),

@@ -11,7 +11,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import Outcomes
 from sageaudit.domain.bill.bill import bill
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
+from sageaudit.domain.bill.counterfactual import Severities, allocate
 from sageaudit.domain.bill.finding import Exemption, Finding, Found, Parameter, Severity
 from sageaudit.domain.job.family import family
 from sageaudit.domain.job.job import Job
@@ -44,7 +44,6 @@ from sageaudit.rules.judge import judge_request
 _EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
 """What a hung job may cost, from which a finding about its limit is medium, and high."""
 _NOT_RUN = Missing("not_run", "the job has not run")
-_LIMITED = frozenset({JobKind.TRAINING, JobKind.PROCESSING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +131,20 @@ def check(
     forecast = of_family(one.job, runs) if runs is not None else None
     limit = limit_of(request)
     basis, seconds = _basis(forecast, limit)
-    job = _limited(lasting(seconds, now), limit)
+    job = lasting(seconds, now)
+    if limit.default:
+        job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     at_limit = lasting(limit.seconds, now) if limit.seconds is not None else None
     cost = _cost(request, at_limit, job, market, trials)
     billed = bill(job, market)
     local = policy.for_job(job.account, one.family, job.tags)
     names = [rule.name for rule in ruleset.rules]
     exempt, warnings = exemptions(local, one.family, job.tags, names, now.date())
-    asked = RequestCase(
-        request=request,
-        job=job,
-        bill=billed,
-        market=market,
-        cost=cost,
-        earlier=runs,
-        policy=local,
-        before_run=basis,
-    )
-    outcomes = judge_request(asked, _case(asked, runs), ruleset.rules)
-    findings = _findings(asked, basis, outcomes, exempt, ruleset)
+    asked = RequestCase(request, job, billed, market, cost, runs, policy=local, before_run=basis)
+    outcomes = judge_request(asked, _case(asked), ruleset.rules)
+    findings = _findings(asked, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
+    said = {item.rule: item.run for item in reversed(advice)}
     judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
@@ -159,7 +152,7 @@ def check(
         family=one.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(_said_before(finding, advice) for finding in findings),
+        findings=tuple(replace(one, said_of=said.get(one.rule.name)) for one in findings),
         ignored=tuple(item for item in advice if item.rule not in judged),
         basis=basis,
         cost=cost,
@@ -187,39 +180,23 @@ def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[Basis, Dec
     return Basis.HOUR, HOUR_S
 
 
-def _limited(job: Job, limit: RunLimit) -> Job:
-    """The job with AWS's default limit where the request has none."""
-    if job.kind in _LIMITED and limit.default:
-        return replace(job, max_runtime_s=DEFAULT_LIMIT_S)
-    return job
-
-
-def _case(asked: RequestCase, runs: tuple[EarlierRun, ...] | None) -> FamilyCase | TuningCase:
+def _case(asked: RequestCase) -> FamilyCase | TuningCase:
     """The request as the case of a job that ran, for rules that judge both."""
-    job = asked.job
+    job, policy, basis = asked.job, asked.policy, asked.before_run
     if job.kind is JobKind.TUNING:
-        return TuningCase(job, (), policy=asked.policy, before_run=asked.before_run)
+        return TuningCase(job, (), policy=policy, before_run=basis)
     usage = measure(job, (), asked.market.types, absent=_NOT_RUN)
-    return FamilyCase(
-        job,
-        usage.active(),
-        usage,
-        asked.bill,
-        asked.market,
-        runs,
-        policy=asked.policy,
-        before_run=asked.before_run,
-    )
+    of = (job, usage.active(), usage, asked.bill, asked.market, asked.earlier)
+    return FamilyCase(*of, policy=policy, before_run=basis)
 
 
 def _findings(
-    asked: RequestCase,
-    basis: Basis,
-    outcomes: Outcomes,
-    exempt: Mapping[str, Exemption],
-    ruleset: Ruleset,
+    asked: RequestCase, outcomes: Outcomes, exempt: Mapping[str, Exemption], ruleset: Ruleset
 ) -> tuple[Finding, ...]:
-    """What the rules found, each with what it alone would save."""
+    """What the rules found, each with what it alone would save.
+
+    The severity is the card's, but for dollars that rest on runs and for what the policy sets.
+    """
     founds = [(name, found) for name, found in outcomes if isinstance(found, Found)]
     local = asked.policy
     severities = Severities(local.severity, local.severities)
@@ -227,19 +204,13 @@ def _findings(
     savings = allocate(
         asked.job, asked.bill, founds, asked.market, severities, exempt, savings_plan=plan
     )
-    return _with_severities(savings, ruleset, local, basis)
-
-
-def _with_severities(
-    savings: Savings, ruleset: Ruleset, policy: Policy, basis: Basis
-) -> tuple[Finding, ...]:
-    """The card's severity, but for dollars that rest on runs and for what the policy sets."""
     cards = {rule.name.name: rule.before_run for rule in ruleset.rules}
+    by_runs = asked.before_run is Basis.HISTORY
     return tuple(
         finding
         if (severity := cards[finding.rule.name]) is None
-        or finding.rule.name in policy.severities
-        or (basis is Basis.HISTORY and finding.alone_usd is not None)
+        or finding.rule.name in local.severities
+        or (by_runs and finding.alone_usd is not None)
         else replace(finding, severity=_of_exposure(finding) or severity)
         for finding in savings.findings
     )
@@ -253,11 +224,6 @@ def _of_exposure(finding: Finding) -> Severity | None:
     if usd >= _EXPOSED_HIGH_USD:
         return Severity.HIGH
     return Severity.MEDIUM if usd >= _EXPOSED_USD else Severity.LOW
-
-
-def _said_before(finding: Finding, advice: Sequence[Ignored]) -> Finding:
-    run = next((item.run for item in advice if item.rule == finding.rule.name), None)
-    return replace(finding, said_of=run)
 
 
 def fixes_of(finding: Finding, request: Request) -> tuple[Parameter, ...]:
