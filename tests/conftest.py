@@ -51,11 +51,28 @@ def _alias_once(aliaser: Any, event_name: str) -> str:
 
 botocore.hooks.EventAliaser._alias_event_name = _alias_once
 
+_QUICK, _QUICK_MONEY = 15, 50
+"""Examples of each property in `make test`, and of those about money; `make test-all` tries all."""
 # how long an example takes is the machine's business: a busy one is no fault of the code
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+for profile in ("quick", "full"):
+    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Takes examples away from the properties of a quick run, whatever their own settings ask."""
+    if settings.get_current_profile_name() == "full":
+        return
+    for item in items:
+        test = getattr(item, "obj", None)
+        if getattr(test, "is_hypothesis_test", False):
+            most = _QUICK_MONEY if item.get_closest_marker("money") else _QUICK
+            machine = getattr(test, "_hypothesis_state_machine_class", None)
+            holder, name = (test, "_hypothesis_internal_use_settings")
+            if machine is not None:
+                holder, name = (machine.TestCase, "settings")
+            own = getattr(holder, name)
+            setattr(holder, name, settings(own, max_examples=min(own.max_examples, most)))
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
