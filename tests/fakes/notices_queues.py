@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 from deliver.handler import wired
-from infra.queues import MAX_RECEIVES
+from infra.names import MAX_RECEIVES
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.errors import Unavailable
