@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Exemption, Found, 
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from tests.fakes.jobs import HOURLY_USD, START, job, market, phases
+
+pytestmark = pytest.mark.money
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 ALMOST_NOTHING = Decimal("1e-18")

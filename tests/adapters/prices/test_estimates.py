@@ -19,6 +19,8 @@ from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
 from tests.fakes.price_lists import listing
 
+pytestmark = pytest.mark.money
+
 REGION, TRAINING = "us-east-1", Component.TRAINING
 M6I, P4D, M5 = "ml.m6i.large", "ml.p4d.24xlarge", "ml.m5.large"
 TYPES = packaged.types()

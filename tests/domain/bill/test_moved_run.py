@@ -20,6 +20,8 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Metric, Missing
 from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series
 
+pytestmark = pytest.mark.money
+
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
 """Percent of all there is."""
 

@@ -20,6 +20,8 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, phases, ran, series
 
+pytestmark = pytest.mark.money
+
 RATIOS = tuple(
     GpuRatio("S", "W", one, Decimal(2), Decimal(5), works=8)
     for one in (Precision.HALF, Precision.FP32)
