@@ -7,6 +7,8 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
+# byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all browser near check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean

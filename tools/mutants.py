@@ -132,8 +132,7 @@ def chosen(count: int, seed: int, part: str = "core", root: Path = ROOT) -> list
 def _pass(root: Path, tests: Sequence[str]) -> bool:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     command += ["-n", "auto", "--dist", "loadfile"] if len(tests) > 1 else []
-    paths = {"PYTHONPATH": str(root / "functions"), "PYTHONDONTWRITEBYTECODE": "1"}
-    env = {**os.environ, **paths}
+    env = {**os.environ, "PYTHONPATH": str(root / "functions")}
     process = subprocess.Popen(
         command, cwd=root, env=env, stdout=subprocess.DEVNULL, start_new_session=True
     )
