@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
-PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
+PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 # byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -77,7 +77,7 @@ mutants: $(READY) ## which small faults no test notices: make mutants N=10 SEED=
 	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)" "$(or $(OF),core)"
 
 faults: $(READY) ## every AWS call, channel answer and step with every fault; prints "N cells", within 10 minutes
-	@$(RUN)/python -m pytest tests/faults -m faults --numprocesses auto --dist worksteal -q
+	@$(RUN)/python -m pytest tests/faults -m faults --hypothesis-profile full --numprocesses auto --dist worksteal -q
 
 fuzz: $(READY) ## 20,000 mutated inputs for each handler; others with FUZZ_SEED=2
 	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
@@ -119,7 +120,7 @@ def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
             assert not any(isinstance(o, Found | Clear) for o in outcomes.values())
 
 
-LOST = {
+LOST: dict[str, Callable[[int], Iterable[int]]] = {
     "every other": lambda count: range(0, count, 2),
     "the first": lambda count: range((count + 1) // 2),
     "the last": lambda count: range(count // 2, count),
