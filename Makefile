@@ -6,10 +6,12 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
-PYTEST_FLAGS ?= --numprocesses auto --dist loadfile
+PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
+# byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -17,8 +19,12 @@ help: ## shows what each target does
 demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 	@$(RUN)/python -m local.demo
 
-test: $(READY) ## runs every test
+test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
+
+test-all: $(READY) ## the same with all examples, then every fault and input, the browser and the wheel
+	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
+	@$(MAKE) --no-print-directory faults fuzz browser dist
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
@@ -67,11 +73,11 @@ dist: $(READY) ## builds the wheel and checks it in a clean environment
 rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
 
-mutants: $(READY) ## which small faults in the core no test notices: make mutants N=10 SEED=1
-	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)"
+mutants: $(READY) ## which small faults no test notices: make mutants N=10 SEED=1 OF=core, or OF=shell
+	@$(RUN)/python -m tools.mutants "$(or $(N),10)" "$(or $(SEED),1)" "$(or $(OF),core)"
 
 faults: $(READY) ## every AWS call, channel answer and step with every fault; prints "N cells", within 10 minutes
-	@$(RUN)/python -m pytest tests/faults -m faults --numprocesses auto --dist worksteal -q
+	@$(RUN)/python -m pytest tests/faults -m faults --hypothesis-profile full --numprocesses auto --dist worksteal -q
 
 fuzz: $(READY) ## 20,000 mutated inputs for each handler; others with FUZZ_SEED=2
 	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,7 @@ class Verdict:
         return _BECAUSE.get((self.recording, self.rule))
 
 
+@cache
 def verdicts() -> tuple[Verdict, ...]:
     """Every recording with the key `debugger`, by rule and then by recording."""
     found = [one for path in sorted(RECORDINGS.glob("*.json")) for one in _of(path)]

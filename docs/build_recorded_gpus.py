@@ -7,9 +7,9 @@ their mean is under 15% of its GPUs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
@@ -109,8 +109,10 @@ def _reason(audit: AuditDocument) -> str | None:
     return None
 
 
-def gpu_jobs() -> Iterator[LowJob]:
+@cache
+def gpu_jobs() -> tuple[LowJob, ...]:
     """Every recorded job with at least three GPU points, whatever their mean."""
+    found = []
     for path in sorted(RECORDINGS.glob("*.json")):
         read = recording.read(path)
         if isinstance(read, recording.RecordedSet):
@@ -125,12 +127,13 @@ def gpu_jobs() -> Iterator[LowJob]:
         ]
         if len(points) >= MIN_POINTS:
             mean = math.fsum(points) / len(points)
-            yield LowJob(path.stem, mean, _audit(run), _in_family(run))
+            found.append(LowJob(path.stem, mean, _audit(run), _in_family(run)))
+    return tuple(found)
 
 
-def low(jobs: list[LowJob]) -> list[LowJob]:
+def low() -> list[LowJob]:
     """Those under 15%."""
-    return [job for job in jobs if job.mean < LOW_PERCENT]
+    return [job for job in gpu_jobs() if job.mean < LOW_PERCENT]
 
 
 def _audit(run: Run, family: PooledRuns | None = None) -> AuditDocument:
@@ -148,8 +151,7 @@ def _in_family(run: Run) -> AuditDocument | None:
 
 def page() -> str:
     """The whole of docs/evidence/recorded-gpu-jobs.md."""
-    jobs = list(gpu_jobs())
-    rows = low(jobs)
+    rows = low()
     figures = [figure for job in rows if (figure := job.audit["idle_capacity"])]
     paid = sum((figure["paid"] for figure in figures), _ZERO)
     idle = sum((figure["idle"] for figure in figures), _ZERO)
@@ -159,7 +161,7 @@ def page() -> str:
         if (figure := job.audit["idle_capacity"]) and figure["list_usd"] and not _by_estimate(job)
     ]
     return _PAGE.format(
-        jobs=len(jobs),
+        jobs=len(gpu_jobs()),
         low=len(rows),
         hours=f"{paid:.1f}",
         idle=f"{idle:.1f}",

@@ -16,6 +16,7 @@ LAMBDA, QUEUES = "AWS/Lambda", "AWS/SQS"
 STREAM_LATE_S = 15 * MINUTE_S
 QUEUE_LATE_S = {"FinishedJobs": 2 * HOUR_S, "Decisions": HOUR_S}
 NOTICES_LATE_S = 2 * HOUR_S
+RUNBOOK = "docs/runbook.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Watch:
     datapoints: int | None = None
     silence: bool = False
     while_counted: str | None = None
+
+    @property
+    def description(self) -> str:
+        """What the alarm means and where its entry is, in one sentence."""
+        return f"sageaudit: {self.means}; {RUNBOOK}#{self.entry} says what to do"
 
     @property
     def needed(self) -> int:

@@ -14,8 +14,6 @@ from constructs import Construct
 from infra.alarm_list import Watch
 from infra.names import METRICS_NAMESPACE
 
-RUNBOOK = "docs/runbook.md"
-
 
 class Alarms(Construct):
     """Operators subscribe to `topic`; job owners to the topic of notices."""
@@ -43,7 +41,7 @@ def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
             compare.LESS_THAN_THRESHOLD if watch.silence else compare.GREATER_THAN_THRESHOLD
         ),
         treat_missing_data=missing.BREACHING if watch.silence else missing.NOT_BREACHING,
-        alarm_description=description(watch),
+        alarm_description=watch.description,
     )
 
 
@@ -71,11 +69,6 @@ def _never(watch: Watch) -> cloudwatch.MathExpression:
         period=cdk.Duration.seconds(watch.period_s),
         label=watch.name,
     )
-
-
-def description(watch: Watch) -> str:
-    """What the alarm means and where its entry is, in one sentence."""
-    return f"sageaudit: {watch.means}; {RUNBOOK}#{watch.entry} says what to do"
 
 
 def _cloudwatch_may_publish(topic: sns.Topic) -> iam.PolicyStatement:

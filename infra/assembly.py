@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,12 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 
-from infra import byte_code, file_tree, subscribers
-from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
+from infra import file_tree, subscribers
+from infra.bundling import POLICY, ROOT, checked_policy, to_deploy
 from infra.names import STACK
 from infra.stack import SageAuditStack
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
-from sageaudit.adapters.files import policy_file
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadPolicy
 
-ROOT = Path(__file__).parent.parent
-POLICY = ROOT / "policy.toml"
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
 
 
@@ -33,9 +27,7 @@ def assemble() -> None:
     """Writes the templates and the asset into cdk.out, or into the CDK CLI's own folder."""
     outdir = os.environ.get("CDK_OUTDIR", "cdk.out")
     policy = checked_policy(POLICY)
-    asset = stage(LAMBDA, policy)
-    if asset.compiled_by is None:
-        print(f"sageaudit: {byte_code.missing(LAMBDA_PYTHON)}.", file=sys.stderr)
+    asset = to_deploy(policy)
     code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
     synthesize(code=code, roles=policy.accounts, outdir=outdir)
     for copy in Path(outdir).glob("asset.*"):
@@ -113,11 +105,3 @@ def cdk_context() -> dict[str, Any]:
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
     return context
-
-
-def checked_policy(path: Path) -> Policy:
-    """The policy to deploy. A wrong policy stops the deployment, not a Lambda."""
-    try:
-        return policy_file.load(path)
-    except BadPolicy as error:
-        raise SystemExit(str(error)) from error

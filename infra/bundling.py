@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra import byte_code, file_tree
-from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadPolicy
 from sageaudit.rules import version
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +39,17 @@ NOT_ON_LAMBDA = (
     "adapters/history/sqlite",
 )
 """Parts of the package that no handler imports: the command line and what only it uses."""
+
+
+POLICY = ROOT / "policy.toml"
+
+
+def checked_policy(path: Path) -> Policy:
+    """The policy to deploy. A wrong policy stops the deployment, not a Lambda."""
+    try:
+        return policy_file.load(path)
+    except BadPolicy as error:
+        raise SystemExit(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +90,14 @@ class Asset:
 LAMBDA_PYTHON = "3.13"
 LAMBDA = Target("lambda", platform="manylinux2014_aarch64", python=LAMBDA_PYTHON)
 THIS_MACHINE = Target("this-machine", platform=None, python=None)
+
+
+def to_deploy(policy: Policy) -> Asset:
+    """Lambda's; says on stderr where this machine has no interpreter to compile it."""
+    asset = stage(LAMBDA, policy)
+    if asset.compiled_by is None:
+        print(f"sageaudit: {byte_code.missing(LAMBDA_PYTHON)}.", file=sys.stderr)
+    return asset
 
 
 def stage(target: Target, policy: Policy) -> Asset:

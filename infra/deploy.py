@@ -20,7 +20,7 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import NODE, NPX, listeners, subscribers
-from infra.assembly import POLICY, checked_policy
+from infra.bundling import POLICY, checked_policy
 from infra.deploy_flags import (
     AddressesType,
     ChannelFlags,

@@ -1,4 +1,7 @@
-"""Names that the template and `make deploy` share; a channel names its own secret."""
+"""What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers.
+
+A channel names its own secret.
+"""
 
 STACK = "SageAudit"
 METRICS_NAMESPACE = "sageaudit"
@@ -7,6 +10,23 @@ FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 """Outputs of the stack."""
+STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
+"""The code of the functions in the committed template: the local AWS puts a stub there."""
+AUDIT_TIMEOUT_S = 180
+VISIBILITY_FACTOR = 6
+"""AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
+MAX_RECEIVES = 120
+"""A function gives a message up itself, with its reason, at an age of 3.5 days (`batch.py`). This
+is for messages that end its process each time: it then takes longer than an outage lasts."""
+POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+POLL_STREAM = (
+    "dynamodb:DescribeStream",
+    "dynamodb:GetRecords",
+    "dynamodb:GetShardIterator",
+    "dynamodb:ListStreams",
+)
+HAND_ON = ("sqs:SendMessage",)
+"""Permissions of the pollers, and to hand a message on."""
 
 
 def queue_output(channel: str) -> str:

@@ -6,11 +6,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-VISIBILITY_FACTOR = 6
-"""AWS advises at least six function timeouts, so that throttled invokes do not repeat a batch."""
-MAX_RECEIVES = 120
-"""A function gives a message up itself, with its reason, at an age of 3.5 days (`batch.py`). This
-is for messages that end its process each time: it then takes longer than an outage lasts."""
+from infra.names import MAX_RECEIVES, VISIBILITY_FACTOR
+
 RETENTION = cdk.Duration.days(14)
 """The longest that SQS keeps a message."""
 

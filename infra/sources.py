@@ -9,16 +9,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from infra.functions import Worker
+from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
 from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX, SORT_KEY
-
-POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
-POLL_STREAM = (
-    "dynamodb:DescribeStream",
-    "dynamodb:GetRecords",
-    "dynamodb:GetShardIterator",
-    "dynamodb:ListStreams",
-)
-HAND_ON = ("sqs:SendMessage",)
 
 NEW_AUDITS_AND_NOTICES = {
     "eventName": ["INSERT"],

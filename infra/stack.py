@@ -12,9 +12,9 @@ from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
-from infra.names import FINGERPRINT_KEY, queue_output
+from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON, queue_output
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
-from infra.sources import HAND_ON, feed_from_queue, feed_from_stream
+from infra.sources import feed_from_queue, feed_from_stream
 from infra.sweep import SweepSchedule
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
@@ -26,7 +26,7 @@ from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.settings import notices_queue_variable
 
-AUDIT_TIMEOUT = cdk.Duration.minutes(3)
+AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(3)
 DELIVER_TIMEOUT = cdk.Duration.minutes(2)
 SWEEP_TIMEOUT = cdk.Duration.minutes(10)

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from aws_cdk import aws_lambda as lambda_
 
-from infra.assembly import POLICY, ROOT, checked_policy, synthesize
+from infra.assembly import synthesize
+from infra.bundling import POLICY, ROOT, checked_policy
+from infra.names import STUB_CODE
 from sageaudit.adapters.channels.catalogue import CHANNELS
 
 SNAPSHOT = ROOT / "local" / "template.json"
-STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
-"""The code of the snapshot's functions: the local AWS puts a stub there."""
 
 
 def synthesized(policy: Path = POLICY) -> dict[str, Any]:

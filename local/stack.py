@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from moto.cloudformation.models import Stack
-
 TEMPLATE = Path(__file__).parent / "template.json"
 _STACK = "sageaudit"
+_READS_TEMPLATE = "moto.cloudformation.models.Stack.parse_template"
 
 
 def create_stack(session: Any) -> dict[str, str]:
@@ -28,7 +27,7 @@ def create_stack(session: Any) -> dict[str, str]:
     s3.put_object(Bucket="assets", Key="functions.zip", Body=archive.getvalue())
     formation = session.client("cloudformation")
     # moto reads each template as YAML first, which takes most of the start
-    as_json = mock.patch.object(Stack, "parse_template", staticmethod(json.loads))
+    as_json = mock.patch(_READS_TEMPLATE, staticmethod(json.loads))
     with as_json, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tests/infra lists what moto does not create
         formation.create_stack(

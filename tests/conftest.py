@@ -1,7 +1,7 @@
 """No test reaches an AWS account or any network: credentials are made up, sockets stay at home.
 
-What botocore reads from disk is read once for all sessions, and the names of its events are looked
-up once for all clients: most of the start of a client.
+Of botocore, what is read from disk is read once for all sessions; the names of events, the methods
+of a service and the rules of its endpoints are made once for all clients: most of a client's start.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 import tempfile
 from typing import Any
 
+import botocore.client
+import botocore.endpoint_provider
 import botocore.hooks
 import botocore.loaders
 import pytest
@@ -51,11 +53,56 @@ def _alias_once(aliaser: Any, event_name: str) -> str:
 
 botocore.hooks.EventAliaser._alias_event_name = _alias_once
 
+_QUICK, _QUICK_MONEY = 15, 50
+"""Examples of each property in `make test`, and of those about money; `make test-all` tries all."""
+_methods = botocore.client.ClientCreator._create_methods
+_methods_of: dict[str, dict[str, Any]] = {}
+
+
+def _methods_once(creator: Any, service_model: Any) -> dict[str, Any]:
+    """The same for each client of a service; what adds more to them gets a copy."""
+    name = service_model.service_name
+    if name not in _methods_of:
+        _methods_of[name] = _methods(creator, service_model)
+    return dict(_methods_of[name])
+
+
+botocore.client.ClientCreator._create_methods = _methods_once
+
+_rules = botocore.endpoint_provider.RuleSet
+_rules_of: dict[int, tuple[Any, Any]] = {}
+
+
+def _rules_once(**ruleset: Any) -> Any:
+    """Known by the list that the one loader gives to all."""
+    told = ruleset["rules"]
+    if id(told) not in _rules_of:
+        _rules_of[id(told)] = told, _rules(**ruleset)
+    return _rules_of[id(told)][1]
+
+
+botocore.endpoint_provider.RuleSet = _rules_once
+
 # how long an example takes is the machine's business: a busy one is no fault of the code
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+for profile in ("quick", "full"):
+    settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Takes examples away from the properties of a quick run, whatever their own settings ask."""
+    if settings.get_current_profile_name() == "full":
+        return
+    for item in items:
+        test = getattr(item, "obj", None)
+        if getattr(test, "is_hypothesis_test", False):
+            most = _QUICK_MONEY if item.get_closest_marker("money") else _QUICK
+            machine = getattr(test, "_hypothesis_state_machine_class", None)
+            holder, name = (test, "_hypothesis_internal_use_settings")
+            if machine is not None:
+                holder, name = (machine.TestCase, "settings")
+            own = getattr(holder, name)
+            setattr(holder, name, settings(own, max_examples=min(own.max_examples, most)))
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:

@@ -16,8 +16,7 @@ import tempfile
 from pathlib import Path
 
 from infra import byte_code
-from infra.assembly import POLICY, checked_policy
-from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
+from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
 
 RUNS = 9
 _IMPORT = (

@@ -1,7 +1,8 @@
-"""Which small faults in the core do the tests not notice? `make mutants N=10 SEED=1` prints them.
+"""Which small faults do the tests not notice? `make mutants N=10 SEED=1 OF=shell` prints them.
 
 A mutant is one changed expression: another sign, a constant one higher, None returned, half of a
-condition. The seed chooses them, in a copy of the project. One that survives needs a test, or makes
+condition. The seed chooses them, of the core (which decides) or of the shell (which talks to AWS,
+files and people), in a copy of the project. One that survives needs a test, or makes
 no difference. The nearest tests run first, all of them only for a mutant that may survive.
 """
 
@@ -16,24 +17,33 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from tools.near import near
+
 ROOT = Path(__file__).parent.parent
-PACKAGE = Path("functions/sageaudit")
-CORE = ("domain/**/*.py", "rules/**/*.py", "workflows/**/*.py")
-TESTS = tuple(
-    f"tests/{name}"
-    for name in (
-        *("domain", "rules", "workflows", "output", "queries", "adapters", "properties"),
-        *("recorded", "labelled", "cli"),
-    )
+FUNCTIONS = Path("functions")
+MODULES = {
+    "core": ("domain", "rules", "workflows"),
+    "shell": ("workflows", "adapters", "cli/commands"),
+}
+HANDLERS = ("audit", "notify", "deliver", "sweep")
+"""Of the shell too; they stand beside the package."""
+_OF_CORE = (
+    *("domain", "rules", "workflows", "output", "queries", "adapters", "properties"),
+    *("recorded", "labelled", "cli"),
 )
-"""Those that look at what the core answers; a mutant of the core shows there or nowhere."""
+_OF_SHELL = ("integration", "faults", "fuzz", "api")
+TESTS = {
+    "core": tuple(f"tests/{name}" for name in _OF_CORE),
+    "shell": tuple(f"tests/{name}" for name in (*_OF_CORE, *_OF_SHELL)),
+}
+"""Those that look at what a part answers; a mutant shows there or nowhere."""
 _OTHER: dict[type[ast.AST], Any] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
@@ -102,20 +112,27 @@ def mutants(path: Path, root: Path = ROOT) -> Iterator[Mutant]:
         yield Mutant(path, node.lineno, ast.unparse(node), ast.unparse(other), whole)
 
 
-def chosen(count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
+def files(part: str, root: Path = ROOT) -> list[Path]:
+    """The modules of the core or the shell."""
+    folders = [FUNCTIONS / "sageaudit" / name for name in MODULES[part]]
+    folders += [FUNCTIONS / name for name in HANDLERS if part == "shell"]
+    return sorted(file for folder in folders for file in (root / folder).rglob("*.py"))
+
+
+def chosen(count: int, seed: int, part: str = "core", root: Path = ROOT) -> list[Mutant]:
     """As many mutants by the seed, at most one of a module as long as there are modules."""
-    files = sorted(file for glob in CORE for file in (root / PACKAGE).glob(glob))
-    modules = [found for file in files if (found := [*mutants(file.relative_to(root), root)])]
+    modules = [
+        found for file in files(part, root) if (found := [*mutants(file.relative_to(root), root)])
+    ]
     dice = random.Random(seed)
     sizes = (min(len(modules), count - start) for start in range(0, count, len(modules)))
     return [dice.choice(module) for size in sizes for module in dice.sample(modules, size)]
 
 
-def _pass(root: Path, *tests: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += tests or [*TESTS, "-n", "auto", "--dist", "loadfile"]
-    paths = {"PYTHONPATH": str(root / "functions"), "PYTHONDONTWRITEBYTECODE": "1"}
-    env = {**os.environ, **paths}
+def _pass(root: Path, tests: Sequence[str]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command += ["-n", "auto", "--dist", "loadfile"] if len(tests) > 1 else []
+    env = {**os.environ, "PYTHONPATH": str(root / "functions")}
     process = subprocess.Popen(
         command, cwd=root, env=env, stdout=subprocess.DEVNULL, start_new_session=True
     )
@@ -128,29 +145,29 @@ def _pass(root: Path, *tests: str) -> bool:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def survives(mutant: Mutant, root: Path) -> bool:
-    """Tries it in a copy of the project: the tests of its module's name, then all."""
-    near = [str(path) for path in sorted(root.glob(f"tests/**/test_{mutant.path.stem}.py"))]
+def survives(mutant: Mutant, part: str, root: Path) -> bool:
+    """Tries it in a copy of the project: the tests near it, then all of its part."""
+    tests = [str(path) for path in near(mutant.path) if (root / path).exists()]
     original = (root / mutant.path).read_bytes()
     (root / mutant.path).write_bytes(mutant.module)
     try:
-        return (not near or _pass(root, *near)) and _pass(root)
+        return (not tests or _pass(root, tests)) and _pass(root, TESTS[part])
     finally:
         (root / mutant.path).write_bytes(original)
 
 
-def main(count: int, seed: int) -> None:
+def main(count: int, seed: int, part: str) -> None:
     """Prints what became of each mutant."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / ROOT.name
         shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(".*", "build", "cdk.out"))
-        if not _pass(root):
+        if not _pass(root, TESTS[part]):
             sys.exit("The tests must pass without a mutant first.")
-        for mutant in chosen(count, seed):
-            word = "SURVIVES" if survives(mutant, root) else "dies"
+        for mutant in chosen(count, seed, part):
+            word = "SURVIVES" if survives(mutant, part, root) else "dies"
             before, after = (shorten(text, 70) for text in (mutant.before, mutant.after))
             print(f"{word} {mutant.path}:{mutant.line}: {before} -> {after}", flush=True)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,8 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
+
+pytestmark = pytest.mark.money
 
 FAST = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 ALMOST_NOTHING = Decimal("1e-18")

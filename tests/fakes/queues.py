@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from infra.queues import MAX_RECEIVES
+from infra.names import MAX_RECEIVES
 from sageaudit.errors import Unavailable
 
 Handle = Callable[[dict[str, Any], Any], dict[str, Any]]

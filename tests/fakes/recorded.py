@@ -1,10 +1,12 @@
-"""Every recorded job, read and audited once."""
+"""Every recorded job, read and audited once: when a test asks for it, never at import."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
@@ -35,7 +37,7 @@ class Recorded:
     composed: bool
     recording: Recording
 
-    @property
+    @cached_property
     def job(self) -> Job:
         """The job as parsed."""
         one = self.recording
@@ -52,23 +54,23 @@ class Recorded:
         return bill(self.job, packaged.market())
 
     def outcomes(self, of: Measurements | None = None) -> dict[str, Outcome]:
-        """Each rule's answer."""
-        return {name.name: outcome for name, outcome in self._audit(of).outcomes}
+        """Each rule's answer, to the job's own series or to others."""
+        audit = self.audit if of is None else self._audited(of)
+        return {name.name: outcome for name, outcome in audit.outcomes}
 
+    @cached_property
     def document(self) -> AuditDocument:
         """The audit as it is printed."""
-        return document(self._audit())
+        return document(self.audit)
 
-    def _audit(self, of: Measurements | None = None) -> Audit:
-        job = self.job
-        return audit_job(
-            job,
-            of or self.measured(),
-            packaged.market(),
-            Policy(),
-            Ruleset(catalogue.load(), "test"),
-            now=job.ended_at or START,
-        )
+    @cached_property
+    def audit(self) -> Audit:
+        """By the shipped rules."""
+        return self._audited(self.measured())
+
+    def _audited(self, of: Measurements) -> Audit:
+        rules, now = Ruleset(catalogue.load(), "test"), self.job.ended_at or START
+        return audit_job(self.job, of, packaged.market(), Policy(), rules, now=now)
 
 
 def files() -> list[Path]:
@@ -77,20 +79,22 @@ def files() -> list[Path]:
 
 
 @cache
-def everything() -> tuple[Recorded, ...]:
-    """Every job of every file, a set's children among them."""
-    made = []
-    for path in files():
-        provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
-        composed = bool(provenance.get("composed"))
-        match read(path):
-            case RecordedSet(children):
-                made += [Recorded(f"{path.stem}[{n}]", True, c) for n, c in enumerate(children)]
-            case Recording() as one:
-                made.append(Recorded(path.stem, composed, one))
-    return tuple(made)
+def of_file(stem: str) -> tuple[Recorded, ...]:
+    """The job of a file, or a set's children."""
+    path = DATA / "jobs" / f"{stem}.json"
+    provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
+    match read(path):
+        case RecordedSet(children):
+            return tuple(Recorded(f"{stem}[{n}]", True, c) for n, c in enumerate(children))
+        case single:
+            return (Recorded(stem, bool(provenance.get("composed")), single),)
+
+
+def everything() -> Iterator[Recorded]:
+    """Every job of every file."""
+    return chain.from_iterable(of_file(path.stem) for path in files())
 
 
 def one(stem: str) -> Recorded:
-    """The job of one file."""
-    return next(item for item in everything() if item.file.startswith(stem))
+    """The job of the first file whose name begins so."""
+    return of_file(next(path.stem for path in files() if path.stem.startswith(stem)))[0]

@@ -74,3 +74,15 @@ def test_a_path_that_does_not_exist_is_seen(tmp_path: Path) -> None:
     document.write_text("`a/b.py`, `gone/`, `rules/<folder>/x.txt`, `new.py`\n```\nports.py\n```\n")
     assert list(paths(document)) == ["a/b.py", "gone/", "rules/*/x.txt", "new.py", "ports.py"]
     assert [exists(path) for path in paths(document)] == [False, False, False, False, True]
+
+
+def test_contributors_read_of_the_targets_that_there_are() -> None:
+    """Each that is named exists, and each that runs tests is named."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = dict(re.findall(r"^([a-z-]+):(.*\n(?:\t.*\n)*)", makefile, re.MULTILINE))
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {
+        word for words in re.findall(r"`make ([a-z -]+?)[` A-Z]", text) for word in words.split()
+    }
+    assert named <= set(targets)
+    assert {name for name, recipe in targets.items() if "-m pytest" in recipe} <= named

@@ -1,24 +1,40 @@
-"""Synthesis is slow: the template is made once."""
+"""Synthesis is slow: all templates are made once a test run, in a process of their own."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.template import from_stub, normalized
+from tests.fakes.once import once
+from tests.infra.reading import read
 
-OTHER_ACCOUNT = "444455556666"
-OTHER_ROLE = f"arn:aws:iam::{OTHER_ACCOUNT}:role/sageaudit-reader"
+
+def _synthesize(folder: Path) -> None:
+    command = [sys.executable, "-m", "tests.infra.synthesized", str(folder)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(command, cwd=Path(__file__).parents[2], env=env, check=True)
 
 
 @pytest.fixture(scope="session")
-def template() -> dict[str, Any]:
+def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that `tests.infra.synthesized` writes."""
+    return once(tmp_path_factory, "templates", _synthesize)
+
+
+@pytest.fixture(scope="session")
+def template(templates: Path) -> dict[str, Any]:
     """The stack with every channel and no further account."""
-    return normalized(from_stub({}, channels="on"))
+    made: dict[str, Any] = read(templates, "every-channel.json")
+    return made
 
 
 @pytest.fixture(scope="session")
-def quiet_template() -> dict[str, Any]:
+def quiet_template(templates: Path) -> dict[str, Any]:
     """The stack without Slack and with one further account."""
-    return normalized(from_stub({OTHER_ACCOUNT: OTHER_ROLE}, channels="off"))
+    made: dict[str, Any] = read(templates, "quiet.json")
+    return made

@@ -1,11 +1,29 @@
-"""Reads a synthesized template."""
+"""Reads a synthesized template, and what the templates of the tests are made of."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 Template = Mapping[str, Any]
+OTHER_ACCOUNT = "444455556666"
+OTHER_ROLE = f"arn:aws:iam::{OTHER_ACCOUNT}:role/sageaudit-reader"
+OWN_KEY = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+REFUSED = (
+    ("alarms_to", "ops"),
+    ("slack", "yes"),
+    ("topic_key", "alias/mine"),
+    ("topic_key", "1234abcd"),
+    ("topic_key", "arn:aws:kms:us-east-1:1:alias/mine"),
+)
+"""Answers in the context that stop a synthesis."""
+
+
+def read(folder: Path, name: str) -> Any:
+    """One JSON file."""
+    return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
 def of_type(template: Template, kind: str) -> dict[str, dict[str, Any]]:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from docs import build_alarms
-from infra.alarm_list import FunctionFacts, watches
-from infra.alarms import RUNBOOK, description
+from infra.alarm_list import RUNBOOK, FunctionFacts, watches
 from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import entries, named
@@ -71,7 +70,7 @@ def test_an_alarm_says_in_one_sentence_what_it_means_and_where_its_entry_is(
         [watch] = [watch for watch in EVERY if watch.name == name]
         assert re.fullmatch(rf"sageaudit: .+; {RUNBOOK}#{watch.entry} says what to do", said)
         assert len(said) < 300
-    assert all(description(watch).count(". ") == 0 for watch in EVERY)
+    assert all(watch.description.count(". ") == 0 for watch in EVERY)
 
 
 def test_every_alarm_goes_to_the_operators(template: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infra import assembly, bundling, byte_code
+from infra import bundling, byte_code
 from infra.bundling import (
     FUNCTIONS,
     LAMBDA,
@@ -168,13 +168,12 @@ def test_the_hash_says_whether_the_asset_is_compiled(
 @pytest.mark.usefixtures("small_builds")
 @pytest.mark.parametrize("found", [True, False])
 def test_synth_says_when_the_interpreter_is_missing(
-    found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    found: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In one sentence: what is missing, what it costs, how to get it."""
     here = byte_code.Interpreter(sys.executable, "3.13.0")
     monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
-    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "out"))
-    assembly.assemble()
+    bundling.to_deploy(POLICY)
     said = capsys.readouterr().err
     assert ("no Python 3.13 was found" in said) is not found
     if not found:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from infra import sources
+from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
 from sageaudit import adapters
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import StoredSecret
-from tests.infra.conftest import OTHER_ROLE
-from tests.infra.reading import of_type, one, statements
+from tests.infra.reading import OTHER_ROLE, of_type, one, statements
 
 ROLES = ("Audit", "Notify", "Deliver", "SweepRole")
 """Of the functions. The schedule's own role invokes the sweep."""
@@ -79,7 +78,7 @@ def test_all_that_our_code_calls_is_granted_and_nothing_else(
     called: set[str] = set()
     for module in pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}."):
         called |= set(getattr(import_module(module.name), "PERMISSIONS", ()))
-    lambdas_own = {*sources.POLL_QUEUE, *sources.POLL_STREAM, *sources.HAND_ON}
+    lambdas_own = {*POLL_QUEUE, *POLL_STREAM, *HAND_ON}
     lambdas_own |= {"logs:CreateLogStream", "logs:PutLogEvents"}
     granted = {
         action

@@ -8,13 +8,15 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
-from infra.template import SNAPSHOT, STUB_CODE, as_text, synthesized
+from infra.names import STUB_CODE
+from local.stack import TEMPLATE
 
 IGNORED = {
     "AWS::CloudWatch::Alarm",
@@ -35,7 +37,7 @@ def local_stack() -> Iterator[set[str]]:
         _put_stub_code()
         boto3.client("cloudformation").create_stack(
             StackName="sageaudit",
-            TemplateBody=SNAPSHOT.read_text(encoding="utf-8"),
+            TemplateBody=TEMPLATE.read_text(encoding="utf-8"),
             Parameters=[{"ParameterKey": "AuditDelaySeconds", "ParameterValue": "0"}],
             Capabilities=["CAPABILITY_IAM"],
         )
@@ -43,9 +45,9 @@ def local_stack() -> Iterator[set[str]]:
         yield set(re.findall(r"AWS::\w+::\w+", " ".join(str(w.message) for w in caught)))
 
 
-def test_the_snapshot_is_fresh() -> None:
+def test_the_snapshot_is_fresh(templates: Path) -> None:
     """`make golden` rewrites it; the diff is what a deployment would change."""
-    fresh = SNAPSHOT.read_text(encoding="utf-8") == as_text(synthesized())
+    fresh = TEMPLATE.read_bytes() == (templates / "snapshot.json").read_bytes()
     assert fresh, "local/template.json is old: run make golden and read the diff"
 
 

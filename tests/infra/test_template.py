@@ -12,8 +12,7 @@ from sageaudit.adapters.history.dynamo import table
 from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
-from tests.infra.conftest import OTHER_ACCOUNT
-from tests.infra.reading import of_type, one, text
+from tests.infra.reading import OTHER_ACCOUNT, of_type, one, text
 
 WORK_QUEUES = {
     "TriggerFinishedJobs": "Audit",

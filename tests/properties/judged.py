@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from sageaudit.adapters.files import recording
@@ -35,9 +36,9 @@ EXEMPT = {
 """Rules that no property of the machine binds, each with its reason."""
 
 
-def held(examples: int) -> settings:
-    """The same examples each time."""
-    return settings(
+def held(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
+    """The same examples each time; few in `make test` where there are parameters or no dollars."""
+    chosen = settings(
         max_examples=examples,
         deadline=None,
         derandomize=True,
@@ -45,6 +46,11 @@ def held(examples: int) -> settings:
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         phases=(Phase.explicit, Phase.generate, Phase.shrink),
     )
+
+    def decorated(test: Any) -> Any:
+        return pytest.mark.money(chosen(test)) if money else chosen(test)
+
+    return decorated
 
 
 @cache

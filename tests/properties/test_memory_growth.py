@@ -80,14 +80,14 @@ def devices(
     )
 
 
-@held(150)
+@held(150, money=False)
 @given(devices((0, 0), (0, 30), (1.1, 2, 5)))
 def test_what_does_not_leak_is_never_a_leak(device: Device) -> None:
     """Whatever cache and batches take: it stays."""
     assert device.said() == Clear()
 
 
-@held(150)
+@held(150, money=False)
 @given(devices((38, 60), (0, 8), (3, 5)))
 def test_what_leaks_is_told_with_the_time_that_is_left(device: Device) -> None:
     """It would be full within a run as long again, and before the limit."""
@@ -99,7 +99,7 @@ def test_what_leaks_is_told_with_the_time_that_is_left(device: Device) -> None:
     assert abs(left - (device.full_after_hours() - device.hours)) <= 0.25 * device.hours
 
 
-@held(100)
+@held(100, money=False)
 @given(devices((1, 18), (0, 8), (5, 9)))
 def test_what_would_be_full_only_after_several_runs_is_not_told(device: Device) -> None:
     """However long it may run: over three times as long as it did."""
@@ -107,7 +107,7 @@ def test_what_would_be_full_only_after_several_runs_is_not_told(device: Device) 
     assert device.said() == Clear()
 
 
-@held(100)
+@held(100, money=False)
 @given(devices((20, 40), (0, 8), (1.05, 1.1)))
 def test_what_the_limit_ends_first_is_not_told(device: Device) -> None:
     """The limit comes within a tenth of the run, and the device has more room than that."""

@@ -34,7 +34,7 @@ def certain(audit: AuditDocument) -> Decimal:
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@held(40)
+@held(40, money=False)
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
     """Found as measured without the metric: found with it."""
@@ -195,7 +195,7 @@ def test_lost_data_that_once_added_a_dollar_adds_none(
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
-@held(80)
+@held(80, money=False)
 @given(run=runs(whole=True), loss=losses())
 def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -64,3 +65,11 @@ def test_milliseconds_are_the_same_moment_as_text_and_number() -> None:
 def test_a_minimal_event_has_no_creation_time() -> None:
     """Describe tells it."""
     assert read("training-minimal").created_at is None
+
+
+def test_the_events_that_are_made_for_tests_say_so() -> None:
+    """No real account among them."""
+    for path in (DATA / "events").glob("*.json"):
+        event = json.loads(path.read_text(encoding="utf-8"))
+        assert event["account"] == "123456789012"
+        assert "synthetic" in event["resources"][0]

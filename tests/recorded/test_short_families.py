@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-import pytest
-
-from docs.build_recorded_gpus import RECORDINGS, gpu_jobs, low
+from docs.build_recorded_gpus import RECORDINGS, low
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.audit import Audit
@@ -30,18 +28,6 @@ def recorded_run(name: str) -> Run:
     read = recording.read(RECORDINGS / f"{name}.json")
     assert isinstance(read, recording.Recording)
     return run_of(read)
-
-
-@cache
-def low_jobs() -> tuple[str, ...]:
-    """The recorded jobs whose GPU hardly worked."""
-    return tuple(job.recording for job in low(list(gpu_jobs())))
-
-
-@cache
-def short_jobs() -> tuple[str, ...]:
-    """Those of them with under 15 active minutes."""
-    return tuple(name for name in low_jobs() if short_use(recorded_run(name).usage) is not None)
 
 
 def stored(run: Run) -> Measurements:
@@ -71,33 +57,32 @@ def judged_use(made: AuditDocument) -> bool:
     return bool(JUDGES_USE & (found | set(made["clear"])))
 
 
-def test_most_recorded_jobs_with_an_idle_gpu_are_short() -> None:
-    """18 of 22: runs as they are really started. Of one of them the download is a finding."""
-    assert len(low_jobs()) == 22
-    assert len(short_jobs()) == 18
+def test_a_short_job_is_judged_with_runs_like_it() -> None:
+    """Alone it is not; as the last of many it is, for its own bill and for no more than that.
 
-
-@pytest.mark.parametrize("number", range(18))
-def test_a_short_job_is_judged_with_runs_like_it(number: int) -> None:
-    """Alone it is not; as the last of many it is, for its own bill and for no more than that."""
-    run = recorded_run(short_jobs()[number])
-    alone = document(audited(run, []))
-    assert not judged_use(alone)
-    own = short_use(run.usage)
-    assert own is not None
-    made = document(audited(run, [run] * 9))
-    pooled = made["audit"]["pool"]
-    if 10 * own.minutes < MIN_ACTIVE_MINUTES:
-        assert pooled is None
-        return
-    assert pooled is not None
-    assert pooled["active_minutes"] >= MIN_ACTIVE_MINUTES
-    assert judged_use(made)
-    assert made["bill"] == alone["bill"]
-    total, avoidable = made["bill"]["total_usd"], made["avoidable_usd"]
-    assert total is None or (avoidable is not None and 0 <= avoidable <= total)
-    [finding] = [one for one in made["findings"] if one["rule"] in JUDGES_USE]
-    assert f"active minutes of this family's last {pooled['runs']} runs" in finding["summary"]
+    18 of the 22 jobs whose GPU hardly worked are short: runs as they are really started.
+    """
+    short = [job.recording for job in low() if job.in_family is not None]
+    assert len(short) == 18
+    for name in short:
+        run = recorded_run(name)
+        alone = document(audited(run, []))
+        assert not judged_use(alone), name
+        own = short_use(run.usage)
+        assert own is not None
+        made = document(audited(run, [run] * 9))
+        pooled = made["audit"]["pool"]
+        if 10 * own.minutes < MIN_ACTIVE_MINUTES:
+            assert pooled is None, name
+            continue
+        assert pooled is not None, name
+        assert pooled["active_minutes"] >= MIN_ACTIVE_MINUTES
+        assert judged_use(made), name
+        assert made["bill"] == alone["bill"]
+        total, avoidable = made["bill"]["total_usd"], made["avoidable_usd"]
+        assert total is None or (avoidable is not None and 0 <= avoidable <= total), name
+        [finding] = [one for one in made["findings"] if one["rule"] in JUDGES_USE]
+        assert f"active minutes of this family's last {pooled['runs']} runs" in finding["summary"]
 
 
 def test_runs_of_one_script_are_judged_together() -> None:

@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ from sageaudit.rules.version import deciding_lines, digest, version_of
 PACKAGE = Path(sageaudit.__file__).parent
 RULE = "rules/utilisation/gpu_underused.py"
 Edit = Callable[[str], str]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_source_is_read_once() -> Iterator[None]:
+    """A digest reads all of them; an edit changes one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(version, "deciding_lines", cache(deciding_lines))
+        yield
 
 
 @pytest.fixture(scope="module")

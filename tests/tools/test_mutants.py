@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tools import mutants
 
-MODULE = mutants.PACKAGE / "domain/share.py"
+MODULE = Path("functions/sageaudit/domain/share.py")
 SOURCE = '''"""A module."""
 
 
@@ -50,30 +51,46 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
 
 def test_a_seed_always_chooses_the_same(project: Path) -> None:
     """So that a survivor can be tried again when it has its test."""
-    assert mutants.chosen(3, 1, project) == mutants.chosen(3, 1, project)
-    assert len(mutants.chosen(3, 1, project)) == 3
+    assert mutants.chosen(3, 1, root=project) == mutants.chosen(3, 1, root=project)
+    assert len(mutants.chosen(3, 1, root=project)) == 3
+
+
+def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
+    """The core is what decides; workflows are of both."""
+    core, shell = ({path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
+                   for part in ("core", "shell"))  # fmt: skip
+    both = "functions/sageaudit/workflows/notify/decide.py"
+    assert {both, "functions/sageaudit/domain/bill/bill.py"} <= core
+    assert {
+        both,
+        "functions/deliver/handler.py",
+        "functions/sageaudit/adapters/aws/sqs.py",
+        "functions/sageaudit/cli/commands/scan.py",
+    } <= shell
+    assert core & shell == {path for path in core if "/workflows/" in path}
 
 
 @pytest.mark.parametrize(
-    ("near", "all_pass", "survives"),
+    ("by_near", "by_all", "survives"),
     [(True, True, True), (True, False, False), (False, True, False)],
 )
 def test_a_mutant_survives_when_no_test_fails(
-    project: Path, monkeypatch: pytest.MonkeyPatch, *, near: bool, all_pass: bool, survives: bool
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, by_near: bool, by_all: bool, survives: bool
 ) -> None:
     """The module has the fault while tests run, and none afterwards."""
     test = "tests/domain/test_share.py"
     (project / test).parent.mkdir(parents=True)
     (project / test).touch()
-    ran: list[tuple[str, ...]] = []
+    ran: list[list[str]] = []
 
-    def passes(root: Path, *tests: str) -> bool:
+    def passes(root: Path, tests: Sequence[str]) -> bool:
         assert b"max(part" in (root / MODULE).read_bytes()
-        ran.append(tests)
-        return near if tests == (str(root / test),) else all_pass
+        ran.append([*tests])
+        return by_near if [*tests] == [test] else by_all
 
     monkeypatch.setattr(mutants, "_pass", passes)
+    monkeypatch.setattr(mutants, "near", lambda _: [Path(test), Path("tests/of/another/copy.py")])
     mutant = next(one for one in mutants.mutants(MODULE, project) if one.after.startswith("max"))
-    assert mutants.survives(mutant, project) is survives
-    assert ran == [(str(project / test),), ()][: 2 if near else 1]
+    assert mutants.survives(mutant, "core", project) is survives
+    assert ran == [[test], [*mutants.TESTS["core"]]][: 2 if by_near else 1]
     assert (project / MODULE).read_text(encoding="utf-8") == SOURCE

@@ -20,6 +20,8 @@ from sageaudit.domain.prices.market import Rate
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 
+pytestmark = pytest.mark.money
+
 REGION, TRAINING, TRANSFORM = "us-east-1", Component.TRAINING, Component.TRANSFORM
 M6I, M5 = "ml.m6i.large", "ml.m5.large"
 TYPES = packaged.types()

@@ -24,6 +24,8 @@ from sageaudit.domain.audit.sums import (
 )
 from tests.adapters.history.entries import document, finding
 
+pytestmark = pytest.mark.money
+
 usd = st.integers(-(10**12), 10**12).map(lambda micros: Decimal(micros).scaleb(-6))
 counts = st.integers(-5, 5)
 rule_sums = st.builds(RuleSums, counts, usd, usd, usd)

@@ -26,6 +26,8 @@ from sageaudit.domain.prices.market import Market, Rate, comparable
 from tests.fakes.any_input import likely_jobs
 from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, known, market, ran
 
+pytestmark = pytest.mark.money
+
 BIG, SMALL, TINY = "ml.m5.4xlarge", "ml.m5.2xlarge", "ml.m5.xlarge"
 RUN = ran(3600, BIG, volume_gb=0)
 LITTLE = flat(RUN, 60, cpu=10, memory=10)

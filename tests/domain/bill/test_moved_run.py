@@ -19,6 +19,8 @@ from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 
+pytestmark = pytest.mark.money
+
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
 """Percent of all there is."""
 

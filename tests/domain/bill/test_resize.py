@@ -30,6 +30,8 @@ from tests.fakes.jobs import (
     usage,
 )
 
+pytestmark = pytest.mark.money
+
 RATIOS = tuple(
     GpuRatio("S", "W", one, Decimal(2), Decimal(5), works=8)
     for one in (Precision.HALF, Precision.FP32)

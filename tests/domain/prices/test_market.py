@@ -20,6 +20,8 @@ from sageaudit.domain.prices.market import Era, Market, Rate, comparable
 from sageaudit.domain.prices.own_rates import OwnRate, RateBasis, own_rates
 from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
 
+pytestmark = pytest.mark.money
+
 OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
 RUN = ran(3600, OWN, volume_gb=0)
 LITTLE = flat(RUN, 60, cpu=10, memory=10)

@@ -16,6 +16,8 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing, Refused, read
 from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
 
+pytestmark = pytest.mark.money
+
 ALL = {path.stem: json.loads(path.read_text("utf-8")) for path in DOCUMENTS.glob("*.json")}
 TRAPS = {
     "cluster_hyperpod_us-east-1_ml.p4d.24xlarge": "HyperPod is another component",

@@ -14,6 +14,8 @@ from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import parsed
 
+pytestmark = pytest.mark.money
+
 DAYS = (date(2026, 10, 23), date(2026, 11, 21))
 
 

@@ -17,6 +17,8 @@ from sageaudit.domain.reconcile.spend import Excluded, PaidReport, PaidUsage
 from sageaudit.domain.reconcile.usage_type import MANAGED_SPOT
 from sageaudit.errors import BadUsage
 
+pytestmark = pytest.mark.money
+
 TEN = Decimal("1e-10")
 CENT = Decimal("0.01")
 NOTHING = Decimal(0)

@@ -22,6 +22,8 @@ from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, Usage, of_job, parsed
 from tests.fakes.documents import document, job, line
 
+pytestmark = pytest.mark.money
+
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/"
 
 

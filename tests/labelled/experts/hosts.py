@@ -14,45 +14,31 @@ SCENARIOS = (
     expert(
         "communication-bound-32-hosts",
         "FSDP over 32 g5.12xlarge without fast links: GPUs 46 % busy, 86 % full.",
-        job(
-            "fsdp-30b-ethernet-2026-05-17-06-00-44-339",
-            "ml.g5.12xlarge",
-            Shown(6, 0, 140, 8, 4),
-            Shown(534, 184, 520, 41, 344, wobble=0.07),
-            hosts=32,
-            image=HUGGING,
-        ),
+        job("fsdp-30b-ethernet-2026-05-17-06-00-44-339", "ml.g5.12xlarge", Shown(6, 0, 140, 8, 4),
+            Shown(534, 184, 520, 41, 344, wobble=0.07), hosts=32, image=HUGGING),
         # low: sharded memory forbids fewer GPUs; high: 8 A100 hosts' worth of better links
-        share=(0, 0.5),
-        must=(frozenset({"gpu-underused", "poor-scaling", "gpu-starved"}),),
+        share=(0, 0.5), must=(frozenset({"gpu-underused", "poor-scaling", "gpu-starved"}),),
         must_not=("gpu-idle", "uneven-hosts", "some-gpus-unused", "idle-start", "failed-spend"),
         says="Half of 128 GPUs' time is waiting, likely for the network: test 16 or 8 hosts.",
     ),
     expert(
         "one-straggler-of-eight",
         "One of eight p4d got the largest graph partition; seven wait for it half the time.",
-        job(
-            "graph-net-2026-05-18-04-00-29-876",
-            "ml.p4d.24xlarge",
-            hosts=(_WAIT, _WAIT, _WAIT, _WAIT, _SLOW, _WAIT, _WAIT, _WAIT),
-        ),
+        job("graph-net-2026-05-18-04-00-29-876", "ml.p4d.24xlarge",
+            hosts=(_WAIT, _WAIT, _WAIT, _WAIT, _SLOW, _WAIT, _WAIT, _WAIT)),
         # low: nobody can take its work away without new partitions; high: perfect balance
-        share=(0, 0.47),
-        must=("uneven-hosts",),
+        share=(0, 0.47), must=("uneven-hosts",),
         must_not=("gpu-idle", "some-gpus-unused", "idle-start", "idle-tail", "failed-spend"),
         says="algo-5 sets the pace: rebalance the partitions and the job halves.",
     ),
     expert(
         "half-of-the-hosts-idle",
         "Eight p4d were hired; the launcher started ranks on four, the rest slept.",
-        job(
-            "ddp-world-4-2026-05-20-03-00-51-095",
-            "ml.p4d.24xlarge",
-            hosts=(_IN, _IN, _IN, _IN, _OUT, _OUT, _OUT, _OUT),
-        ),
+        job("ddp-world-4-2026-05-20-03-00-51-095", "ml.p4d.24xlarge",
+            hosts=(_IN, _IN, _IN, _IN, _OUT, _OUT, _OUT, _OUT)),
         wasted=cents(usd("ml.p4d.24xlarge", 6.8, 4), usd("ml.p4d.24xlarge", 7.1, 4)),
         must=(frozenset({"uneven-hosts", "gpu-idle"}),),
         must_not=("gpu-too-big", "idle-start", "idle-tail", "failed-spend", "cpu-bottleneck"),
         says="Four hosts did nothing for seven hours: InstanceCount 4, exactly half the bill.",
     ),
-)
+)  # fmt: skip

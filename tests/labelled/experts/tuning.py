@@ -95,19 +95,14 @@ SCENARIOS = (
         _MIXED,
         wasted=cents(0, _AFTER + 2),  # nobody knows the best trial beforehand
         lost=(float(_LOST * 95 / 100 / _MIXED.cost()), float(_LOST * 101 / 100 / _MIXED.cost())),
-        must=(
-            frozenset({"tuning-failed-trials", "failed-spend"}),
-            frozenset({"tuning-plateau"}),
-        ),
+        must=(frozenset({"tuning-failed-trials", "failed-spend"}), frozenset({"tuning-plateau"})),
         must_not=NOT,
         says="Three failed trials are lost, and eight brought nothing: early stopping, fewer jobs.",
     ),
     expert(
-        "tuning-healthy-p4d-children-only",
-        "Four p4d trials, each better than the last, all busy.",
+        "tuning-healthy-p4d-children-only", "Four p4d trials, each better than the last, all busy.",
         Search(_SCAN_NAME, day(16, 4), day(16, 20), _SCANS, {}, 3, bare=True),
-        share=(0, 0.04),
-        must_not=(*NOT, "tuning-plateau", "tuning-failed-trials", "failed-spend"),
+        share=(0, 0.04), must_not=(*NOT, "tuning-plateau", "tuning-failed-trials", "failed-spend"),
         says="A well-used search that still improved: nothing to cut.",
     ),
-)
+)  # fmt: skip

@@ -21,7 +21,9 @@ CRASH = Plot(
     uploading_s=0,
     failure="AlgorithmError: ExecuteUserScriptError: exit code: 1",
 )
-VERSIONED = (channel(uri="s3://bucket/data/v=2026-04-30/"),)
+PINNED = replace(USUAL, channels=(channel(uri="s3://bucket/data/v=2026-04-30/"),))
+ON_FOUR_HOSTS = replace(PINNED, hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))))
+A_FEW_MINUTES = Doing(4, cores=5, gpus=(0.3,) * 4, gib=20, gpu_gib=(5.0,) * 4)
 
 
 def _tries(count: int) -> list[Plot]:
@@ -44,90 +46,29 @@ def _short(gpu: float) -> Plot:
 
 
 STORIES = (
-    family(
-        "twelve-learning-rates-on-all-of-the-data",
-        _tries(12),
-        "subset-first",
-        "metric-plateau",
-        every=timedelta(hours=5),
-    ),
+    family("twelve-learning-rates-on-all-of-the-data", _tries(12), "subset-first", "metric-plateau",
+        every=timedelta(hours=5)),
     family("the-same-each-night", [USUAL] * 7),
-    family(
-        "a-merge-that-doubled-the-night",
-        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, *_busy(230)))],
-        "cost-regression",
-    ),
-    family(
-        "a-retry-loop-overnight",
-        [CRASH] * 6,
-        "retry-storm",
-        "failed-spend",
-        every=timedelta(hours=1),
-    ),
-    family(
-        "four-hosts-hardly-faster-than-one",
-        [replace(USUAL, channels=VERSIONED)] * 3
-        + [
-            replace(
-                USUAL,
-                channels=VERSIONED,
-                hosts=alike(4, replace(BUSY_A10G, minutes=80, gpus=(0.6,))),
-            )
-        ]
-        * 3,
-        "poor-scaling",
-        either=("duplicate-run", "cost-regression", "gpu-underused"),
-    ),
+    family("a-merge-that-doubled-the-night",
+        [USUAL] * 7 + [replace(USUAL, hosts=alike(1, *_busy(230)))], "cost-regression"),
+    family("a-retry-loop-overnight", [CRASH] * 6, "retry-storm", "failed-spend",
+        every=timedelta(hours=1)),
+    family("four-hosts-hardly-faster-than-one", [PINNED] * 3 + [ON_FOUR_HOSTS] * 3, "poor-scaling",
+        either=("duplicate-run", "cost-regression", "gpu-underused")),
     family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
-    family(
-        "the-same-run-twice",
-        [replace(USUAL, channels=VERSIONED)] * 2,
-        "duplicate-run",
-    ),
-    family(
-        "debugging-on-a-dear-machine",
+    family("the-same-run-twice", [PINNED] * 2, "duplicate-run"),
+    family("debugging-on-a-dear-machine", [Plot("ml.g5.12xlarge", alike(1, A_FEW_MINUTES))] * 10,
+        "short-experiment", either=("slow-start", "image-pull-heavy"), every=timedelta(minutes=40)),
+    family("minutes-of-work-behind-minutes-of-waiting",
         [
-            Plot(
-                "ml.g5.12xlarge",
-                alike(1, Doing(4, cores=5, gpus=(0.3, 0.3, 0.3, 0.3), gib=20, gpu_gib=(5.0,) * 4)),
-            )
-        ]
-        * 10,
-        "short-experiment",
-        either=("slow-start", "image-pull-heavy"),
-        every=timedelta(minutes=40),
-    ),
-    family(
-        "minutes-of-work-behind-minutes-of-waiting",
-        [
-            replace(
-                USUAL,
-                instance="ml.m5.xlarge",
-                hosts=alike(1, Doing(5, cores=3.6, gib=11)),
-                starting_s=240,
-            )
-        ]
-        * 10,
-        "slow-start",
-        either=("short-experiment", "image-pull-heavy"),
-        every=timedelta(minutes=15),
-    ),
-    family(
-        "ten-minute-runs-that-leave-the-gpu-alone",
-        [_short(gpu=0.0)] * 6,
-        "gpu-idle",
-        either=("slow-start", "cpu-bottleneck"),
-    ),
-    family(
-        "ten-minute-runs-that-hardly-use-the-gpu",
-        [_short(gpu=0.06)] * 6,
-        "gpu-underused",
-        either=("slow-start", "cpu-bottleneck"),
-    ),
+            replace(USUAL, instance="ml.m5.xlarge", hosts=alike(1, Doing(5, cores=3.6, gib=11)),
+                starting_s=240)] * 10, "slow-start",
+        either=("short-experiment", "image-pull-heavy"), every=timedelta(minutes=15)),
+    family("ten-minute-runs-that-leave-the-gpu-alone", [_short(gpu=0.0)] * 6, "gpu-idle",
+        either=("slow-start", "cpu-bottleneck")),
+    family("ten-minute-runs-that-hardly-use-the-gpu", [_short(gpu=0.06)] * 6, "gpu-underused",
+        either=("slow-start", "cpu-bottleneck")),
     family("ten-minute-runs-that-work", [_short(gpu=0.93)] * 6, either=("slow-start",)),
-    family(
-        "one-ten-minute-run-that-works-after-five-that-do-not",
-        [_short(gpu=0.0)] * 5 + [_short(gpu=0.93)],
-        either=("slow-start",),
-    ),
-)
+    family("one-ten-minute-run-that-works-after-five-that-do-not",
+        [_short(gpu=0.0)] * 5 + [_short(gpu=0.93)], either=("slow-start",)),
+)  # fmt: skip

@@ -23,27 +23,19 @@ STORIES = (
     # Spot capacity is taken three times in an afternoon; each time the work begins again.
     story(
         "taken-again-and-again",
-        taken(
-            *(("Starting", 2), ("Downloading", 1), ("Training", 57), ("Interrupted", 35)),
+        taken(*(("Starting", 2), ("Downloading", 1), ("Training", 57), ("Interrupted", 35)),
             *(("Starting", 1), ("Training", 64), ("Interrupted", 40)),
             *(("Starting", 1), ("Training", 59), ("Interrupted", 40)),
-            *(("Downloading", 1), ("Training", 329)),
-            billed_min=610,
-        ),
-        "spot-without-checkpoint",
-        either=("idle-start",),
+            *(("Downloading", 1), ("Training", 329)), billed_min=610),
+        "spot-without-checkpoint", either=("idle-start",),
     ),
     # A run of 14 minutes is taken three times: no checkpoint is worth it, on demand is.
     story(
         "taken-from-a-short-run",
-        taken(
-            *(("Starting", 2), ("Downloading", 1), ("Training", 8), ("Interrupted", 1)),
+        taken(*(("Starting", 2), ("Downloading", 1), ("Training", 8), ("Interrupted", 1)),
             *(("Starting", 1), ("Training", 9), ("Interrupted", 2)),
             *(("Starting", 1), ("Training", 10), ("Interrupted", 2)),
-            *(("Downloading", 1), ("Training", 14)),
-            billed_min=44,
-        ),
-        "spot-interrupted-much",
-        either=("idle-start",),
+            *(("Downloading", 1), ("Training", 14)), billed_min=44),
+        "spot-interrupted-much", either=("idle-start",),
     ),
-)
+)  # fmt: skip

@@ -18,62 +18,26 @@ def _in_region(name: str, region: str, *wasteful: str) -> Story:
 
 
 STORIES = (
-    story(
-        "copies-an-hour-of-files-first",
-        Plot(
-            "ml.g5.xlarge",
-            alike(1, BUSY_A10G),
-            downloading_s=3600,
-            channels=(channel(mode="File"),),
-        ),
-        "download-dominates",
-    ),
-    story(
-        "four-hosts-copy-all-of-it",
-        Plot(
-            "ml.g5.xlarge",
-            alike(4, BUSY_A10G),
-            downloading_s=3600,
-            channels=(channel(mode="File"),),
-        ),
-        "replicated-input",
-        either=("download-dominates",),
-    ),
-    story(
-        "an-image-of-thirty-gigabytes",
+    story("copies-an-hour-of-files-first",
+        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), downloading_s=3600,
+            channels=(channel(mode="File"),)), "download-dominates"),
+    story("four-hosts-copy-all-of-it",
+        Plot("ml.g5.xlarge", alike(4, BUSY_A10G), downloading_s=3600,
+            channels=(channel(mode="File"),)), "replicated-input", either=("download-dominates",)),
+    story("an-image-of-thirty-gigabytes",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60)), downloading_s=1500),
-        "image-pull-heavy",
-    ),
-    story(
-        "writes-every-checkpoint-into-the-model",
+        "image-pull-heavy"),
+    story("writes-every-checkpoint-into-the-model",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60)), uploading_s=2700),
-        "upload-dominates",
-    ),
-    story(
-        "twenty-five-minutes-of-copying-on-sixteen-a100",
-        Plot(
-            "ml.p4d.24xlarge",
-            alike(2, BUSY_A100),
-            downloading_s=1500,
-            channels=(channel("data", mode="File"),),
-        ),
-        "download-dominates",
-    ),
-    story(
-        "one-core-packs-a-model-while-sixteen-a100-wait",
-        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), uploading_s=1500),
-        "upload-dominates",
-    ),
-    story(
-        "four-minutes-around-the-work-of-sixteen-a100",
-        Plot(
-            "ml.p4d.24xlarge",
-            alike(2, BUSY_A100),
-            downloading_s=240,
-            uploading_s=100,
-            channels=(channel(mode="File"),),
-        ),
-    ),
+        "upload-dominates"),
+    story("twenty-five-minutes-of-copying-on-sixteen-a100",
+        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), downloading_s=1500,
+            channels=(channel("data", mode="File"),)), "download-dominates"),
+    story("one-core-packs-a-model-while-sixteen-a100-wait",
+        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), uploading_s=1500), "upload-dominates"),
+    story("four-minutes-around-the-work-of-sixteen-a100",
+        Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), downloading_s=240, uploading_s=100,
+            channels=(channel(mode="File"),))),
     _in_region("its-bucket-lies-across-the-ocean", "eu-west-1", "cross-region-data"),
     _in_region("its-bucket-lies-next-door", REGION),
-)
+)  # fmt: skip

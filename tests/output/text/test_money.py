@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from sageaudit.output.text.money import DOWN, NEAREST, Figure, rate, share, signed, together, usd
 
+pytestmark = pytest.mark.money
+
 AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9, places=6)
 
 

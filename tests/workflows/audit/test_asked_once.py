@@ -1,6 +1,6 @@
 """One audit works nothing out twice: counted, since seconds differ by machine.
 
-`python -m tests.labelled.speed` measures them.
+`python -m tools.speed` measures them.
 """
 
 from __future__ import annotations

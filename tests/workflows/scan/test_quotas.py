@@ -26,7 +26,7 @@ def by_the_docs(jobs: int, *, points: int = 0) -> float:
 
 
 @pytest.mark.usefixtures("only_read")
-@pytest.mark.parametrize("jobs", [100, 1000, 5000])
+@pytest.mark.parametrize("jobs", [100, 1000, pytest.param(5000, marks=pytest.mark.more)])
 def test_a_scan_takes_as_long_as_the_rates_of_aws(jobs: int) -> None:
     """No request is throttled, and beside the rates only the latency of one job is waited for."""
     scan = QuotaScan(jobs)

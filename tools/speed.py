@@ -1,4 +1,4 @@
-"""How long an audit takes: `PYTHONPATH=functions python -m tests.labelled.speed`, in ms of CPU.
+"""How long an audit takes: `python -m tools.speed`, in ms of CPU.
 
 Each job is audited with the shipped rules as a warm Lambda does it: prices are known from the jobs
 before, and the job's own measurements are new each time. Medians of 60 audits. Machines differ, and
@@ -59,4 +59,4 @@ def lines() -> Iterator[str]:
 
 if __name__ == "__main__":
     for line in lines():
-        print(line, flush=True)  # noqa: T201 - a command
+        print(line, flush=True)

@@ -1,0 +1,54 @@
+"""Writes the templates that tests read: `python -m tests.infra.synthesized FOLDER`.
+
+In a process of its own, once a test run: CDK's start takes longer than all of these together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import aws_lambda as lambda_
+
+from infra import assembly
+from infra.template import as_text, from_stub, normalized, synthesized
+from tests.infra.reading import OTHER_ACCOUNT, OTHER_ROLE, OWN_KEY, REFUSED, read
+
+
+def main(folder: Path) -> None:
+    """The app as it deploys in `assembly`; templates and refusals beside it."""
+    (folder / "stub").mkdir()
+
+    def of(**switches: str) -> dict[str, Any]:
+        code = lambda_.Code.from_asset(str(folder / "stub"))
+        out = str(folder / "out")
+        return assembly.synthesize(code=code, roles={}, outdir=out, switches=switches)
+
+    def refusal(key: str, value: str) -> str:
+        try:
+            of(**{key: value})
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    told = "ops@example.com, https://events.example.com/hook"
+    os.environ["CDK_OUTDIR"] = str(folder / "assembly")
+    assembly.assemble()
+    documents: dict[str, Any] = {
+        "deployed": normalized(read(folder, "assembly/SageAudit.template.json")),
+        "every-channel": synthesized(),
+        "quiet": normalized(from_stub({OTHER_ACCOUNT: OTHER_ROLE}, channels="off")),
+        "plain": normalized(from_stub({}, channels="off")),
+        "context": of(alarms_to=told, notices_to="team@example.com", topic_key=OWN_KEY),
+        "refused": [refusal(key, value) for key, value in REFUSED],
+    }
+    for name, document in documents.items():
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "snapshot.json").write_text(as_text(documents["every-channel"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
