@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
+import ssl
 import struct
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,10 +104,10 @@ def test_a_name_that_is_not_found_means_that_nothing_was_sent(
 ) -> None:
     """The resolver's error is an OSError too."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
 
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
     with pytest.raises(ChannelUnavailable, match="gaierror"):
         https_post("https://hooks.slack.com/services/T/B/s3cr3t", b"{}", HEADERS)
 
@@ -130,12 +133,20 @@ def test_an_unknown_authority_gets_nothing(tmp_path: Path, monkeypatch: pytest.M
     assert server.heard in ([], [b""])
 
 
-@pytest.mark.parametrize("how", ["silent", "plain", "closed"])
+@pytest.mark.parametrize("how", ["silent", "plain", "closed", "closed at once"])
 def test_a_handshake_that_never_ends_means_that_nothing_was_sent(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No secret leaves before TLS stands."""
+    """No secret leaves before TLS stands, and no socket stays open."""
     monkeypatch.setattr(module, "EXCHANGE_WITHIN_S", 0.3)
+    if how == "closed at once":
+        wrap = ssl.SSLContext.wrap_socket
+
+        def late(*of: Any, **more: Any) -> ssl.SSLSocket:
+            time.sleep(0.1)
+            return wrap(*of, **more)
+
+        monkeypatch.setattr(ssl.SSLContext, "wrap_socket", late)
 
     def spoil(connection: socket.socket) -> None:
         if how == "silent":
@@ -149,6 +160,7 @@ def test_a_handshake_that_never_ends_means_that_nothing_was_sent(
         pytest.raises(ChannelUnavailable),
     ):
         https_post(server.url, b"{}", HEADERS)
+    gc.collect()
     assert server.heard == []
 
 
