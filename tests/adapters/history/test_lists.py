@@ -58,41 +58,28 @@ def with_twelve(history: History) -> list[str]:
 
 
 @pytest.mark.parametrize("of", QUERIES)
-@pytest.mark.parametrize("page_size", [None, 1, 3, 100])
-def test_each_list_has_its_runs_newest_first(
-    history: History, of: str, page_size: int | None
-) -> None:
-    """Whatever it reads at a time; others are not in it."""
-    newest_first = with_twelve(history)
+def test_each_list_has_its_runs_newest_first(history: History, of: str) -> None:
+    """Whatever it reads at a time; others are not in it. Before a moment, or after a run.
+
+    A list continues between two runs that ended at one moment, and after one that is gone.
+    """
+    query, newest_first = QUERIES[of], with_twelve(history)
     elsewhere = {"family": "x", "owner": "bo", "account": "4", "ended_at": "2026-12-01T12:00:00Z"}
     history.record(entry("elsewhere", job=elsewhere))
-    assert names(history.runs(QUERIES[of], page_size=page_size)) == newest_first
-    assert names(islice(history.runs(QUERIES[of], page_size=2), 2)) == newest_first[:2]
-    assert not names(history.runs(RunQuery.of_account(ACCOUNT, "2026-12")))
-    assert names(history.runs(RunQuery.of_owner("bo"))) == ["elsewhere"]
-
-
-@pytest.mark.parametrize("of", QUERIES)
-def test_a_list_begins_before_a_moment(history: History, of: str) -> None:
-    """What ended at the moment itself is left out."""
-    newest_first = with_twelve(history)
+    for page_size in (None, 1, 3, 100):
+        assert names(history.runs(query, page_size=page_size)) == newest_first
+    assert names(islice(history.runs(query, page_size=2), 2)) == newest_first[:2]
     before = NOON + timedelta(minutes=2)
-    assert names(history.runs(QUERIES[of], before=before, page_size=3)) == newest_first[8:]
-    assert not names(history.runs(QUERIES[of], before=NOON))
-
-
-@pytest.mark.parametrize("of", QUERIES)
-def test_a_list_continues_after_each_of_its_runs(history: History, of: str) -> None:
-    """Also between two runs that ended at the same moment, and after one that is gone."""
-    newest_first = with_twelve(history)
-    for place, row in enumerate(history.runs(QUERIES[of]), start=1):
+    assert names(history.runs(query, before=before, page_size=3)) == newest_first[8:]
+    assert not names(history.runs(query, before=NOON))
+    for place, row in enumerate(list(history.runs(query)), start=1):
         after = Position(row.ended_at, row.key)
-        assert names(history.runs(QUERIES[of], before=after)) == newest_first[place:]
+        assert names(history.runs(query, before=after)) == newest_first[place:]
     gone = Position(NOON + timedelta(minutes=3), key("job-06b"))
     history.record(ended("later", NOON + timedelta(hours=1)))
     history.record(ended("job-02", NOON + timedelta(days=2), modified_s=60))
     left = [name for name in newest_first[5:] if name != "job-02"]
-    assert names(history.runs(QUERIES[of], before=gone)) == left
+    assert names(history.runs(query, before=gone)) == left
 
 
 def test_nothing_found_is_an_empty_list(history: History) -> None:
