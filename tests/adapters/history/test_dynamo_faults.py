@@ -31,27 +31,8 @@ from tests.adapters.history.faults import (
     refusal,
     time_out,
 )
-from tests.adapters.history.tables import new_table
 
 TODAY = RunQuery.of_day(NOON.date())
-
-
-@pytest.fixture
-def waited() -> list[float]:
-    """The seconds that a history has waited."""
-    return []
-
-
-@pytest.fixture
-def table(client: Any) -> str:
-    """An empty table."""
-    return new_table(client)
-
-
-@pytest.fixture
-def history(client: Any, table: str, waited: list[float]) -> DynamoHistory:
-    """A history that does not really wait."""
-    return DynamoHistory(client, table, clock=lambda: NOON, sleep=waited.append)
 
 
 def audited(client: Any, table: str) -> list[dict[str, Any]]:
@@ -66,7 +47,7 @@ def audits(client: Any, table: str) -> list[str]:
 
 
 def test_50_deliveries_that_all_read_before_any_writes(
-    client: Any, table: str, history: DynamoHistory
+    client: Any, table: str, dynamo: DynamoHistory
 ) -> None:
     """Each has read the metrics a little later and finds no HEAD; one audit stands in the end."""
     waiting = [entry(unknown=[{"rule": "r", "code": "c", "reason": f"{n}"}]) for n in range(49)]
@@ -74,10 +55,10 @@ def test_50_deliveries_that_all_read_before_any_writes(
 
     def deliver_the_next(**_: Any) -> None:
         if waiting:
-            verdicts.append(history.record(waiting.pop()))
+            verdicts.append(dynamo.record(waiting.pop()))
 
     with meanwhile(client, "after-call GetItem", deliver_the_next):
-        verdicts.append(history.record(entry()))
+        verdicts.append(dynamo.record(entry()))
 
     assert len(verdicts) == 50
     assert [one.verdict for one in verdicts].count(Verdict.RECORDED) == 1
@@ -87,7 +68,7 @@ def test_50_deliveries_that_all_read_before_any_writes(
 
 @pytest.mark.parametrize("other", ["older", "newer", "settled"])
 def test_a_writer_that_was_overtaken_decides_again(
-    client: Any, history: DynamoHistory, other: str
+    client: Any, dynamo: DynamoHistory, other: str
 ) -> None:
     """Whatever the other delivery wrote between read and write, the newer state stands."""
     ours = unsettled(modified_s=60)
@@ -96,10 +77,10 @@ def test_a_writer_that_was_overtaken_decides_again(
         "newer": entry(modified_s=90),
         "settled": entry(modified_s=60),
     }[other]
-    history.record(entry())
-    overtaking = once(lambda: history.record(theirs))
+    dynamo.record(entry())
+    overtaking = once(lambda: dynamo.record(theirs))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
-        outcome = history.record(ours)
+        outcome = dynamo.record(ours)
 
     assert (
         outcome.verdict.value
@@ -109,7 +90,7 @@ def test_a_writer_that_was_overtaken_decides_again(
             "settled": "duplicate",
         }[other]
     )
-    head = history.head(key())
+    head = dynamo.head(key())
     assert head is not None
     winner = max(
         ours, theirs, key=lambda one: (one.last_modified_at, one.document["audit"]["settled"])
@@ -121,7 +102,7 @@ def test_a_writer_that_was_overtaken_decides_again(
 @pytest.mark.parametrize("step", ["before-call GetItem", "before-call TransactWriteItems"])
 @pytest.mark.parametrize("version", [1, 2])
 def test_killed_between_read_and_write(
-    client: Any, table: str, history: DynamoHistory, step: str, version: int
+    client: Any, table: str, dynamo: DynamoHistory, step: str, version: int
 ) -> None:
     """Nothing was written; the delivery repeated records as if it were the first.
 
@@ -129,40 +110,40 @@ def test_killed_between_read_and_write(
     """
     given = [entry(), entry(modified_s=60, findings=[finding("other")])][:version]
     for one in given[:-1]:
-        history.record(one)
+        dynamo.record(one)
     before = audited(client, table)
 
     with meanwhile(client, step, kill), pytest.raises(Killed):
-        history.record(given[-1])
+        dynamo.record(given[-1])
     assert audited(client, table) == before
-    assert history.record(given[-1]) == Recorded(Verdict.RECORDED, version)
+    assert dynamo.record(given[-1]) == Recorded(Verdict.RECORDED, version)
 
 
-def test_killed_after_the_write(client: Any, table: str, history: DynamoHistory) -> None:
+def test_killed_after_the_write(client: Any, table: str, dynamo: DynamoHistory) -> None:
     """The delivery repeated finds its own audit and changes nothing."""
     with meanwhile(client, "after-call TransactWriteItems", kill), pytest.raises(Killed):
-        history.record(entry())
+        dynamo.record(entry())
     after = everything(client, table)
 
-    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
+    assert dynamo.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
     assert everything(client, table) == after
 
 
-def test_killed_while_the_time_advances(client: Any, history: DynamoHistory) -> None:
+def test_killed_while_the_time_advances(client: Any, dynamo: DynamoHistory) -> None:
     """The time alone is written later."""
-    history.record(entry())
+    dynamo.record(entry())
     with meanwhile(client, "before-call UpdateItem", kill), pytest.raises(Killed):
-        history.record(entry(modified_s=60))
-    assert history.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
-    assert history.record(entry(modified_s=30)).verdict is Verdict.OLDER
+        dynamo.record(entry(modified_s=60))
+    assert dynamo.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
+    assert dynamo.record(entry(modified_s=30)).verdict is Verdict.OLDER
 
 
-def test_an_answer_that_was_lost_after_the_effect(client: Any, history: DynamoHistory) -> None:
+def test_an_answer_that_was_lost_after_the_effect(client: Any, dynamo: DynamoHistory) -> None:
     """A timeout is Unavailable, and the delivery repeated is a duplicate."""
     lost = once(time_out)
     with meanwhile(client, "after-call TransactWriteItems", lost), pytest.raises(Unavailable):
-        history.record(entry())
-    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
+        dynamo.record(entry())
+    assert dynamo.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
 
 
 @pytest.mark.parametrize(
@@ -175,31 +156,31 @@ def test_an_answer_that_was_lost_after_the_effect(client: Any, history: DynamoHi
     ],
 )
 def test_a_busy_table_is_asked_again(
-    client: Any, history: DynamoHistory, waited: list[float], refused: tuple[str, tuple[str, ...]]
+    client: Any, dynamo: DynamoHistory, waited: list[float], refused: tuple[str, tuple[str, ...]]
 ) -> None:
     """Twice busy, then written; the waits grow."""
     busy = refusal(refused[0], times=2, reasons=refused[1])
     with meanwhile(client, "before-call TransactWriteItems", busy):
-        assert history.record(entry()).verdict is Verdict.RECORDED
+        assert dynamo.record(entry()).verdict is Verdict.RECORDED
     assert waited == list(WAITS_S[:2])
 
 
 def test_a_table_that_stays_busy_is_left_to_the_queue(
-    client: Any, history: DynamoHistory, waited: list[float]
+    client: Any, dynamo: DynamoHistory, waited: list[float]
 ) -> None:
     """After all waits it is Throttled, and nothing is written."""
     busy = refusal("TransactionCanceledException", reasons=("TransactionConflict",))
     with meanwhile(client, "before-call TransactWriteItems", busy), pytest.raises(Throttled):
-        history.record(entry())
+        dynamo.record(entry())
     assert waited == list(WAITS_S)
-    assert history.head(key()) is None
+    assert dynamo.head(key()) is None
 
 
-def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) -> None:
+def test_a_condition_that_never_holds_ends(client: Any, dynamo: DynamoHistory) -> None:
     """Deciding again is bounded too."""
     failing = refusal("TransactionCanceledException", reasons=("ConditionalCheckFailed",))
     with meanwhile(client, "before-call TransactWriteItems", failing), pytest.raises(Throttled):
-        history.record(entry())
+        dynamo.record(entry())
 
 
 @pytest.mark.parametrize(
@@ -214,12 +195,12 @@ def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) 
     ],
 )
 def test_a_refusal_is_one_of_our_errors(
-    client: Any, history: DynamoHistory, code: str, error: type[AwsError], text: str
+    client: Any, dynamo: DynamoHistory, code: str, error: type[AwsError], text: str
 ) -> None:
     """No botocore error leaves the adapter, and the sentence names what a person can act on."""
     refused = meanwhile(client, "before-call GetItem", refusal(code))
     with refused, pytest.raises(error, match=text) as raised:
-        history.head(key())
+        dynamo.head(key())
     if isinstance(raised.value, AccessDenied):
         assert raised.value.action == "dynamodb:PutItem"
 
@@ -248,19 +229,19 @@ def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
             list(other.runs(TODAY))
 
 
-def test_an_item_of_another_tool_is_named(client: Any, table: str, history: DynamoHistory) -> None:
+def test_an_item_of_another_tool_is_named(client: Any, table: str, dynamo: DynamoHistory) -> None:
     """It lies in the table, with the keys of a list."""
-    history.record(entry())
+    dynamo.record(entry())
     head = next(item for item in everything(client, table) if item["sk"]["S"] == "HEAD")
     kept = ("pk", "sk", *(name for name in head if name.endswith(("_pk", "_sk"))))
     foreign = {name: head[name] for name in kept} | {"pk": {"S": "ORDER#1"}}
     client.put_item(TableName=table, Item=foreign)
     with pytest.raises(BadHistory, match=r"did not write, 'ORDER#1' 'HEAD'.*: delete it, or name"):
-        list(history.runs(TODAY))
+        list(dynamo.runs(TODAY))
 
 
 def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
-    client: Any, history: DynamoHistory
+    client: Any, dynamo: DynamoHistory
 ) -> None:
     """Such as that of a proxy, with status 200."""
 
@@ -271,14 +252,14 @@ def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
         meanwhile(client, "before-call Query", empty),
         pytest.raises(Unavailable, match="has no Items; is a proxy between"),
     ):
-        list(history.runs(TODAY))
+        list(dynamo.runs(TODAY))
 
 
-def test_no_credentials_is_one_of_our_errors(client: Any, history: DynamoHistory) -> None:
+def test_no_credentials_is_one_of_our_errors(client: Any, dynamo: DynamoHistory) -> None:
     """A person without credentials is told so."""
 
     def missing(**_: Any) -> None:
         raise NoCredentialsError
 
     with meanwhile(client, "before-call GetItem", missing), pytest.raises(NoCredentials):
-        history.head(key())
+        dynamo.head(key())

@@ -11,7 +11,6 @@ from sageaudit.adapters.history.dynamo.installation import PERMISSIONS, DynamoIn
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.errors import Malformed
 from tests.adapters.history.entries import NOON
-from tests.adapters.history.tables import new_table
 
 
 def written(client: Any, table: str, text: str) -> None:
@@ -20,9 +19,8 @@ def written(client: Any, table: str, text: str) -> None:
     client.put_item(TableName=table, Item=item)
 
 
-def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any) -> None:
+def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: str) -> None:
     """One GetItem in the life of a process, once the first sweep has written it."""
-    table = new_table(client)
     installation = DynamoInstallation(client, table)
     assert installation.installed_at() is None
     written(client, table, moment_text(NOON))
@@ -32,9 +30,9 @@ def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any) -> None
     assert PERMISSIONS == ("dynamodb:GetItem",)
 
 
-def test_a_time_to_come_is_not_known(client: Any) -> None:
+def test_a_time_to_come_is_not_known(client: Any, table: str) -> None:
     """A damaged row, or a clock that was wrong: it would silence every message."""
-    table, now = new_table(client), NOON
+    now = NOON
     installation = DynamoInstallation(client, table, clock=lambda: now)
     written(client, table, moment_text(NOON + timedelta(microseconds=1)))
     assert installation.installed_at() is None
@@ -42,9 +40,8 @@ def test_a_time_to_come_is_not_known(client: Any) -> None:
     assert installation.installed_at() == NOON + timedelta(microseconds=1)
 
 
-def test_an_item_without_a_time_is_malformed(client: Any) -> None:
+def test_an_item_without_a_time_is_malformed(client: Any, table: str) -> None:
     """It is not taken for none: then the past would be told."""
-    table = new_table(client)
     written(client, table, "soon")
     with pytest.raises(Malformed, match="SWEEP INSTALLED has no time"):
         DynamoInstallation(client, table).installed_at()
