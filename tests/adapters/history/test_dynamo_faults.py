@@ -10,7 +10,7 @@ from botocore.exceptions import NoCredentialsError
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
-from sageaudit.adapters.history.dynamo.recorder import WAITS_S
+from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
 from sageaudit.domain.audit.record import Recorded, RunQuery, Verdict
 from sageaudit.errors import (
     AccessDenied,

@@ -31,9 +31,9 @@ from tests.adapters.history.entries import (
 
 EAST = timezone(timedelta(hours=5))
 WAITING = unsettled(due_at="2026-11-20T13:00:00Z")
-OTHER_USD = {"avoidable_usd": Decimal("1.6")}
-NEW_RULES = {"audit": {"ruleset": "2026.12"}}
-STOPPED = {"job": {"status": "Stopped"}}
+OTHER_USD: dict[str, Any] = {"avoidable_usd": Decimal("1.6")}
+NEW_RULES: dict[str, Any] = {"audit": {"ruleset": "2026.12"}}
+STOPPED: dict[str, Any] = {"job": {"status": "Stopped"}}
 TOLD_EAST = replace(
     entry(),
     key=replace(key(), created_at=key().created_at.astimezone(EAST)),

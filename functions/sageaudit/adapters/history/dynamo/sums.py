@@ -19,7 +19,6 @@ from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import month_of
 from sageaudit.adapters.history.record_steps import changes
-from sageaudit.adapters.history.rows import row_text
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
@@ -80,32 +79,20 @@ def read_row(item: Item) -> SumRow:
 
 
 def read_sums(
-    table: Dynamo,
-    scope: Scope,
-    since: date,
-    until: date,
-    *,
-    account: str | None,
-    region: str | None,
-    name: str | None,
+    table: Dynamo, scope: Scope, since: date, until: date, *, account: str | None, name: str | None
 ) -> Iterator[SumRow]:
     """The rows of a scope, with their shards added up: one Query for each account and month.
 
-    A name that all audits have left comes to zero, perhaps over two shards: it has no row. All
-    reads are strongly consistent, so a sum has every audit that was recorded before it is asked.
+    Rows of all days of these months, regions and names that begin alike. All reads are strongly
+    consistent, so a sum has every audit that was recorded before it is asked.
     """
-    name = None if name is None else row_text(name)
     if account is None:
         partitions = _named_partitions(table, since, until)
     else:
         partitions = (keys.sums_pk(account, month) for month in _months(since, until))
     first, last = keys.sums_within(scope, name)
     for partition in partitions:
-        for row in _without_shards(map(read_row, _query(table, partition, first, last))):
-            asked = ((account, row.account), (region, row.region), (name, row.name))
-            fits = all(wanted is None or wanted == value for wanted, value in asked)
-            if fits and since <= row.day <= until and row.sums != Sums():
-                yield row
+        yield from _without_shards(map(read_row, _query(table, partition, first, last)))
 
 
 def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:

@@ -29,7 +29,7 @@ _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _AS_READ = "revision = :revision"
 
 
-class Recorder:
+class RunWriter:
     """Decides from HEAD as it was read, and writes on condition that it is still so."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Recorder:
         self._sleep = sleep
 
     def record(self, entry: Entry) -> Recorded:
-        """Records an entry, or nothing. Raises AwsError, Throttled after the last try."""
+        """Writes an entry, or nothing. Raises AwsError, Throttled after the last try."""
         digest = digest_of(entry.document)
         for conflicts, wait_s in enumerate(WAITS_S):
             try:
