@@ -92,23 +92,22 @@ def test_nobody_is_subscribed_unless_the_context_says_so(tmp_path: Path) -> None
     assert not of_type(synthesized(tmp_path), "AWS::SNS::Subscription")
 
 
-def test_a_context_that_is_no_address_is_refused(tmp_path: Path) -> None:
-    """It names the key."""
-    with pytest.raises(ValueError, match="context alarms_to: 'ops' is neither"):
-        synthesized(tmp_path, alarms_to="ops")
-
-
-def test_slack_is_on_or_off(tmp_path: Path) -> None:
-    """A context such as `slack=yes` is no answer."""
-    with pytest.raises(ValueError, match="must be on or off"):
-        synthesized(tmp_path, slack="yes")
-
-
-@pytest.mark.parametrize("key", ["alias/mine", "1234abcd", "arn:aws:kms:us-east-1:1:alias/mine"])
-def test_an_own_key_is_named_by_its_arn(key: str, tmp_path: Path) -> None:
-    """No permission can be granted on an alias."""
-    with pytest.raises(ValueError, match="must be the ARN of a KMS key"):
-        synthesized(tmp_path, topic_key=key)
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("alarms_to", "ops", "context alarms_to: 'ops' is neither"),
+        ("slack", "yes", "must be on or off"),
+        # no permission can be granted on an alias
+        ("topic_key", "alias/mine", "must be the ARN of a KMS key"),
+        ("topic_key", "arn:aws:kms:us-east-1:1:alias/mine", "must be the ARN of a KMS key"),
+    ],
+)
+def test_a_context_that_is_no_answer_is_refused(
+    key: str, value: str, said: str, tmp_path: Path
+) -> None:
+    """It is named."""
+    with pytest.raises(ValueError, match=said):
+        synthesized(tmp_path, **{key: value})
 
 
 def test_an_own_key_encrypts_the_topic_and_deliver_may_use_it(tmp_path: Path) -> None:
