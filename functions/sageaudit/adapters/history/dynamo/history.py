@@ -59,7 +59,7 @@ READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls: Query on the table and on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
 """What a list calls, on its index alone."""
-SUMS_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
+SUMS_PERMISSIONS = READ_PERMISSIONS
 """What `sums` and `head` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
@@ -84,10 +84,7 @@ class DynamoHistory:
         self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings, detail and sums in one transaction. Raises AwsError.
-
-        Nothing is written for a delivery that is a duplicate or older than the newest version.
-        """
+        """In one transaction; nothing for a duplicate, or an older state. Raises AwsError."""
         return self._writer.record(entry)
 
     def recheck_family(

@@ -89,10 +89,7 @@ class SqliteHistory:
         self._file.close()
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings, detail and sums in one transaction, or nothing.
-
-        Nothing is written for a delivery that is a duplicate or older than the newest version.
-        """
+        """In one transaction; nothing for a duplicate, or an older state."""
         digest = digest_of(entry.document)
         with self._file.writing() as connection:
             self._forget_expired(connection)
