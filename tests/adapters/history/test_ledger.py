@@ -300,32 +300,30 @@ def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any, table: 
     assert ledger.claim_send("n", LATER, 60) is Claim.REPEAT
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"state": {"S": "TELEPATHY"}},
-        {"state": {"NULL": True}},
-        {"tries": {"S": "many"}},
-        {"lease_until": {"L": []}},
-    ],
-)
-def test_a_damaged_row_is_a_repeat(client: Any, table: str, damage: dict[str, Any]) -> None:
-    """Whatever it said, the notice may have been posted; the next claim mends the row."""
-    ledger = DynamoSendLedger(client, table)
-    ledger.claim_send("n", NOON, 60)
-    [item] = everything(client, table)
-    client.put_item(TableName=table, Item=item | damage)
-    assert ledger.claim_send("n", NOON, 60) is Claim.REPEAT
-    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
-    ledger.mark_sent("n", NOON)
-    assert ledger.claim_send("n", NOON, 60) is Claim.DONE
+DAMAGES: list[dict[str, Any]] = [
+    {"state": {"S": "TELEPATHY"}},
+    {"state": {"NULL": True}},
+    {"tries": {"S": "many"}},
+    {"lease_until": {"L": []}},
+]
 
 
-def test_a_damaged_circuit_stops_no_notice(client: Any, table: str) -> None:
-    """It reads as one of a channel that answers."""
+def test_a_damaged_row_is_a_repeat(client: Any, table: str) -> None:
+    """Whatever it said, the notice may have been posted; the next claim mends the row.
+
+    A damaged circuit stops no notice: it reads as one of a channel that answers.
+    """
     ledger = DynamoSendLedger(client, table)
+    for number, damage in enumerate(DAMAGES):
+        ledger.claim_send(f"n{number}", NOON, 60)
+        [item] = [one for one in everything(client, table) if one["pk"]["S"].endswith(str(number))]
+        client.put_item(TableName=table, Item=item | damage)
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.REPEAT
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.BUSY
+        ledger.mark_sent(f"n{number}", NOON)
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.DONE
     ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
-    [item] = everything(client, table)
+    [item] = [one for one in everything(client, table) if "failures" in one]
     bad = {"failures": {"S": "x"}, "closed_until": {"NULL": True}}
     client.put_item(TableName=table, Item=item | bad)
     assert ledger.circuit("slack") == Circuit()
