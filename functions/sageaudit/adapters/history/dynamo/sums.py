@@ -7,17 +7,15 @@ which DynamoDB adds exactly; those of a rule have its name before a point: `gpu-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import groupby
 
 from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo, add_action
+from sageaudit.adapters.history.dynamo.calls import Dynamo, add_action
 from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import month_of
 from sageaudit.adapters.history.record_steps import changes
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
@@ -124,26 +122,3 @@ def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Ite
         ConsistentRead=True,
     )
     return (item for page in pages for item in page)
-
-
-class Directory:
-    """Names accounts with sums, before their first audit is recorded; each once in a process."""
-
-    def __init__(self, table: Dynamo) -> None:
-        self._table = table
-        self._named: set[tuple[str, str]] = set()
-
-    def name(self, head: Head) -> None:
-        """Names the account in the month of this audit's end."""
-        month = month_of(head.ended_at)
-        if (head.account, month) in self._named:
-            return
-        with suppress(ConditionFailed):  # another process was first
-            item = {
-                PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
-                SORT_KEY: keys.sums_account_sk(month, head.account),
-                "account": head.account,
-                "month": month,
-            }
-            self._table.put(item, f"attribute_not_exists({PARTITION_KEY})")
-        self._named.add((head.account, month))
