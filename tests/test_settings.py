@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sageaudit.errors import BadSettings
-from sageaudit.settings import AuditSettings, DeliverSettings, NotifySettings
+from sageaudit.settings import AuditSettings, DeliverSettings, NotifySettings, SweepSettings
 
 AUDIT = {
     "TABLE_NAME": "history",
@@ -25,6 +25,7 @@ NOTIFY = {
     "NOTICES_QUEUE_URL_SLACK": "https://slack",
     "CHANNELS": "sns,slack",
 }
+SWEEP = {name: value for name, value in AUDIT.items() if name != "FINISHED_DLQ_URL"}
 DELIVER = {
     "TABLE_NAME": "history",
     "CHANNELS": "sns",
@@ -35,6 +36,7 @@ ALL: list[tuple[Callable[[Mapping[str, str]], Any], dict[str, str]]] = [
     (AuditSettings.from_env, AUDIT),
     (NotifySettings.from_env, NOTIFY),
     (DeliverSettings.from_env, DELIVER),
+    (SweepSettings.from_env, SWEEP),
 ]
 
 
@@ -50,14 +52,10 @@ def test_each_variable_that_is_missing_or_empty_is_named(
                 read(broken)
 
 
-def test_the_fingerprint_secret_is_optional() -> None:
-    """Without it there are no fingerprints."""
+def test_an_account_has_12_digits_and_the_fingerprint_secret_is_optional() -> None:
+    """Nothing else is compared with an event's account."""
     assert AuditSettings.from_env(AUDIT).fingerprint_secret_id is None
-    assert AuditSettings.from_env({**AUDIT, "FINGERPRINT_SECRET_ID": "key"}).fingerprint_secret_id
-
-
-def test_an_account_has_12_digits() -> None:
-    """Nothing else is compared with an event's."""
+    assert AuditSettings.from_env({**AUDIT, "FINGERPRINT_SECRET_ID": "k"}).fingerprint_secret_id
     with pytest.raises(BadSettings, match="ACCOUNT_ID"):
         AuditSettings.from_env({**AUDIT, "ACCOUNT_ID": "1"})
 

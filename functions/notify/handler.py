@@ -35,7 +35,7 @@ from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.installation import DynamoInstallation
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation
 from sageaudit.adapters.history.dynamo.table import NOTICE_PREFIX
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,

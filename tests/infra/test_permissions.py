@@ -24,7 +24,6 @@ SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:
 TABLE = "${HistoryTable.Arn}"
 NOTICES = {f"${{NoticesQueue{channel.name.capitalize()}.Arn}}" for channel in CHANNELS}
 SECRETS = [one.address for one in CHANNELS if isinstance(one.address, StoredSecret)]
-BY_FAMILY = f"{TABLE}/index/by-family"
 INDEX_OF = {"Audit": f"{TABLE}/index/by-family", "SweepRole": f"{TABLE}/index/due"}
 LISTS = {
     "sagemaker:ListTrainingJobs",
@@ -41,27 +40,21 @@ ON_THE_TABLE = {
 READING_VERBS = ("Describe", "Get", "List")
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_every_role_is_a_lambdas_and_has_no_managed_policy(
-    template: dict[str, Any], role: str
-) -> None:
-    """AWS's managed ones hold wildcards."""
-    [properties] = [
-        properties
-        for name, properties in of_type(template, "AWS::IAM::Role").items()
-        if name.startswith(role)
-    ]
-    assert "ManagedPolicyArns" not in properties
-    [statement] = properties["AssumeRolePolicyDocument"]["Statement"]
-    assert statement["Principal"] == {"Service": "lambda.amazonaws.com"}
-
-
 def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
-    """One for each function, and the schedule's, which invokes the sweep and nothing else."""
-    assert len(of_type(template, "AWS::IAM::Role")) == len(ROLES) + 1
+    """One for each function, and the schedule's, which invokes the sweep and nothing else.
+
+    None has a managed policy: AWS's hold wildcards.
+    """
+    roles = of_type(template, "AWS::IAM::Role")
+    trusted = [
+        statement["Principal"]["Service"]
+        for role in roles.values()
+        for statement in role["AssumeRolePolicyDocument"]["Statement"]
+    ]
+    assert sorted(trusted) == ["lambda.amazonaws.com"] * len(ROLES) + ["scheduler.amazonaws.com"]
+    assert not [role for role in roles.values() if "ManagedPolicyArns" in role]
     role = one(template, "AWS::IAM::Role", "SweepScheduleRole")
     [statement] = role["AssumeRolePolicyDocument"]["Statement"]
-    assert statement["Principal"] == {"Service": "scheduler.amazonaws.com"}
     assert statement["Condition"] == {
         "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
     }
@@ -121,47 +114,44 @@ def test_no_action_is_a_pattern(template: dict[str, Any]) -> None:
     assert not [a for role in ROLES for a, _ in statements(template, role) if "*" in a]
 
 
-def test_audit_reads_jobs_and_writes_history(template: dict[str, Any]) -> None:
-    """It sends a record back, or to the dead-letter queue with its reason."""
-    assert _resources(template, "Audit") == {
+TOUCHED = {
+    "Audit": {
         "sagemaker": JOBS,
         "cloudwatch": {"*"},
         "pricing": {"*"},
-        "dynamodb": {TABLE, BY_FAMILY},
+        "dynamodb": {TABLE, f"{TABLE}/index/by-family"},
         "sqs": {"${TriggerFinishedJobs.Arn}", "${TriggerFinishedJobsDeadLetters.Arn}"},
         "secretsmanager": {f"{SECRET}sageaudit/fingerprint-key-??????"},
         "logs": {"${AuditLog.Arn}"},
-    }
-
-
-def test_the_sweep_lists_jobs_and_sends_what_it_finds(template: dict[str, Any]) -> None:
-    """It describes no job; Lambda sends what it could not invoke to the schedule's dead letters."""
-    assert _resources(template, "SweepRole") == {
-        "sagemaker": {"*"},
-        "dynamodb": {TABLE, f"{TABLE}/index/due"},
-        "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
-        "logs": {"${SweepLog.Arn}"},
-    }
-
-
-def test_notify_reads_history_and_hands_notices_on(template: dict[str, Any]) -> None:
-    """It knows neither SageMaker nor any channel."""
-    assert _resources(template, "Notify") == {
+    },
+    "Notify": {
         "dynamodb": {TABLE, "${HistoryTable.StreamArn}"},
         "sqs": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "logs": {"${NotifyLog.Arn}"},
-    }
-
-
-def test_deliver_sends_and_keeps_the_ledger(template: dict[str, Any]) -> None:
-    """It knows neither SageMaker nor the audits."""
-    assert _resources(template, "Deliver") == {
+    },
+    "Deliver": {
         "dynamodb": {TABLE},
         "sns": {"${NoticesTopic}"},
         "sqs": {*NOTICES, "${NoticesNoticesDeadLetters.Arn}"},
         "secretsmanager": {f"{SECRET}{address.stored_as}-??????" for address in SECRETS},
         "logs": {"${DeliverLog.Arn}"},
-    }
+    },
+    "SweepRole": {
+        "sagemaker": {"*"},
+        "dynamodb": {TABLE, f"{TABLE}/index/due"},
+        "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
+        "logs": {"${SweepLog.Arn}"},
+    },
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_touches_what_its_function_needs(template: dict[str, Any], role: str) -> None:
+    """Only `audit` describes jobs, and only `deliver` knows channels and their secrets."""
+    touched: dict[str, set[str]] = {}
+    for action, resource in statements(template, role):
+        touched.setdefault(action.partition(":")[0], set()).add(resource)
+    assert touched == TOUCHED[role]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -198,11 +188,3 @@ def test_a_further_account_is_read_through_its_role_only(
         assert not [a for a, _ in statements(template, role) if a.startswith("sts:")]
         assumed = [s for s in statements(quiet_template, role) if s[0].startswith("sts:")]
         assert assumed == [("sts:AssumeRole", OTHER_ROLE)]
-
-
-def _resources(template: dict[str, Any], role: str) -> dict[str, set[str]]:
-    """What a role touches, by service."""
-    touched: dict[str, set[str]] = {}
-    for action, resource in statements(template, role):
-        touched.setdefault(action.partition(":")[0], set()).add(resource)
-    return touched

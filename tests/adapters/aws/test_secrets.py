@@ -81,40 +81,29 @@ def test_spaces_around_it_are_not_part_of_it() -> None:
     assert SecretReader(Store(" one\n"), NAME, Seconds()).value() == "one"
 
 
-@pytest.mark.parametrize("code", ["ResourceNotFoundException", "InvalidRequestException"])
-def test_a_missing_secret_is_named(code: str) -> None:
-    """So that a person knows what to make."""
-    client = boto3.client("secretsmanager", region_name="us-east-1")
-    with Stubber(client) as stub:
-        stub.add_client_error("get_secret_value", code)
-        with pytest.raises(BadSettings, match=NAME):
-            SecretReader(client, NAME, Seconds()).value()
-
-
-@pytest.mark.parametrize("answer", [{"SecretBinary": b"123"}, {"SecretString": "  "}])
-def test_a_secret_without_text_is_no_secret(answer: dict[str, Any]) -> None:
-    """Binary or empty."""
-    client = boto3.client("secretsmanager", region_name="us-east-1")
-    with Stubber(client) as stub:
-        stub.add_response("get_secret_value", answer)
-        with pytest.raises(BadSettings, match="holds no text"):
-            SecretReader(client, NAME, Seconds()).value()
-
-
 @pytest.mark.parametrize(
-    ("code", "error"),
+    ("answer", "error", "said"),
     [
-        ("ThrottlingException", Throttled),
-        ("AccessDeniedException", AccessDenied),
-        ("InternalServiceError", Unavailable),
+        ("ResourceNotFoundException", BadSettings, f"{NAME}: there is no such secret"),
+        ("InvalidRequestException", BadSettings, f"{NAME}: it is marked for deletion"),
+        ({"SecretBinary": b"123"}, BadSettings, "holds no text"),
+        ({"SecretString": "  "}, BadSettings, "holds no text"),
+        ("ThrottlingException", Throttled, "throttled"),
+        ("AccessDeniedException", AccessDenied, "not permitted"),
+        ("InternalServiceError", Unavailable, "was refused"),
     ],
 )
-def test_other_refusals_are_this_projects_errors(code: str, error: type[Exception]) -> None:
-    """Each says whether to come back."""
+def test_what_is_no_secret_is_one_of_this_projects_errors(
+    answer: Any, error: type[Exception], said: str
+) -> None:
+    """A missing one is named, so that a person knows what to make; others say what to do."""
     client = boto3.client("secretsmanager", region_name="us-east-1")
     with Stubber(client) as stub:
-        stub.add_client_error("get_secret_value", code)
-        with pytest.raises(error):
+        if isinstance(answer, str):
+            stub.add_client_error("get_secret_value", answer)
+        else:
+            stub.add_response("get_secret_value", answer)
+        with pytest.raises(error, match=said):
             SecretReader(client, NAME, Seconds()).value()
 
 

@@ -6,11 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import NoCredentialsError
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
-from sageaudit.adapters.history.dynamo.recorder import WAITS_S
+from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
 from sageaudit.domain.audit.record import Recorded, RunQuery, Verdict
 from sageaudit.errors import (
     AccessDenied,
@@ -31,27 +30,8 @@ from tests.adapters.history.faults import (
     refusal,
     time_out,
 )
-from tests.adapters.history.tables import new_table
 
 TODAY = RunQuery.of_day(NOON.date())
-
-
-@pytest.fixture
-def waited() -> list[float]:
-    """The seconds that a history has waited."""
-    return []
-
-
-@pytest.fixture
-def table(client: Any) -> str:
-    """An empty table."""
-    return new_table(client)
-
-
-@pytest.fixture
-def history(client: Any, table: str, waited: list[float]) -> DynamoHistory:
-    """A history that does not really wait."""
-    return DynamoHistory(client, table, clock=lambda: NOON, sleep=waited.append)
 
 
 def audited(client: Any, table: str) -> list[dict[str, Any]]:
@@ -65,21 +45,21 @@ def audits(client: Any, table: str) -> list[str]:
     return [sk for sk in sort_keys if sk.startswith("AUDIT#")]
 
 
-def test_50_deliveries_that_all_read_before_any_writes(
-    client: Any, table: str, history: DynamoHistory
+def test_20_deliveries_that_all_read_before_any_writes(
+    client: Any, table: str, dynamo: DynamoHistory
 ) -> None:
     """Each has read the metrics a little later and finds no HEAD; one audit stands in the end."""
-    waiting = [entry(unknown=[{"rule": "r", "code": "c", "reason": f"{n}"}]) for n in range(49)]
+    waiting = [entry(unknown=[{"rule": "r", "code": "c", "reason": f"{n}"}]) for n in range(19)]
     verdicts: list[Recorded] = []
 
     def deliver_the_next(**_: Any) -> None:
         if waiting:
-            verdicts.append(history.record(waiting.pop()))
+            verdicts.append(dynamo.record(waiting.pop()))
 
     with meanwhile(client, "after-call GetItem", deliver_the_next):
-        verdicts.append(history.record(entry()))
+        verdicts.append(dynamo.record(entry()))
 
-    assert len(verdicts) == 50
+    assert len(verdicts) == 20
     assert [one.verdict for one in verdicts].count(Verdict.RECORDED) == 1
     assert {one.version for one in verdicts} == {1}
     assert audits(client, table) == ["AUDIT#00001"]
@@ -87,7 +67,7 @@ def test_50_deliveries_that_all_read_before_any_writes(
 
 @pytest.mark.parametrize("other", ["older", "newer", "settled"])
 def test_a_writer_that_was_overtaken_decides_again(
-    client: Any, history: DynamoHistory, other: str
+    client: Any, dynamo: DynamoHistory, other: str
 ) -> None:
     """Whatever the other delivery wrote between read and write, the newer state stands."""
     ours = unsettled(modified_s=60)
@@ -96,20 +76,14 @@ def test_a_writer_that_was_overtaken_decides_again(
         "newer": entry(modified_s=90),
         "settled": entry(modified_s=60),
     }[other]
-    history.record(entry())
-    overtaking = once(lambda: history.record(theirs))
+    dynamo.record(entry())
+    overtaking = once(lambda: dynamo.record(theirs))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
-        outcome = history.record(ours)
+        outcome = dynamo.record(ours)
 
-    assert (
-        outcome.verdict.value
-        == {
-            "older": "recorded",
-            "newer": "older",
-            "settled": "duplicate",
-        }[other]
-    )
-    head = history.head(key())
+    expected = {"older": "recorded", "newer": "older", "settled": "duplicate"}
+    assert outcome.verdict.value == expected[other]
+    head = dynamo.head(key())
     assert head is not None
     winner = max(
         ours, theirs, key=lambda one: (one.last_modified_at, one.document["audit"]["settled"])
@@ -118,51 +92,44 @@ def test_a_writer_that_was_overtaken_decides_again(
     assert head.settled == winner.document["audit"]["settled"]
 
 
-@pytest.mark.parametrize("step", ["before-call GetItem", "before-call TransactWriteItems"])
 @pytest.mark.parametrize("version", [1, 2])
-def test_killed_between_read_and_write(
-    client: Any, table: str, history: DynamoHistory, step: str, version: int
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [
+        ("before-call GetItem", kill),
+        ("before-call TransactWriteItems", kill),
+        ("after-call TransactWriteItems", kill),
+        ("after-call TransactWriteItems", lambda **_: time_out()),
+    ],
+)
+def test_killed_before_or_after_the_write(
+    client: Any, table: str, dynamo: DynamoHistory, step: str, fault: Any, version: int
 ) -> None:
-    """Nothing was written; the delivery repeated records as if it were the first.
+    """All was written, or nothing; the delivery repeated is a duplicate, or as if the first.
 
-    Only the directory may know the account already: it says where sums may be, and no sum.
+    Only the directory may know the account already: it says where sums may be, and no sum. An
+    answer that was lost is Unavailable.
     """
     given = [entry(), entry(modified_s=60, findings=[finding("other")])][:version]
     for one in given[:-1]:
-        history.record(one)
+        dynamo.record(one)
     before = audited(client, table)
-
-    with meanwhile(client, step, kill), pytest.raises(Killed):
-        history.record(given[-1])
-    assert audited(client, table) == before
-    assert history.record(given[-1]) == Recorded(Verdict.RECORDED, version)
-
-
-def test_killed_after_the_write(client: Any, table: str, history: DynamoHistory) -> None:
-    """The delivery repeated finds its own audit and changes nothing."""
-    with meanwhile(client, "after-call TransactWriteItems", kill), pytest.raises(Killed):
-        history.record(entry())
-    after = everything(client, table)
-
-    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
-    assert everything(client, table) == after
+    with meanwhile(client, step, fault), pytest.raises((Killed, Unavailable)):
+        dynamo.record(given[-1])
+    after, wrote = audited(client, table), step.startswith("after")
+    assert (after != before) is wrote
+    verdict = Verdict.DUPLICATE if wrote else Verdict.RECORDED
+    assert dynamo.record(given[-1]) == Recorded(verdict, version)
+    assert (audited(client, table) == after) is wrote
 
 
-def test_killed_while_the_time_advances(client: Any, history: DynamoHistory) -> None:
+def test_killed_while_the_time_advances(client: Any, dynamo: DynamoHistory) -> None:
     """The time alone is written later."""
-    history.record(entry())
+    dynamo.record(entry())
     with meanwhile(client, "before-call UpdateItem", kill), pytest.raises(Killed):
-        history.record(entry(modified_s=60))
-    assert history.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
-    assert history.record(entry(modified_s=30)).verdict is Verdict.OLDER
-
-
-def test_an_answer_that_was_lost_after_the_effect(client: Any, history: DynamoHistory) -> None:
-    """A timeout is Unavailable, and the delivery repeated is a duplicate."""
-    lost = once(time_out)
-    with meanwhile(client, "after-call TransactWriteItems", lost), pytest.raises(Unavailable):
-        history.record(entry())
-    assert history.record(entry()) == Recorded(Verdict.DUPLICATE, 1)
+        dynamo.record(entry(modified_s=60))
+    assert dynamo.record(entry(modified_s=60)) == Recorded(Verdict.DUPLICATE, 1)
+    assert dynamo.record(entry(modified_s=30)).verdict is Verdict.OLDER
 
 
 @pytest.mark.parametrize(
@@ -175,31 +142,27 @@ def test_an_answer_that_was_lost_after_the_effect(client: Any, history: DynamoHi
     ],
 )
 def test_a_busy_table_is_asked_again(
-    client: Any, history: DynamoHistory, waited: list[float], refused: tuple[str, tuple[str, ...]]
+    client: Any, dynamo: DynamoHistory, waited: list[float], refused: tuple[str, tuple[str, ...]]
 ) -> None:
     """Twice busy, then written; the waits grow."""
     busy = refusal(refused[0], times=2, reasons=refused[1])
     with meanwhile(client, "before-call TransactWriteItems", busy):
-        assert history.record(entry()).verdict is Verdict.RECORDED
+        assert dynamo.record(entry()).verdict is Verdict.RECORDED
     assert waited == list(WAITS_S[:2])
 
 
+@pytest.mark.parametrize(
+    ("reason", "waits_s"), [("TransactionConflict", WAITS_S), ("ConditionalCheckFailed", ())]
+)
 def test_a_table_that_stays_busy_is_left_to_the_queue(
-    client: Any, history: DynamoHistory, waited: list[float]
+    client: Any, dynamo: DynamoHistory, waited: list[float], reason: str, waits_s: tuple[float, ...]
 ) -> None:
-    """After all waits it is Throttled, and nothing is written."""
-    busy = refusal("TransactionCanceledException", reasons=("TransactionConflict",))
+    """After all waits it is Throttled, and nothing is written. Deciding again is bounded too."""
+    busy = refusal("TransactionCanceledException", reasons=(reason,))
     with meanwhile(client, "before-call TransactWriteItems", busy), pytest.raises(Throttled):
-        history.record(entry())
-    assert waited == list(WAITS_S)
-    assert history.head(key()) is None
-
-
-def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) -> None:
-    """Deciding again is bounded too."""
-    failing = refusal("TransactionCanceledException", reasons=("ConditionalCheckFailed",))
-    with meanwhile(client, "before-call TransactWriteItems", failing), pytest.raises(Throttled):
-        history.record(entry())
+        dynamo.record(entry())
+    assert waited == list(waits_s)
+    assert dynamo.head(key()) is None
 
 
 @pytest.mark.parametrize(
@@ -214,12 +177,12 @@ def test_a_condition_that_never_holds_ends(client: Any, history: DynamoHistory) 
     ],
 )
 def test_a_refusal_is_one_of_our_errors(
-    client: Any, history: DynamoHistory, code: str, error: type[AwsError], text: str
+    client: Any, dynamo: DynamoHistory, code: str, error: type[AwsError], text: str
 ) -> None:
     """No botocore error leaves the adapter, and the sentence names what a person can act on."""
     refused = meanwhile(client, "before-call GetItem", refusal(code))
     with refused, pytest.raises(error, match=text) as raised:
-        history.head(key())
+        dynamo.head(key())
     if isinstance(raised.value, AccessDenied):
         assert raised.value.action == "dynamodb:PutItem"
 
@@ -248,19 +211,19 @@ def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
             list(other.runs(TODAY))
 
 
-def test_an_item_of_another_tool_is_named(client: Any, table: str, history: DynamoHistory) -> None:
+def test_an_item_of_another_tool_is_named(client: Any, table: str, dynamo: DynamoHistory) -> None:
     """It lies in the table, with the keys of a list."""
-    history.record(entry())
+    dynamo.record(entry())
     head = next(item for item in everything(client, table) if item["sk"]["S"] == "HEAD")
     kept = ("pk", "sk", *(name for name in head if name.endswith(("_pk", "_sk"))))
     foreign = {name: head[name] for name in kept} | {"pk": {"S": "ORDER#1"}}
     client.put_item(TableName=table, Item=foreign)
     with pytest.raises(BadHistory, match=r"did not write, 'ORDER#1' 'HEAD'.*: delete it, or name"):
-        list(history.runs(TODAY))
+        list(dynamo.runs(TODAY))
 
 
 def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
-    client: Any, history: DynamoHistory
+    client: Any, dynamo: DynamoHistory
 ) -> None:
     """Such as that of a proxy, with status 200."""
 
@@ -271,14 +234,4 @@ def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
         meanwhile(client, "before-call Query", empty),
         pytest.raises(Unavailable, match="has no Items; is a proxy between"),
     ):
-        list(history.runs(TODAY))
-
-
-def test_no_credentials_is_one_of_our_errors(client: Any, history: DynamoHistory) -> None:
-    """A person without credentials is told so."""
-
-    def missing(**_: Any) -> None:
-        raise NoCredentialsError
-
-    with meanwhile(client, "before-call GetItem", missing), pytest.raises(NoCredentials):
-        history.head(key())
+        list(dynamo.runs(TODAY))

@@ -6,8 +6,6 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-import pytest
-
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.audit.record import RunQuery
@@ -23,13 +21,6 @@ from tests.adapters.history.entries import (
     with_detail,
 )
 from tests.adapters.history.faults import called_actions, everything
-from tests.adapters.history.tables import new_table
-
-
-@pytest.fixture
-def table(client: Any) -> str:
-    """An empty table."""
-    return new_table(client)
 
 
 def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str) -> None:

@@ -27,8 +27,7 @@ from tests.adapters.history.entries import (
     with_detail,
 )
 from tests.adapters.history.faults import Killed, everything, kill, meanwhile
-from tests.adapters.history.tables import new_table
-from tests.fakes.capacity import item_bytes
+from tests.fakes.capacity import consumed, item_bytes
 from tests.fakes.due import due as waiting
 
 FAMILY = "training/resnet"
@@ -46,7 +45,8 @@ def audited(history: History, hour: int, **changes: Any) -> Entry:
     facts = changes.pop("facts", FACTS)
     again = changes.pop("again", False)
     query = RunQuery.of_family(ACCOUNT, REGION, FAMILY)
-    heads = tuple(islice(history.runs(query, before=at(hour)), FAMILY_RUNS))
+    number = changes.pop("compared", FAMILY_RUNS)
+    heads = tuple(islice(history.runs(query, before=at(hour)), number))
     entry = ended(f"run-{hour}", at(hour), **changes)
     return replace(entry, facts=facts, compared=heads, again=again)
 
@@ -173,29 +173,28 @@ def test_a_run_that_leaves_its_family_leaves_no_row(history: History) -> None:
     assert check(history, 2) == ()
 
 
-def test_a_late_audit_reaches_as_far_as_runs_are_compared(history: History) -> None:
-    """The 50 after it: for the next one, it is not among the last 50."""
-    hours = FAMILY_RUNS + 10
-    for hour in range(1, hours):
-        record(history, hour)
-    found = record(history, 0)
-    assert found == tuple(key(f"run-{hour}") for hour in range(1, FAMILY_RUNS + 1))
-    for hour in range(1, FAMILY_RUNS + 1):
-        history.record(audited(history, hour, again=True))
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many runs are compared, in place of 50."""
+    for module in (
+        "adapters.history.dynamo.history",
+        "adapters.history.sqlite.history",
+        "adapters.history.record_steps",
+    ):
+        monkeypatch.setattr(f"sageaudit.{module}.FAMILY_RUNS", 3)
+    return 3
+
+
+def test_a_late_audit_reaches_as_far_as_runs_are_compared(history: History, few: int) -> None:
+    """Those after it: for the next one, it is not among the last that are compared."""
+    for hour in range(1, few + 4):
+        record(history, hour, compared=few)
+    found = record(history, 0, compared=few)
+    assert found == tuple(key(f"run-{hour}") for hour in range(1, few + 1))
+    for hour in range(1, few + 1):
+        history.record(audited(history, hour, again=True, compared=few))
         assert check(history, hour) == ()
     assert not due(history)
-
-
-@pytest.fixture
-def table(client: Any) -> str:
-    """An empty table."""
-    return new_table(client)
-
-
-@pytest.fixture
-def dynamo(client: Any, table: str) -> DynamoHistory:
-    """Its history."""
-    return DynamoHistory(client, table, clock=lambda: NOON)
 
 
 def test_a_check_that_is_killed_midway_is_done_by_the_next(
@@ -212,34 +211,26 @@ def test_a_check_that_is_killed_midway_is_done_by_the_next(
     assert due(dynamo) == {"run-2", "run-3"}
 
 
-def test_a_large_family_is_read_in_bounds(client: Any, dynamo: DynamoHistory) -> None:
-    """One item and two queries, of 50 rows at most; in the usual order nothing is written."""
-    for hour in range(FAMILY_RUNS + 20):
-        dynamo.record(audited(dynamo, hour))
-    calls: list[str] = []
-    rows: list[int] = []
-
-    def count(model: Any, parsed: dict[str, Any], **_: Any) -> None:
-        calls.append(model.name)
-        rows.append(len(parsed.get("Items", ())))
-
-    client.meta.events.register("after-call.dynamodb", count)
-    found = check(dynamo, FAMILY_RUNS + 19)
-    client.meta.events.unregister("after-call.dynamodb", count)
-    assert found == ()
-    assert calls == ["GetItem", "Query", "Query"]
-    assert rows == [0, FAMILY_RUNS, 0]
+def test_a_large_family_is_read_in_bounds(client: Any, dynamo: DynamoHistory, few: int) -> None:
+    """One item and two queries, of as many rows as are compared; nothing is written."""
+    for hour in range(few + 3):
+        dynamo.record(audited(dynamo, hour, compared=few))
+    with consumed(client) as cost:
+        assert check(dynamo, few + 2) == ()
+    assert (cost.requests, cost.items) == (3, 1 + few)
 
 
 def test_a_row_is_small_and_expires_with_the_detail(
     client: Any, table: str, dynamo: DynamoHistory
 ) -> None:
     """With 50 runs before it, it has under 1 KB: one write unit."""
-    for hour in range(FAMILY_RUNS + 1):
-        dynamo.record(with_detail(audited(dynamo, hour), DETAIL))
+    dynamo.record(with_detail(audited(dynamo, 0), DETAIL))
+    [before] = dynamo.runs(RunQuery.of_family(ACCOUNT, REGION, FAMILY))
+    judged = replace(audited(dynamo, 1), compared=(before,) * FAMILY_RUNS)
+    dynamo.record(with_detail(judged, DETAIL))
     items = everything(client, table)
     rows = [item for item in items if item["pk"]["S"].startswith("RUNS#")]
-    assert len(rows) == FAMILY_RUNS + 1
+    assert max(len(item["compared"]["L"]) for item in rows) == FAMILY_RUNS
     assert max(item_bytes(item) for item in rows) < 1_024
     [expiry] = {item["expires_at"]["N"] for item in items if "expires_at" in item}
     assert {item["expires_at"]["N"] for item in rows} == {expiry}

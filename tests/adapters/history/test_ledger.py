@@ -111,9 +111,8 @@ def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     )
 
 
-def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any) -> None:
+def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:
     """The third condition of the transaction: else a newer one could be decided without it."""
-    table = new_table(client)
     ledger = DynamoAlertLedger(client, table)
     head = {"pk": {"S": "JOB#arn#1"}, "sk": {"S": "HEAD"}, "version": {"N": "2"}}
     client.put_item(TableName=table, Item=head)
@@ -126,9 +125,10 @@ def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any) -
     ("sk", "damage"),
     [("LAST", {"severity": {"S": "loud"}}), ("2026-11-20", {"alerts": {"S": "x"}})],
 )
-def test_an_item_that_cannot_be_read_is_named(client: Any, sk: str, damage: Any) -> None:
+def test_an_item_that_cannot_be_read_is_named(
+    client: Any, table: str, sk: str, damage: Any
+) -> None:
     """So that somebody can delete it."""
-    table = new_table(client)
     ledger = DynamoAlertLedger(client, table)
     written(ledger, "a", alert())
     [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
@@ -137,9 +137,8 @@ def test_an_item_that_cannot_be_read_is_named(client: Any, sk: str, damage: Any)
         ledger.past("a", "f", DAY)
 
 
-def test_ledger_items_expire(client: Any) -> None:
+def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a run's last alert stays."""
-    table = new_table(client)
     sends = DynamoSendLedger(client, table)
     written(DynamoAlertLedger(client, table), "a", alert())
     sends.claim_send("n", NOON, 60)
@@ -154,9 +153,8 @@ def test_ledger_items_expire(client: Any) -> None:
     assert [one["sk"]["S"] for one in items if "expires_at" not in one] == ["LAST"]
 
 
-def test_the_table_is_called_for_what_is_declared(client: Any) -> None:
+def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> None:
     """PERMISSIONS are the actions that the adapters call: none is missing, none is spare."""
-    table = new_table(client)
     with called_actions(client) as called:
         written(DynamoAlertLedger(client, table), "a", alert())
         assert called == set(alert_ledger.PERMISSIONS)
@@ -168,88 +166,82 @@ def test_the_table_is_called_for_what_is_declared(client: Any) -> None:
         assert called == set(send_ledger.PERMISSIONS)
 
 
-def test_a_notice_is_claimed_first_once(sends: SendLedger) -> None:
-    """While the lease lives, every other delivery comes back later."""
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.FIRST
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.BUSY
-    assert sends.claim_send(NOTICE, NOON + timedelta(seconds=59), 60) is Claim.BUSY
+CLAIM, SENT, FAILED, UNKNOWN_ANSWER = "claim", "sent", "failed", "unknown"
+STORIES: dict[str, list[tuple[str, datetime, Claim | None]]] = {
+    "while the lease lives, every other delivery comes back later": [
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, NOON, Claim.BUSY),
+        (CLAIM, NOON + timedelta(seconds=59), Claim.BUSY),
+    ],
+    "what was sent is done, also long after its lease": [
+        (CLAIM, NOON, Claim.FIRST),
+        (SENT, NOON, None),
+        (CLAIM, NOON, Claim.DONE),
+        (CLAIM, MUCH_LATER, Claim.DONE),
+    ],
+    "what was not posted is first again": [
+        (CLAIM, NOON, Claim.FIRST),
+        (FAILED, NOON, None),
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, NOON, Claim.BUSY),
+    ],
+    "a try that died is repeated once, then a person has to look": [
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, LATER, Claim.REPEAT),
+        (CLAIM, LATER, Claim.BUSY),
+        (CLAIM, MUCH_LATER, Claim.SPENT),
+        (CLAIM, MUCH_LATER, Claim.SPENT),
+    ],
+    "what was given up is a repeat each time that a person sends it again": [
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, LATER, Claim.REPEAT),
+        (UNKNOWN_ANSWER, MUCH_LATER, None),
+        (CLAIM, MUCH_LATER, Claim.REPEAT),
+        (UNKNOWN_ANSWER, MUCH_LATER, None),
+        (CLAIM, MUCH_LATER, Claim.REPEAT),
+    ],
+    "a try without an answer is repeated, at once as far as the ledger goes": [
+        (CLAIM, NOON, Claim.FIRST),
+        (UNKNOWN_ANSWER, NOON, None),
+        (CLAIM, NOON, Claim.REPEAT),
+    ],
+    "a late failure of the first try does not undo a repeat that was sent": [
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, LATER, Claim.REPEAT),
+        (SENT, LATER, None),
+        (FAILED, LATER, None),
+        (UNKNOWN_ANSWER, LATER, None),
+        (CLAIM, MUCH_LATER, Claim.DONE),
+    ],
+    # It ran longer than its lease, by a clock that is ahead; the repeat may have posted.
+    "the first try cannot make a repeat first again": [
+        (CLAIM, NOON, Claim.FIRST),
+        (CLAIM, LATER, Claim.REPEAT),
+        (FAILED, LATER, None),
+        (CLAIM, LATER, Claim.BUSY),
+        (UNKNOWN_ANSWER, LATER, None),
+        (FAILED, LATER, None),
+        (CLAIM, LATER, Claim.REPEAT),
+    ],
+    "sent without a claim holds": [(SENT, NOON, None), (CLAIM, NOON, Claim.DONE)],
+    "failed without a claim holds": [(FAILED, NOON, None), (CLAIM, NOON, Claim.FIRST)],
+    "unknown without a claim holds": [(UNKNOWN_ANSWER, NOON, None), (CLAIM, NOON, Claim.REPEAT)],
+}
+
+
+@pytest.mark.parametrize("sentence", STORIES)
+def test_a_notice_is_sent_once(sends: SendLedger, sentence: str) -> None:
+    """What each claim of it gets; another notice is its own."""
+    for what, now, claim in STORIES[sentence]:
+        if what == CLAIM:
+            assert sends.claim_send(NOTICE, now, 60) is claim
+        elif what == SENT:
+            sends.mark_sent(NOTICE, now)
+        elif what == FAILED:
+            sends.mark_failed(NOTICE, now, "channel_is_archived \ud800" * 100)
+        else:
+            sends.mark_unknown(NOTICE, now, "no answer")
     assert sends.claim_send("another", NOON, 60) is Claim.FIRST
-
-
-def test_what_was_sent_is_done(sends: SendLedger) -> None:
-    """Also long after its lease."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.mark_sent(NOTICE, NOON)
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.DONE
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
-
-
-def test_what_was_not_posted_is_first_again(sends: SendLedger) -> None:
-    """Whether it waits, or was given up and is sent again by a person."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.mark_failed(NOTICE, NOON, "channel_is_archived \ud800" * 100)
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.FIRST
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.BUSY
-
-
-def test_a_try_that_died_is_repeated_once(sends: SendLedger) -> None:
-    """Nobody knows whether it was posted: one marked repeat, then a person has to look."""
-    sends.claim_send(NOTICE, NOON, 60)
-    assert sends.claim_send(NOTICE, LATER, 60) is Claim.REPEAT
-    assert sends.claim_send(NOTICE, LATER, 60) is Claim.BUSY
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.SPENT
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.SPENT
-
-
-def test_what_was_given_up_may_be_repeated_again(sends: SendLedger) -> None:
-    """A person sends it again: as a repeat each time, since a try may have posted it."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.claim_send(NOTICE, LATER, 60)
-    sends.mark_unknown(NOTICE, MUCH_LATER, "no answer")
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.REPEAT
-    sends.mark_unknown(NOTICE, MUCH_LATER, "no answer")
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.REPEAT
-
-
-def test_a_try_without_an_answer_is_repeated(sends: SendLedger) -> None:
-    """At once, as far as the ledger goes: when is for the caller to say."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.mark_unknown(NOTICE, NOON, "no answer")
-    assert sends.claim_send(NOTICE, NOON, 60) is Claim.REPEAT
-
-
-def test_a_repeat_that_was_sent_is_done(sends: SendLedger) -> None:
-    """A late failure of the first try does not undo it."""
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.claim_send(NOTICE, LATER, 60)
-    sends.mark_sent(NOTICE, LATER)
-    sends.mark_failed(NOTICE, LATER, "late")
-    sends.mark_unknown(NOTICE, LATER, "late")
-    assert sends.claim_send(NOTICE, MUCH_LATER, 60) is Claim.DONE
-
-
-def test_the_first_try_cannot_make_a_repeat_first_again(sends: SendLedger) -> None:
-    """It ran longer than its lease, by a clock that is ahead, and says late that it posted nothing.
-
-    The repeat may have posted.
-    """
-    sends.claim_send(NOTICE, NOON, 60)
-    sends.claim_send(NOTICE, LATER, 60)
-    sends.mark_failed(NOTICE, LATER, "late")
-    assert sends.claim_send(NOTICE, LATER, 60) is Claim.BUSY
-    sends.mark_unknown(NOTICE, LATER, "no answer")
-    sends.mark_failed(NOTICE, LATER, "late")
-    assert sends.claim_send(NOTICE, LATER, 60) is Claim.REPEAT
-
-
-def test_marking_without_a_claim_holds(sends: SendLedger) -> None:
-    """A notice that is known to be sent is never claimed, one that may be is a repeat."""
-    sends.mark_sent("sent", NOON)
-    sends.mark_failed("failed", NOON, "no_service")
-    sends.mark_unknown("unknown", NOON, "no answer")
-    assert sends.claim_send("sent", NOON, 60) is Claim.DONE
-    assert sends.claim_send("failed", NOON, 60) is Claim.FIRST
-    assert sends.claim_send("unknown", NOON, 60) is Claim.REPEAT
 
 
 def test_how_a_channel_answers_is_known_to_all(sends: SendLedger) -> None:
@@ -265,9 +257,9 @@ def test_how_a_channel_answers_is_known_to_all(sends: SendLedger) -> None:
     assert sends.circuit("sns") == fresh
 
 
-def test_a_lease_that_two_take_at_once_has_one_holder(client: Any) -> None:
+def test_a_lease_that_two_take_at_once_has_one_holder(client: Any, table: str) -> None:
     """Between reading an expired lease and taking it, another delivery took it."""
-    ledger = DynamoSendLedger(client, new_table(client))
+    ledger = DynamoSendLedger(client, table)
     ledger.claim_send("n", NOON, 60)
     claims: list[Claim] = []
 
@@ -281,9 +273,8 @@ def test_a_lease_that_two_take_at_once_has_one_holder(client: Any) -> None:
     assert claims == [Claim.REPEAT, Claim.BUSY]
 
 
-def test_a_lease_released_between_write_and_answer_is_busy(client: Any) -> None:
+def test_a_lease_released_between_write_and_answer_is_busy(client: Any, table: str) -> None:
     """Without the item that stands nothing is assumed: come back later."""
-    table = new_table(client)
     refused = refusal("ConditionalCheckFailedException")
     with meanwhile(client, "before-call PutItem", refused):
         assert DynamoSendLedger(client, table).claim_send("n", NOON, 60) is Claim.BUSY
@@ -301,42 +292,38 @@ class Twice:
         return self._client.put_item(**params)
 
 
-def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any) -> None:
+def test_a_claim_whose_answer_was_lost_is_held_all_the_same(client: Any, table: str) -> None:
     """The second write is refused by what the first wrote: it knows its own mark."""
-    ledger = DynamoSendLedger(Twice(client), new_table(client))
+    ledger = DynamoSendLedger(Twice(client), table)
     assert ledger.claim_send("n", NOON, 60) is Claim.FIRST
     assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
     assert ledger.claim_send("n", LATER, 60) is Claim.REPEAT
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"state": {"S": "TELEPATHY"}},
-        {"state": {"NULL": True}},
-        {"tries": {"S": "many"}},
-        {"lease_until": {"L": []}},
-    ],
-)
-def test_a_damaged_row_is_a_repeat(client: Any, damage: dict[str, Any]) -> None:
-    """Whatever it said, the notice may have been posted; the next claim mends the row."""
-    table = new_table(client)
-    ledger = DynamoSendLedger(client, table)
-    ledger.claim_send("n", NOON, 60)
-    [item] = everything(client, table)
-    client.put_item(TableName=table, Item=item | damage)
-    assert ledger.claim_send("n", NOON, 60) is Claim.REPEAT
-    assert ledger.claim_send("n", NOON, 60) is Claim.BUSY
-    ledger.mark_sent("n", NOON)
-    assert ledger.claim_send("n", NOON, 60) is Claim.DONE
+DAMAGES: list[dict[str, Any]] = [
+    {"state": {"S": "TELEPATHY"}},
+    {"state": {"NULL": True}},
+    {"tries": {"S": "many"}},
+    {"lease_until": {"L": []}},
+]
 
 
-def test_a_damaged_circuit_stops_no_notice(client: Any) -> None:
-    """It reads as one of a channel that answers."""
-    table = new_table(client)
+def test_a_damaged_row_is_a_repeat(client: Any, table: str) -> None:
+    """Whatever it said, the notice may have been posted; the next claim mends the row.
+
+    A damaged circuit stops no notice: it reads as one of a channel that answers.
+    """
     ledger = DynamoSendLedger(client, table)
+    for number, damage in enumerate(DAMAGES):
+        ledger.claim_send(f"n{number}", NOON, 60)
+        [item] = [one for one in everything(client, table) if one["pk"]["S"].endswith(str(number))]
+        client.put_item(TableName=table, Item=item | damage)
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.REPEAT
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.BUSY
+        ledger.mark_sent(f"n{number}", NOON)
+        assert ledger.claim_send(f"n{number}", NOON, 60) is Claim.DONE
     ledger.change_circuit("slack", Circuit(), Circuit(9, 9), NOON)
-    [item] = everything(client, table)
+    [item] = [one for one in everything(client, table) if "failures" in one]
     bad = {"failures": {"S": "x"}, "closed_until": {"NULL": True}}
     client.put_item(TableName=table, Item=item | bad)
     assert ledger.circuit("slack") == Circuit()

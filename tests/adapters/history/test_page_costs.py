@@ -33,10 +33,10 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def asked() -> Iterator[tuple[Any, DynamoHistory]]:
-    """A history of 80 audits of one owner, family, account and rule, and its client."""
+    """A history of 60 audits of one owner, family, account and rule, and its client."""
     with dynamodb() as client:
         history = DynamoHistory(client, new_table(client))
-        for number in range(80):
+        for number in range(60):
             history.record(ended(f"job-{number:02d}", NOW - timedelta(minutes=number)))
         yield client, history
 

@@ -45,6 +45,7 @@ def read(path: Path, *, create: bool) -> None:
     """Opens a history and reads what is in it."""
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
+        history.detail(key())
         list(history.runs(RunQuery.of_day(NOON.date())))
 
 
@@ -147,30 +148,36 @@ def test_an_empty_file_becomes_a_history_when_it_is_written(path: Path) -> None:
         assert history.record(entry()).verdict is Verdict.RECORDED
 
 
-def test_a_folder_is_no_history(tmp_path: Path) -> None:
-    """Nor is a device."""
-    assert exit_of(refused(tmp_path, create=True)) is Exit.USAGE
-    assert isinstance(refused(Path("/dev/null"), create=True), BadHistory)
+def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path) -> None:
+    """A folder, a device, a link that leads nowhere or to itself, a name that is too long."""
+    loop, dangling = tmp_path / "loop.db", tmp_path / "link.db"
+    loop.symlink_to(loop.name)
+    dangling.symlink_to("absent.db")
+    for path in (tmp_path, Path("/dev/null"), loop, dangling, tmp_path / ("x" * 300)):
+        error = refused(path, create=True)
+        assert isinstance(error, BadHistory)
+        assert exit_of(error) is Exit.USAGE
+    assert "is a link to a file that does not exist" in str(refused(dangling, create=True))
 
 
 @pytest.mark.parametrize("create", [False, True])
-def test_a_file_of_something_else_is_not_changed(path: Path, create: bool) -> None:
-    """A text that begins like nothing, and one as long as a database page."""
-    for content in (b"jobs,usd\n", b"x" * 9_000):
-        path.write_bytes(content)
-        assert exit_of(refused(path, create=create)) is Exit.USAGE
-        assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("create", [False, True])
-def test_another_tools_database_is_not_changed(path: Path, create: bool) -> None:
-    """Whether it names its application or not."""
-    for statement in ("CREATE TABLE runs (x)", "PRAGMA application_id = 7"):
+@pytest.mark.parametrize(
+    "made_by",
+    [b"jobs,usd\n", b"x" * 9_000, "CREATE TABLE runs (x)", "PRAGMA application_id = 7"],
+    ids=["text", "pages", "tables", "application"],
+)
+def test_a_file_of_something_else_is_not_changed(
+    path: Path, made_by: bytes | str, create: bool
+) -> None:
+    """Whether it is a database or not, and names its application or not."""
+    if isinstance(made_by, bytes):
+        path.write_bytes(made_by)
+    else:
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute(statement)
-        content = path.read_bytes()
-        assert isinstance(refused(path, create=create), BadHistory)
-        assert path.read_bytes() == content
+            connection.execute(made_by)
+    content = path.read_bytes()
+    assert exit_of(refused(path, create=create)) is Exit.USAGE
+    assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -184,9 +191,11 @@ def test_a_file_of_another_version_is_left_alone(
 
 
 def test_a_damaged_file_is_said(recorded: Path) -> None:
-    """Wherever the damage is: cut off, or pages that were overwritten."""
+    """Wherever the damage is: cut off, pages that were overwritten, or names that are no text."""
     whole = recorded.read_bytes()
-    for damaged in (whole[: len(whole) // 2], whole[:4096] + bytes([7]) * (len(whole) - 4096)):
+    overwritten = whole[:4096] + bytes([7]) * (len(whole) - 4096)
+    no_names = whole.replace(b"CREATE TABLE runs (", b"CREATE TABLE \xffuns \xff")
+    for damaged in (whole[: len(whole) // 2], overwritten, no_names):
         recorded.write_bytes(damaged)
         error = refused(recorded)
         assert exit_of(error) is Exit.USAGE
@@ -201,6 +210,8 @@ def test_a_damaged_file_is_said(recorded: Path) -> None:
         "UPDATE runs SET finding_ids = 'x'",
         "UPDATE runs SET facts = '[]'",
         "UPDATE runs SET judged = 'perhaps'",
+        "UPDATE runs SET name = CAST(x'ff' AS TEXT)",
+        "UPDATE details SET job = x'789c00'",
         "DROP TABLE audits",
     ],
 )
@@ -210,13 +221,6 @@ def test_a_row_that_somebody_changed_is_said(
     """No stack trace, and no wrong answer."""
     sql.execute(change)
     assert isinstance(refused(recorded), BadHistory)
-
-
-def test_a_damaged_detail_is_said(sql: sqlite3.Connection, recorded: Path) -> None:
-    """It is compressed: its checksum tells."""
-    sql.execute("UPDATE details SET job = x'789c00'")
-    with SqliteHistory(recorded) as history, pytest.raises(BadHistory, match="is damaged"):
-        history.detail(key())
 
 
 def test_a_full_disk_loses_nothing(recorded: Path) -> None:
@@ -259,37 +263,6 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
         assert len(list(history.runs(RunQuery.of_day(NOON.date())))) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-
-
-def test_a_link_to_no_file_is_said(path: Path) -> None:
-    """It is no matter of permissions, and no other process is at work."""
-    path.symlink_to("absent.db")
-    error = refused(path, create=True)
-    assert isinstance(error, BadHistory)
-    assert "is a link to a file that does not exist" in str(error)
-
-
-@pytest.mark.parametrize("name", ["loop.db", "x" * 300])
-def test_a_path_that_can_be_no_file_is_bad_usage(tmp_path: Path, name: str) -> None:
-    """A link that leads to itself, or a name that is too long."""
-    if name == "loop.db":
-        (tmp_path / name).symlink_to(name)
-    assert exit_of(refused(tmp_path / name)) is Exit.USAGE
-
-
-@pytest.mark.parametrize("made_of", ["text", "table"])
-def test_bytes_that_are_no_text_are_damage(recorded: Path, made_of: str) -> None:
-    """In a row, or in the names that SQLite quotes when it refuses the file."""
-    if made_of == "text":
-        with closing(sqlite3.connect(recorded)) as connection:
-            connection.execute("UPDATE runs SET name = CAST(x'ff' AS TEXT)")
-            connection.commit()
-    else:
-        content = recorded.read_bytes()
-        recorded.write_bytes(content.replace(b"CREATE TABLE runs (", b"CREATE TABLE \xffuns \xff"))
-    error = refused(recorded)
-    assert isinstance(error, BadHistory)
-    assert "is damaged" in str(error)
 
 
 def test_a_history_in_memory_is_lost_when_it_is_closed() -> None:

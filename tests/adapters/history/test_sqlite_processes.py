@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import signal
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from multiprocessing.synchronize import Barrier
@@ -25,7 +22,7 @@ from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.domain.audit.record import RunQuery, Verdict
 from sageaudit.domain.audit.sums import Scope, total
 from sageaudit.errors import HistoryFileError
-from tests.adapters.history.entries import DETAIL, NOON, entry, finding, key, with_detail
+from tests.adapters.history.entries import DETAIL, NOON, entry, key, with_detail
 
 SPAWNED = multiprocessing.get_context("spawn")
 JOBS = 60
@@ -101,34 +98,6 @@ def test_a_process_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         assert all(history.audit(head.key) and history.detail(head.key) for head in heads)
         assert total(history.sums(Scope.ACCOUNT, DAY, DAY)).jobs == len(heads)
         assert history.record(entry("next")).verdict is Verdict.RECORDED
-
-
-def write_with_little_space(queue: Any, path: Path) -> None:
-    """Records under a limit of a file's size, as on a disk that gets full."""
-    with SqliteHistory(path) as history:
-        history.record(entry("before"))
-        limit = 1_000_000
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        try:
-            for number in range(1_000):
-                findings = [finding(evidence={"text": "x" * 10_000})]
-                history.record(entry(f"job-{number}", findings=findings))
-        except HistoryFileError as error:
-            queue.put((number, str(error), int(exit_of(error))))
-
-
-def test_a_file_that_cannot_grow_loses_nothing(tmp_path: Path) -> None:
-    """Every job that was recorded is there, and one sentence says why no more."""
-    path = tmp_path / "history.db"
-    [(kept, sentence, code)] = in_processes(write_with_little_space, (path,))
-    assert kept > 1
-    assert code == Exit.FAILURE
-    assert "what was recorded before is kept" in sentence
-    with SqliteHistory(path, create=False) as history:
-        assert len(list(history.runs(RunQuery.of_day(DAY)))) == kept + 1
-        assert history.record(entry("after")).verdict is Verdict.RECORDED
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
 def read_without_rights(queue: Any, path: Path, mode: int, folder_mode: int) -> None:

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.record import Verdict
-from sageaudit.ports import History
-from tests.adapters.history.entries import document, entry, finding, key, phase
+from tests.adapters.history.entries import document, entry, finding, phase
 
 
-def stored(history: History, **changes: Any) -> dict[str, Any]:
-    """The document that comes back."""
-    assert history.record(entry(**changes)).verdict is Verdict.RECORDED
-    document = history.audit(key())
-    assert document is not None
-    return dict(document)
+def stored(**changes: Any) -> dict[str, Any]:
+    """The document as it is stored and read."""
+    return dict(read_text(stored_text(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:
@@ -26,22 +24,22 @@ def notes(document: dict[str, Any]) -> list[str]:
     return missing
 
 
-def test_hundreds_of_phases_are_stored_as_they_are(history: History) -> None:
+def test_hundreds_of_phases_are_stored_as_they_are() -> None:
     """A spot job that was interrupted 300 times needs no trim."""
     phases = [
         phase(name) for name in ("Downloading", "Training", "Interrupted") for _ in range(300)
     ]
-    got = stored(history, phases=phases)
+    got = stored(phases=phases)
     assert len(got["phases"]) == 900
     assert notes(got) == []
 
 
-def test_too_many_phases_are_merged_by_name(history: History) -> None:
+def test_too_many_phases_are_merged_by_name() -> None:
     """Seconds and dollars keep their sums; an unknown one makes the sum unknown."""
     phases = [phase(name) for name in ("Downloading", "Training") for _ in range(4_000)]
     phases.append(phase("Uploading") | {"seconds": None})
     phases.append(phase("Uploading"))
-    got = stored(history, phases=phases)
+    got = stored(phases=phases)
 
     assert [one["name"] for one in got["phases"]] == ["Downloading", "Training", "Uploading"]
     assert got["phases"][0]["usd"] == Decimal(400)
@@ -50,32 +48,30 @@ def test_too_many_phases_are_merged_by_name(history: History) -> None:
     assert got["findings"] == document()["findings"]
 
 
-def test_too_much_evidence_is_left_out(history: History) -> None:
+def test_too_much_evidence_is_left_out() -> None:
     """The finding, its fix and its dollars stay."""
     series = [Decimal("1.5")] * 100_000
-    got = stored(history, findings=[finding(evidence={"series": series})])
+    got = stored(findings=[finding(evidence={"series": series})])
 
     assert got["findings"] == [finding(evidence={})]
     assert notes(got)[-1] == "The evidence of the findings was too large to store."
 
 
 @pytest.mark.parametrize("children", [120, 500])
-def test_a_tuning_job_of_many_children_is_stored(history: History, children: int) -> None:
+def test_a_tuning_job_of_many_children_is_stored(children: int) -> None:
     """Children lose their bodies first, then they are left out: each has its own audit."""
     child = document(phases=[phase() for _ in range(30)])
-    got = stored(history, rollup=True, children=[child] * children)
+    got = stored(rollup=True, children=[child] * children)
 
     assert len(got["children"]) == (children if children == 120 else 0)
     assert got["bill"] == document()["bill"]
     assert len(notes(got)) == (1 if children == 120 else 2)
 
 
-def test_long_texts_are_cut_at_last(history: History) -> None:
+def test_long_texts_are_cut_at_last() -> None:
     """A text that nothing else shortens still does not keep the audit out."""
     findings = [finding(summary="😀" * 200_000, caution="x" * 300)]
-    got = stored(
-        history, findings=findings, unknown=[{"rule": "r", "code": "c", "reason": "r"}] * 99
-    )
+    got = stored(findings=findings, unknown=[{"rule": "r", "code": "c", "reason": "r"}] * 99)
 
     assert len(got["findings"][0]["summary"]) == 300
     assert got["findings"][0]["summary"].endswith("😀…")
@@ -83,19 +79,20 @@ def test_long_texts_are_cut_at_last(history: History) -> None:
     assert len(got["unknown"]) == 50
 
 
-def test_a_trimmed_audit_delivered_again_is_a_duplicate(history: History) -> None:
+def test_a_trimmed_audit_delivered_again_is_a_duplicate() -> None:
     """The comparison is over all that was said, not over what was kept."""
     big, changed = ([finding(evidence={"text": sign * 400_000})] for sign in "xy")
+    history = SqliteHistory()
     history.record(entry(findings=big))
     assert history.record(entry(findings=big)).verdict is Verdict.DUPLICATE
     assert history.record(entry(modified_s=60, findings=changed)).version == 2
 
 
-def test_twenty_findings_with_their_plots_are_stored_as_they_are(history: History) -> None:
+def test_twenty_findings_with_their_plots_are_stored_as_they_are() -> None:
     """Five metrics of 48 points each are not too much."""
     row = {"metric": "GPUMemoryUtilization", "unit": "percent", "hosts": 16, "period_s": 86_400}
     series = [{**row, "values": [Decimal("93.2")] * 48} for _ in range(5)]
     findings = [finding(rule=f"rule-{place}", evidence={"series": series}) for place in range(20)]
-    got = stored(history, findings=findings)
+    got = stored(findings=findings)
     assert got["findings"] == findings
     assert notes(got) == []

@@ -16,7 +16,7 @@ from itertools import count
 import pytest
 
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.recorder import WAITS_S
+from sageaudit.adapters.history.dynamo.run_writer import WAITS_S
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope
 from tests.adapters.history.entries import NOON

@@ -2,53 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.installation import DynamoInstallation
-from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from sageaudit.adapters.history.dynamo.sweep_notes import (
+    INSTALLATION_PERMISSIONS,
+    DynamoInstallation,
+    DynamoSweepNotes,
+)
+from sageaudit.adapters.history.moments import moment_text
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
+from sageaudit.errors import Malformed
 from sageaudit.ports import SweepNotes
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, MemoryNotes
 
-TABLE = "history"
 TRAINING = ListOfJobs("111122223333", "us-east-1", JobKind.TRAINING)
 KEY = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
 UNDER_WAY = UnderWay(NOON, NOON - DAY, NOON - 2 * DAY, frozenset({"arn-a", "arn-b"}))
 
 
-@pytest.fixture
-def client() -> Iterator[Any]:
-    """DynamoDB with an empty table."""
-    with mock_aws():
-        dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        names = [PARTITION_KEY, SORT_KEY]
-        assert INDEXES
-        dynamodb.create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in names],
-            KeySchema=[
-                {"AttributeName": name, "KeyType": kind}
-                for name, kind in zip(names, ("HASH", "RANGE"), strict=True)
-            ],
-        )
-        yield dynamodb
-
-
 @pytest.fixture(params=["memory", "table"])
-def notes(request: pytest.FixtureRequest, client: Any) -> SweepNotes:
+def notes(request: pytest.FixtureRequest, client: Any, table: str) -> SweepNotes:
     """Both."""
-    return MemoryNotes() if request.param == "memory" else DynamoSweepNotes(client, TABLE)
+    return MemoryNotes() if request.param == "memory" else DynamoSweepNotes(client, table)
 
 
 def test_one_sweep_at_a_time_has_its_turn(notes: SweepNotes) -> None:
@@ -74,11 +55,13 @@ def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepNotes) -> N
 
 
 @pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])
-def test_a_turn_without_a_time_is_nobodys(client: Any, until: dict[str, Any] | None) -> None:
+def test_a_turn_without_a_time_is_nobodys(
+    client: Any, table: str, until: dict[str, Any] | None
+) -> None:
     """The row is damaged: no sweep would ever run again."""
     item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_TURN_SK}, "turn_of": {"S": "x"}}
-    client.put_item(TableName=TABLE, Item=item if until is None else item | {"until_s": until})
-    notes = DynamoSweepNotes(client, TABLE)
+    client.put_item(TableName=table, Item=item if until is None else item | {"until_s": until})
+    notes = DynamoSweepNotes(client, table)
     assert notes.take_turn("a", NOON, 600)
     assert not notes.take_turn("b", NOON, 600)
 
@@ -126,21 +109,57 @@ def test_an_event_that_came_is_noted_beside_no_other_note(notes: SweepNotes, due
 @pytest.mark.parametrize(
     "broken", [{}, {"watermark": {"S": "soon"}}, {"watermark": {"N": "1"}}, {"edge": {"S": "x"}}]
 )
-def test_a_state_that_cannot_be_read_is_a_first_sweep(client: Any, broken: dict[str, Any]) -> None:
+def test_a_state_that_cannot_be_read_is_a_first_sweep(
+    client: Any, table: str, broken: dict[str, Any]
+) -> None:
     """It looks back a day."""
     item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.sweep_list_sk(TRAINING)}, **broken}
-    client.put_item(TableName=TABLE, Item=item)
-    assert DynamoSweepNotes(client, TABLE).state(TRAINING) is None
+    client.put_item(TableName=table, Item=item)
+    assert DynamoSweepNotes(client, table).state(TRAINING) is None
 
 
-def test_the_installation_is_the_tables_creation_and_written_once(client: Any) -> None:
+def test_the_installation_is_the_tables_creation_and_written_once(client: Any, table: str) -> None:
     """Whatever is told of earlier jobs is decided by it."""
-    table = DynamoSweepNotes(client, TABLE)
-    table.note_installation()
-    created_at = client.describe_table(TableName=TABLE)["Table"]["CreationDateTime"]
-    assert DynamoInstallation(client, TABLE).installed_at() == created_at
+    notes = DynamoSweepNotes(client, table)
+    notes.note_installation()
+    created_at = client.describe_table(TableName=table)["Table"]["CreationDateTime"]
+    assert DynamoInstallation(client, table).installed_at() == created_at
     key = {"pk": {"S": "SWEEP"}, "sk": {"S": "INSTALLED"}}
     moved = key | {"installed_at": {"S": "2020-01-01T00:00:00.000000Z"}}
-    client.put_item(TableName=TABLE, Item=moved)
-    table.note_installation()
-    assert client.get_item(TableName=TABLE, Key=key)["Item"] == moved
+    client.put_item(TableName=table, Item=moved)
+    notes.note_installation()
+    assert client.get_item(TableName=table, Key=key)["Item"] == moved
+
+
+def written(client: Any, table: str, text: str) -> None:
+    """As the first sweep writes it."""
+    item = {"pk": {"S": "SWEEP"}, "sk": {"S": "INSTALLED"}, "installed_at": {"S": text}}
+    client.put_item(TableName=table, Item=item)
+
+
+def test_the_moment_is_read_until_it_is_there_and_then_kept(client: Any, table: str) -> None:
+    """One GetItem in the life of a process, once the first sweep has written it."""
+    installation = DynamoInstallation(client, table)
+    assert installation.installed_at() is None
+    written(client, table, moment_text(NOON))
+    assert installation.installed_at() == NOON
+    written(client, table, "2020-01-01T00:00:00Z")
+    assert installation.installed_at() == NOON
+    assert INSTALLATION_PERMISSIONS == ("dynamodb:GetItem",)
+
+
+def test_a_time_to_come_is_not_known(client: Any, table: str) -> None:
+    """A damaged row, or a clock that was wrong: it would silence every message."""
+    now = NOON
+    installation = DynamoInstallation(client, table, clock=lambda: now)
+    written(client, table, moment_text(NOON + timedelta(microseconds=1)))
+    assert installation.installed_at() is None
+    now = NOON + timedelta(hours=1)
+    assert installation.installed_at() == NOON + timedelta(microseconds=1)
+
+
+def test_an_item_without_a_time_is_malformed(client: Any, table: str) -> None:
+    """It is not taken for none: then the past would be told."""
+    written(client, table, "soon")
+    with pytest.raises(Malformed, match="SWEEP INSTALLED has no time"):
+        DynamoInstallation(client, table).installed_at()

@@ -34,7 +34,6 @@ from tests.fakes.delivering import (
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
 CHANGES = batch(*({"dynamodb": {"SequenceNumber": name}} for name in "abc"))
-SOURCES = [(SqsMessage, MAILS), (Change, CHANGES)]
 Work = Callable[[Record], None]
 
 
@@ -45,6 +44,7 @@ def a_batch(
     dead_letters: RecordingQueue | None = None,
     queue: RecordingQueue | None = None,
     service: str = "batch-tests",
+    begin: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
     """One that stops when a second is left."""
     return Batch(
@@ -54,6 +54,7 @@ def a_batch(
         stop_before_ms=1_000,
         retries=retries_of(record, dead_letters or RecordingQueue(), queue or RecordingQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
+        begin=begin,
     )
 
 
@@ -79,14 +80,6 @@ def failing(name: str, error: Exception, begun: list[str]) -> Work:
             raise error
 
     return work
-
-
-@pytest.mark.parametrize(("record", "event"), SOURCES)
-def test_what_is_done_does_not_come_back(
-    record: type[SqsMessage | Change], event: dict[str, Any]
-) -> None:
-    """The whole batch is done."""
-    assert a_batch(nothing, record)(event, None) == {"batchItemFailures": []}
 
 
 @pytest.mark.parametrize(
@@ -161,33 +154,27 @@ def test_a_message_that_is_too_old_is_given_up_with_its_reason(
 def test_when_the_time_is_up_no_further_record_is_begun(
     record: type[SqsMessage | Change], event: dict[str, Any], names: list[str]
 ) -> None:
-    """The rest comes back, of a stream by naming its first."""
-    context = Lambda(iter([60_000, 999, 998]))
-    assert failures(a_batch(nothing, record)(event, context)) == names
-
-
-def test_work_hears_how_much_time_is_left() -> None:
-    """Before each record, and not before those that are not begun."""
+    """The rest comes back, of a stream by naming its first. Who begins one hears what is left."""
     heard: list[float | None] = []
-    handle = Batch(
-        SqsMessage,
-        nothing,
-        failed="WorkFailed",
-        stop_before_ms=1_000,
-        retries=retries_of(SqsMessage, RecordingQueue(), RecordingQueue()),
-        report=Report({"POWERTOOLS_SERVICE_NAME": "batch-time"}),
-        begin=heard.append,
-    )
-    handle(MAILS, Lambda(iter([60_000, 5_000, 999])))
-    handle(batch(*MAILS["Records"][:1]), None)
-    assert heard == [60_000, 5_000, None]
+    handle = a_batch(nothing, record, begin=heard.append)
+    assert failures(handle(event, Lambda(iter([60_000, 999, 998])))) == names
+    assert handle(batch(), None) == {"batchItemFailures": []}
+    handle(batch(*event["Records"][:1]), None)
+    assert heard == [60_000, None]
 
 
 def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Both are counted as failures; only the defect as what nobody foresaw."""
-    errors = {"a": Throttled("busy \x1b[31m\n<!channel>"), "b": RuntimeError("why")}
+    """Both are counted as failures; only the defect as what nobody foresaw.
+
+    AWS's errors and unexpected ones quote what they were given: no line has a secret.
+    """
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    errors = {
+        "a": Throttled(f"busy \x1b[31m\n<!channel> {key}"),
+        "b": RuntimeError(f"no such key: '{key}'"),
+    }
 
     def work(record: Record) -> None:
         raise errors.pop(record.identifier)
@@ -201,18 +188,6 @@ def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
     assert (defect["message_id"], defect["exception_name"]) == ("b", "RuntimeError")
     assert "Traceback" in defect["exception"]
     assert counted(printed) == {("WorkFailed", None): 2, ("Defects", None): 1}
-
-
-def test_no_line_of_the_log_has_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    """AWS's errors and unexpected ones quote what they were given."""
-    key = "AKIA" + "IOSFODNN7EXAMPLE"
-    errors = {"a": Throttled(f"refused {key}"), "b": ValueError(f"no such key: '{key}'")}
-
-    def work(record: Record) -> None:
-        raise errors.pop(record.identifier)
-
-    a_batch(work, service="batch-secret")(batch(*MAILS["Records"][:2]), None)
-    printed = capsys.readouterr().out
     assert key not in printed
     assert printed.count("[redacted]") >= 2
 

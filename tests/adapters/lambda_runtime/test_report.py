@@ -50,23 +50,18 @@ def test_every_line_has_the_request_id_of_its_invocation(log: io.StringIO) -> No
 
 
 def test_lines_after_one_says_what_they_are_about_say_it_too(log: io.StringIO) -> None:
-    """A failure is found by the job's ARN, until the next record begins."""
+    """A failure is found by the job's ARN, until the next record begins; it is escaped too."""
     report = a_report()
     report.begin(CONTEXT)
-    report.about(job="arn:job")
+    report.about(job="arn:job\u2028forged")
     report.error("failed", message_id="m1")
     report.flush()
     report.info("next")
-    assert [line.get("job") for line in lines(log)] == ["arn:job", None]
-    assert lines(log)[0]["message_id"] == "m1"
-
-
-def test_what_lines_are_about_is_escaped_like_the_rest(log: io.StringIO) -> None:
-    """It may come from an event."""
-    report = a_report()
-    report.about(job="arn:job\u2028forged")
-    report.info("seen")
-    assert "\u2028" not in lines(log)[0]["job"]
+    first, following = lines(log)
+    assert first["job"].startswith("arn:job")
+    assert "\u2028" not in first["job"]
+    assert first["message_id"] == "m1"
+    assert "job" not in following
 
 
 def test_a_count_leads_to_its_invocation(capsys: pytest.CaptureFixture[str]) -> None:

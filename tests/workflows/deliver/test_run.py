@@ -203,6 +203,28 @@ def test_what_waits_behind_it_is_not_even_tried() -> None:
     assert repeats(slack) == [False, False]
 
 
+def test_the_third_post_without_an_answer_closes_the_circuit() -> None:
+    """For a minute; then one notice alone tests the channel, and its answer opens it for all."""
+    ledger, clock, known = MemorySendLedger(), Clock(), list[Circuit]()
+
+    class Silent(RecordingChannel):
+        def post(self, payload: dict[str, Any]) -> None:
+            known.append(ledger.circuit("slack"))
+            super().post(payload)
+
+    channel = Silent([ChannelUnavailable("no connection")] * 3)
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    now_s = int(clock().timestamp())
+    for version in (1, 2, 3, 4):
+        handle(batch(sqs_record(notice_body(version=version))), None)
+    assert known == [Circuit(), Circuit(1), Circuit(2)]
+    assert ledger.circuit("slack") == Circuit(3, now_s + 60)
+    clock.move(61)
+    assert handle(batch(RECORD), None) == DONE
+    assert known[3:] == [Circuit(3, now_s + 61 + LEASE_S)]
+    assert ledger.circuit("slack") == Circuit()
+
+
 @pytest.mark.parametrize("failures", [0, 3])
 def test_a_pause_that_no_channel_can_ask_for_silences_nothing(failures: int) -> None:
     """A damaged row, or one of a clock that was ahead, is replaced by none."""

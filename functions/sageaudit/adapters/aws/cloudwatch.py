@@ -75,17 +75,13 @@ class CloudWatchMetrics:
         windows = list(work_windows(job))
         published = job.kind.row.metrics
         if published is None or not windows:
-            return ReadSeries((), _not_at_work(job))
+            return _unread(_not_at_work(job))
         if job.account is None or job.region is None:
-            return ReadSeries(
-                (), Missing("metric_missing", "the job's account or region is not known")
-            )
+            return _unread("the job's account or region is not known")
         start, end = windows[0][0], windows[-1][1]
         period_s = period_for(start, end, now)
         if period_s is None:
-            return ReadSeries(
-                (), Missing("metric_missing", "CloudWatch keeps metrics for 455 days")
-            )
+            return _unread("CloudWatch keeps metrics for 455 days")
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"), parsing("cloudwatch"):
@@ -107,7 +103,8 @@ class CloudWatchMetrics:
         asked for recently active metrics only.
         """
         if published.hosts_numbered:
-            return [f"{job.name}/algo-{n}" for n in range(1, _hosts_read(job) + 1)]
+            read = min(job.instance_count or 0, MOST_HOSTS)
+            return [f"{job.name}/algo-{n}" for n in range(1, read + 1)]
         if self._lists_once:
             hosts = self._all_hosts(client, job, published)
         else:
@@ -156,10 +153,6 @@ class CloudWatchMetrics:
         ]
 
 
-def _hosts_read(job: Job) -> int:
-    return min(job.instance_count or 0, MOST_HOSTS)
-
-
 def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
     """The hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
@@ -176,13 +169,17 @@ def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) 
                     yield text_in(dimension, "Value")
 
 
-def _not_at_work(job: Job) -> Missing:
+def _unread(why: str) -> ReadSeries:
+    return ReadSeries((), Missing("metric_missing", why))
+
+
+def _not_at_work(job: Job) -> str:
     """Why a job has no time in which its own code ran."""
     if not job.finished:
-        return Missing("metric_missing", "the job's own code has not run yet")
+        return "the job's own code has not run yet"
     if job.started_at is not None and all(phase.seconds is None for phase in job.phases):
-        return Missing("metric_missing", "when the job's own code ran is not known")
-    return Missing("metric_missing", "the job's own code did not run")
+        return "when the job's own code ran is not known"
+    return "the job's own code did not run"
 
 
 def _later(job: Job, now: datetime) -> str | None:

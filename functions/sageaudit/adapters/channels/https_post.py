@@ -55,10 +55,26 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
 
 
 def _connected(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
-    """A connection before its TLS handshake, which will check the certificate and its name."""
-    plain = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
-    plain.settimeout(EXCHANGE_WITHIN_S)
-    return context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+    """A connection before its TLS handshake, which will check the certificate and its name.
+
+    Wrapped before it is connected: of a connection that the other side has reset meanwhile,
+    `wrap_socket` leaves the socket open.
+    """
+    failed = OSError("no address")
+    for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        secured = context.wrap_socket(
+            socket.socket(family, kind), server_hostname=host, do_handshake_on_connect=False
+        )
+        try:
+            secured.settimeout(CONNECT_TIMEOUT_S)
+            secured.connect(address)
+            secured.settimeout(EXCHANGE_WITHIN_S)
+        except OSError as error:
+            secured.close()
+            failed = error
+        else:
+            return secured
+    raise failed
 
 
 @contextmanager

@@ -40,7 +40,6 @@ ONE_TRY = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts":
 SQS repeats instead, and the ledger marks what may be one.
 """
 _MOVED, _REQUEST_TIMEOUT, _SERVER_ERROR = 300, 408, 500
-_PASSING = frozenset({"RequestExpired"})
 _NO_REQUEST = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 """The errors of a request that did not leave this machine."""
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
@@ -119,7 +118,7 @@ def _refusal(error: ClientError) -> ChannelError:
     """Permanent when SNS says that the request is wrong: topic, text, permission or key."""
     code = code_of(error)
     meant: AwsError = translated(error, "sns")
-    if isinstance(meant, Throttled | NoCredentials) or code in _PASSING:
+    if isinstance(meant, Throttled | NoCredentials):
         return ChannelUnavailable(f"sns: {code}")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if not _MOVED <= status < _SERVER_ERROR or status == _REQUEST_TIMEOUT:

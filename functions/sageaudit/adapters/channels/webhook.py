@@ -33,6 +33,7 @@ _REVOKED = frozenset({403, 404, 410})
 _NO_ACCESS = _REVOKED | {401, 407}
 _IN_DOUBT = frozenset({408, 425})
 """The server gave up waiting, or asks to send again: it may have read the notice all the same."""
+_HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
@@ -81,27 +82,20 @@ class Webhook:
         self._accepted = accepted
 
     def prepare(self) -> None:
-        """Reads the address, again where the stored one may have been corrected.
-
-        Raises ChannelBroken or ChannelUnavailable.
-        """
+        """Reads the address, again where the stored one may have been corrected."""
         if self._refusal(self._url(refresh=False)) is not None:
             self._checked(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Posts the payload, once more when the secret was renewed in the meantime.
-
-        Raises RateLimited, ChannelBroken or ChannelUnavailable when nothing was posted; MaybeSent
-        or UnexpectedAnswer when it may have been.
-        """
+        """Posts the payload, once more when the secret was renewed in the meantime."""
         body = json.dumps(payload).encode()
         self.prepare()
         url = self._url(refresh=False)
-        answer = self._send(url, body)
+        answer = self._transport(url, body, _HEADERS)
         if answer.status in _REVOKED:
             renewed = self._url(refresh=True)
             if renewed != url:
-                answer = self._send(self._checked(renewed), body)
+                answer = self._transport(self._checked(renewed), body, _HEADERS)
         self._judge(answer)
 
     def _url(self, *, refresh: bool) -> str:
@@ -120,10 +114,6 @@ class Webhook:
             why = f"{self._name}: the stored webhook is refused: {reason}"
             raise ChannelBroken(why, "secret_unusable")
         return url
-
-    def _send(self, url: str, body: bytes) -> Response:
-        headers = {"Content-Type": "application/json; charset=utf-8"}
-        return self._transport(url, body, headers)
 
     def _judge(self, answer: Response) -> None:
         """Raises unless the payload was posted."""

@@ -33,18 +33,13 @@ def ended_sk(ended_at: datetime, key: JobKey) -> str:
     return f"{moment_text(ended_at)}#{run_id(key)}"
 
 
-def ended_before(moment: datetime) -> str:
-    """Sorts after every `ended_sk` before this moment, and before all others."""
-    return moment_text(moment)
-
-
 def before_sk(before: datetime | Position | None) -> str:
-    """Sorts after every `ended_sk` that a list shows; None: after all of them."""
+    """Sorts after every `ended_sk` that a list shows, such as those before a moment."""
     if before is None:
         return "~"
     if isinstance(before, Position):
         return ended_sk(before.ended_at, before.key)
-    return ended_before(before)
+    return moment_text(before)
 
 
 def ended_after(moment: datetime) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
@@ -40,25 +40,7 @@ _IN_HAND_S = 900
 """SQS counts 12 hours of invisibility from the receive: the longest that a function may run."""
 
 
-class Record(Protocol):
-    """One record of a batch."""
-
-    LABEL: ClassVar[str]
-    """The name of its identifier in a log."""
-    IN_ORDER: ClassVar[bool]
-    """Whether the records after one that is not done must wait."""
-
-    def __init__(self, raw: dict[str, Any]) -> None: ...
-
-    @property
-    def identifier(self) -> str:
-        """How an answer names it."""
-
-    @property
-    def letter(self) -> str:
-        """The body to send to the dead-letter queue."""
-
-
+Record = SqsMessage | Change
 R = TypeVar("R", bound=Record)
 R_contra = TypeVar("R_contra", contravariant=True)
 

@@ -32,10 +32,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class SqsMessage:
-    """Implements Record. Messages have no order: only those that failed are delivered again."""
+    """Messages have no order: only those that failed are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
+    """The name of its identifier in a log."""
     IN_ORDER: ClassVar[bool] = False
+    """Whether the records after one that is not done must wait."""
     raw: dict[str, Any]
 
     @property
@@ -89,7 +91,7 @@ class SqsMessage:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Implements Record. Changes have an order: those after one that is not done must wait."""
+    """Changes have an order: those after one that is not done must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IN_ORDER: ClassVar[bool] = True

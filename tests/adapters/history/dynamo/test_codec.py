@@ -3,91 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
 from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo.items import finding_item, read_finding
+from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey
-from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
+from tests.adapters.history.entries import entry, finding, key, unsettled
 
-NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
-HEAD = Head(
-    key=JobKey("arn:job", NOON),
-    version=3,
-    settled=False,
-    due_at=NOON,
-    last_modified_at=NOON,
-    name="train-1",
-    kind="training",
-    status="Completed",
-    account="111122223333",
-    region="us-east-1",
-    family="f",
-    owner="ana",
-    ended_at=NOON,
-    rollup=False,
-    total_usd=Decimal("4.545000"),
-    avoidable_usd=Decimal(0),
-    lost_usd=None,
-    top_rule=None,
-    unauditable=None,
-    digest="d",
-    ruleset="r",
-    policy="p",
-    family_version=1,
-    fingerprint=None,
-    finding_ids=("SA101", "SA202"),
+HEAD = replace(
+    head_of(unsettled(due_at="2026-11-20T13:00:00Z", lost_usd=None), 3, "d"),
     facts=RunFacts(Purchase.SPOT, final_metrics={"odd": Decimal("1E-300")}, found=("gpu-idle",)),
+    sums=Sums(),
 )
-ROW = FindingRow(
-    key=JobKey("arn:job", NOON),
-    rule_id="SA202",
-    rule="gpu-underused",
-    severity=Severity.HIGH,
-    confidence=Confidence.DERIVED,
-    bucket=Bucket.AVOIDABLE,
-    name="train-1",
-    family="f",
-    owner=None,
-    ended_at=NOON,
-    saving_usd=Decimal(100),
-    saving_alone_usd=None,
-    summary="so",
-)
+[ROW] = finding_rows(entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)]))
 
 
 def test_a_head_has_the_attributes_of_the_data_model() -> None:
     """Words, times and lists are plain; money is a number; what is not known is absent."""
     assert to_item(HEAD) == {
-        "arn": "arn:job",
-        "created_at": "2026-11-20T12:00:00.000000Z",
+        "arn": key().arn,
+        "created_at": "2026-11-20T10:00:00.000000Z",
         "version": 3,
         "settled": False,
-        "due_at": "2026-11-20T12:00:00.000000Z",
+        "due_at": "2026-11-20T13:00:00.000000Z",
         "last_modified_at": "2026-11-20T12:00:00.000000Z",
         "name": "train-1",
         "kind": "training",
         "status": "Completed",
         "account": "111122223333",
         "region": "us-east-1",
-        "family": "f",
+        "family": "training/resnet",
         "owner": "ana",
         "ended_at": "2026-11-20T12:00:00.000000Z",
         "rollup": False,
         "total_usd": Decimal("4.545000"),
-        "avoidable_usd": Decimal(0),
+        "avoidable_usd": Decimal("1.500000"),
+        "top_rule": "gpu-underused",
         "digest": "d",
-        "ruleset": "r",
-        "policy": "p",
+        "ruleset": "2026.11",
+        "policy": "default",
         "family_version": 1,
-        "finding_ids": ["SA101", "SA202"],
+        "fingerprint": "f" * 64,
+        "finding_ids": ["SA-gpu-underused"],
         "facts": '{"purchase":"spot","phase_s":{},"final_metrics":{"odd":"1E-300"},'
         '"found":["gpu-idle"]}',
+        "judged": "yes",
+        "severity": "medium",
         "sums": "{}",
     }
 
@@ -95,21 +62,21 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
 def test_a_finding_has_the_attributes_of_the_data_model() -> None:
     """The rule's id is in its sort key alone."""
     assert finding_item(ROW) == {
-        "pk": "JOB#arn:job#1795176000000",
-        "sk": "FINDING#SA202",
-        "arn": "arn:job",
-        "created_at": "2026-11-20T12:00:00.000000Z",
+        "pk": f"JOB#{key().arn}#1795168800000",
+        "sk": "FINDING#SA-gpu-underused",
+        "arn": key().arn,
+        "created_at": "2026-11-20T10:00:00.000000Z",
         "rule": "gpu-underused",
-        "severity": "high",
+        "severity": "medium",
         "confidence": "derived",
         "bucket": "avoidable",
         "name": "train-1",
-        "family": "f",
+        "family": "training/resnet",
         "ended_at": "2026-11-20T12:00:00.000000Z",
-        "saving_usd": Decimal(100),
-        "summary": "so",
+        "saving_usd": Decimal("1.500000"),
+        "summary": "The GPU was busy 8 % of 50 minutes.",
         "rule_pk": "gpu-underused#2026-11",
-        "ended_sk": "2026-11-20T12:00:00.000000Z#arn:job#1795176000000",
+        "ended_sk": f"2026-11-20T12:00:00.000000Z#{key().arn}#1795168800000",
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.recorder import Recorder
+from sageaudit.adapters.history.dynamo.run_writer import RunWriter
 from sageaudit.adapters.history.dynamo.sums import read_sums
 from sageaudit.adapters.history.dynamo.table import (
     AUDIT_PREFIX,
@@ -24,12 +24,12 @@ from sageaudit.adapters.history.dynamo.table import (
 )
 from sageaudit.adapters.history.moments import moment_text, read_moment
 from sageaudit.adapters.history.record_steps import FamilyRow, out_of_date
+from sageaudit.adapters.history.rows import row_text
 from sageaudit.adapters.history.sort_keys import (
     before_sk,
     due_sk,
     due_until,
     ended_after,
-    ended_before,
     ended_sk,
 )
 from sageaudit.domain.audit.document import AuditDocument
@@ -45,7 +45,7 @@ from sageaudit.domain.audit.record import (
     RunIndex,
     RunQuery,
 )
-from sageaudit.domain.audit.sums import Scope, SumRow
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.errors import BadHistory
 
 RECORD_PERMISSIONS = (
@@ -59,7 +59,7 @@ READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls: Query on the table and on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
 """What a list calls, on its index alone."""
-SUMS_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
+SUMS_PERMISSIONS = READ_PERMISSIONS
 """What `sums` and `head` call, on the table alone."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
@@ -81,14 +81,11 @@ class DynamoHistory:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = Dynamo(client, table_name)
-        self._recorder = Recorder(self._table, clock, sleep)
+        self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings, detail and sums in one transaction. Raises AwsError.
-
-        Nothing is written for a delivery that is a duplicate or older than the newest version.
-        """
-        return self._recorder.record(entry)
+        """In one transaction; nothing for a duplicate, or an older state. Raises AwsError."""
+        return self._writer.record(entry)
 
     def recheck_family(
         self,
@@ -118,7 +115,7 @@ class DynamoHistory:
         item = self._table.get(partition, ended_sk(ended_at, key))
         if item is None:
             return ()
-        before = self._family_rows(partition, "<", ended_before(ended_at))
+        before = self._family_rows(partition, "<", moment_text(ended_at))
         after = self._family_rows(partition, ">", ended_after(ended_at))
         return tuple(out_of_date(items.read_family_row(item), before, after))
 
@@ -230,10 +227,16 @@ class DynamoHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of one scope, a row for each name and day."""
-        return read_sums(
-            self._table, scope, since, until, account=account, region=region, name=name
-        )
+        """The daily sums of one scope, a row for each name and day.
+
+        A name that all audits have left comes to zero, perhaps over two shards: it has no row.
+        """
+        name = None if name is None else row_text(name)
+        for row in read_sums(self._table, scope, since, until, account=account, name=name):
+            asked = ((account, row.account), (region, row.region), (name, row.name))
+            fits = all(wanted is None or wanted == value for wanted, value in asked)
+            if fits and since <= row.day <= until and row.sums != Sums():
+                yield row
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:

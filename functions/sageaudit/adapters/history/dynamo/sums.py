@@ -7,19 +7,16 @@ which DynamoDB adds exactly; those of a rule have its name before a point: `gpu-
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import groupby
 
 from sageaudit.adapters.history.codec import Item, numbers_of, read_numbers
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo, add_action
+from sageaudit.adapters.history.dynamo.calls import Dynamo, add_action
 from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import month_of
 from sageaudit.adapters.history.record_steps import changes
-from sageaudit.adapters.history.rows import row_text
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
 
@@ -80,32 +77,20 @@ def read_row(item: Item) -> SumRow:
 
 
 def read_sums(
-    table: Dynamo,
-    scope: Scope,
-    since: date,
-    until: date,
-    *,
-    account: str | None,
-    region: str | None,
-    name: str | None,
+    table: Dynamo, scope: Scope, since: date, until: date, *, account: str | None, name: str | None
 ) -> Iterator[SumRow]:
     """The rows of a scope, with their shards added up: one Query for each account and month.
 
-    A name that all audits have left comes to zero, perhaps over two shards: it has no row. All
-    reads are strongly consistent, so a sum has every audit that was recorded before it is asked.
+    Rows of all days of these months, regions and names that begin alike. All reads are strongly
+    consistent, so a sum has every audit that was recorded before it is asked.
     """
-    name = None if name is None else row_text(name)
     if account is None:
         partitions = _named_partitions(table, since, until)
     else:
         partitions = (keys.sums_pk(account, month) for month in _months(since, until))
     first, last = keys.sums_within(scope, name)
     for partition in partitions:
-        for row in _without_shards(map(read_row, _query(table, partition, first, last))):
-            asked = ((account, row.account), (region, row.region), (name, row.name))
-            fits = all(wanted is None or wanted == value for wanted, value in asked)
-            if fits and since <= row.day <= until and row.sums != Sums():
-                yield row
+        yield from _without_shards(map(read_row, _query(table, partition, first, last)))
 
 
 def _without_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
@@ -137,26 +122,3 @@ def _query(table: Dynamo, partition: str, first: str, last: str) -> Iterator[Ite
         ConsistentRead=True,
     )
     return (item for page in pages for item in page)
-
-
-class Directory:
-    """Names accounts with sums, before their first audit is recorded; each once in a process."""
-
-    def __init__(self, table: Dynamo) -> None:
-        self._table = table
-        self._named: set[tuple[str, str]] = set()
-
-    def name(self, head: Head) -> None:
-        """Names the account in the month of this audit's end."""
-        month = month_of(head.ended_at)
-        if (head.account, month) in self._named:
-            return
-        with suppress(ConditionFailed):  # another process was first
-            item = {
-                PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
-                SORT_KEY: keys.sums_account_sk(month, head.account),
-                "account": head.account,
-                "month": month,
-            }
-            self._table.put(item, f"attribute_not_exists({PARTITION_KEY})")
-        self._named.add((head.account, month))

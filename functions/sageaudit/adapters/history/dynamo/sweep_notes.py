@@ -1,27 +1,32 @@
-"""What sweeps keep, in the history's table: all under one partition key."""
+"""What sweeps keep, in the history's table: all under one partition key.
+
+`notify` reads one note of it: when sageaudit was installed, as the first sweep wrote it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of
 from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
-from sageaudit.adapters.history.dynamo.installation import INSTALLED_AT
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
-from sageaudit.errors import UNREADABLE
+from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
 """On the table; GetItem is also what reads a HEAD."""
+INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
+"""What DynamoInstallation calls."""
 SENT_DAYS = 30
 """How long it is kept that an event was sent: longer than any message of it."""
+_INSTALLED_AT = "installed_at"
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _NOBODYS = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
 
@@ -67,7 +72,7 @@ class DynamoSweepNotes:
             )
 
     def note_installation(self) -> None:
-        """Writes `installed_at`, the table's creation time, if it is not there. Raises AwsError."""
+        """Writes the table's creation time, if it is not there. Raises AwsError."""
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
             return
         with aws_errors("dynamodb", f"on the table {self._name}"):
@@ -75,7 +80,7 @@ class DynamoSweepNotes:
         with parsing("dynamodb"):
             installed_at = moment_text(part_of(part_of(answer, "Table"), "CreationDateTime"))
         with suppress(ConditionFailed):
-            self._put(keys.INSTALLED_SK, {INSTALLED_AT: installed_at}, _ABSENT)
+            self._put(keys.INSTALLED_SK, {_INSTALLED_AT: installed_at}, _ABSENT)
 
     def state(self, of: ListOfJobs) -> ListState | None:
         """The stored state; None where there is none, or none that can be read. Raises AwsError."""
@@ -157,3 +162,34 @@ def _read(item: Mapping[str, Any]) -> ListState:
         under_way,
         read_moment(item["tried_at"]) if "tried_at" in item else None,
     )
+
+
+class DynamoInstallation:
+    """Reads the moment of the installation once in a process, as soon as it is there."""
+
+    def __init__(
+        self,
+        client: Any,
+        table_name: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._table = Dynamo(client, table_name)
+        self._clock = clock
+        self._installed_at: datetime | None = None
+
+    def installed_at(self) -> datetime | None:
+        """None before the first sweep, and for a time to come. Raises AwsError, or Malformed."""
+        if self._installed_at is None:
+            item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
+            if item is None:
+                return None
+            try:
+                stored = read_moment(str(item.get(_INSTALLED_AT)))
+            except ValueError as error:
+                where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
+                raise Malformed(where, "has no time") from error
+            if stored > self._clock():
+                return None
+            self._installed_at = stored
+        return self._installed_at

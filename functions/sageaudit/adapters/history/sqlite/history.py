@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from sageaudit.adapters.files.exact_json import whole_text
@@ -82,12 +81,7 @@ class SqliteHistory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -95,10 +89,7 @@ class SqliteHistory:
         self._file.close()
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes HEAD, version, findings, detail and sums in one transaction, or nothing.
-
-        Nothing is written for a delivery that is a duplicate or older than the newest version.
-        """
+        """In one transaction; nothing for a duplicate, or an older state."""
         digest = digest_of(entry.document)
         with self._file.writing() as connection:
             self._forget_expired(connection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from sageaudit.adapters.history.codec import Item
@@ -13,9 +14,9 @@ from sageaudit.adapters.history.dynamo.calls import (
     delete_action,
     put_action,
 )
-from sageaudit.adapters.history.dynamo.sums import Directory, sum_actions
+from sageaudit.adapters.history.dynamo.sums import sum_actions
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.moments import moment_text, month_of
 from sageaudit.adapters.history.record_steps import RecordStep, family_row, next_step, unchanged
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.adapters.history.sort_keys import ended_sk
@@ -29,19 +30,19 @@ _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _AS_READ = "revision = :revision"
 
 
-class Recorder:
+class RunWriter:
     """Decides from HEAD as it was read, and writes on condition that it is still so."""
 
     def __init__(
         self, table: Dynamo, clock: Callable[[], datetime], sleep: Callable[[float], None]
     ) -> None:
         self._table = table
-        self._directory = Directory(table)
         self._clock = clock
         self._sleep = sleep
+        self._named: set[tuple[str, str]] = set()
 
     def record(self, entry: Entry) -> Recorded:
-        """Records an entry, or nothing. Raises AwsError, Throttled after the last try."""
+        """Writes an entry, or nothing. Raises AwsError, Throttled after the last try."""
         digest = digest_of(entry.document)
         for conflicts, wait_s in enumerate(WAITS_S):
             try:
@@ -73,11 +74,26 @@ class Recorder:
         ]
         if newest is None or step is RecordStep.WRITE:
             actions += self._version_actions(entry, head, newest)
-        self._directory.name(head)
+        self._name_account(head)
         self._table.transact(actions)
         if newest is not None and step is RecordStep.CONFIRM:
             return unchanged(step, newest)
         return Recorded(Verdict.RECORDED, head.version, head)
+
+    def _name_account(self, head: Head) -> None:
+        """Puts an account with sums into the directory of its month, once in a process."""
+        month = month_of(head.ended_at)
+        if (head.account, month) in self._named:
+            return
+        item = {
+            PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
+            SORT_KEY: keys.sums_account_sk(month, head.account),
+            "account": head.account,
+            "month": month,
+        }
+        with suppress(ConditionFailed):  # another process was first
+            self._table.put(item, _ABSENT)
+        self._named.add((head.account, month))
 
     def _version_actions(self, entry: Entry, head: Head, newest: Head | None) -> list[Item]:
         """What a new version has besides: its document, findings and detail."""
