@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from sageaudit.cli.support.doctor.checkup import Check, CheckState
-from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.terminal.layout import plain_table
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 
@@ -36,9 +37,8 @@ def document(checks: Sequence[Check]) -> dict[str, Any]:
     }
 
 
-def show(checks: Sequence[Check], *, no_color: bool) -> None:
+def show(checks: Sequence[Check], console: Console) -> None:
     """Prints the counts, then the state, the name and what was found, and what to do next."""
-    console = console_for(no_color=no_color)
     table = plain_table("", " ", unbroken={""})
     table.show_header = False
     for check in checks:

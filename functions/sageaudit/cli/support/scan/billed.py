@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
+from sageaudit.cli.exits import exit_of
+from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import identity
+from sageaudit.cli.support.scan.scan_run import ScanRun
 from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.domain.job.listed import Period
@@ -18,7 +21,7 @@ from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.errors import AwsError, BadUsage, Malformed, SageauditError
+from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
 
@@ -49,24 +52,13 @@ class BilledAccounts:
         """What these requests cost."""
         return self.least_requests * USD_PER_REQUEST
 
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """What a scan covers: the days, the regions, and the accounts and regions that have jobs."""
-
-    period: Period
-    regions: Collection[str]
-    places: Collection[tuple[str, str]]
-
-
-@dataclass
-class Billed:
-    """The usage that was read, and what it took. `refused` has the accounts without an answer."""
-
-    lines: list[AwsLine] = field(default_factory=list)
-    by_account: dict[str, Decimal] = field(default_factory=dict)
-    refused: dict[str, SageauditError] = field(default_factory=dict)
-    requests: int = 0
+    @property
+    def groups(self) -> Iterator[tuple[Any, tuple[str, ...]]]:
+        """Each session that is asked, with the accounts that it is asked about."""
+        if self.by_payer or self.accounts == (self.own,):
+            yield self.session_of[self.own], self.accounts
+        else:
+            yield from ((self.session_of[account], (account,)) for account in self.accounts)
 
 
 def of_one(session: Any, region: str) -> BilledAccounts:
@@ -94,73 +86,62 @@ def _check(region: str) -> None:
         raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
 
 
-def read(asked: BilledAccounts, period: Period, region: str) -> Billed:
-    """The bill of all accounts; of those that refuse, the error."""
-    billed = Billed()
-    endpoint = _CHINA if partition_of(region) == "aws-cn" else REGION
-    whole = asked.by_payer or asked.accounts == (asked.own,)
-    groups = [asked.accounts] if whole else [(account,) for account in asked.accounts]
-    for accounts in groups:
-        session = asked.session_of[asked.own if whole else accounts[0]]
-        explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
-        try:
-            _read(explorer, accounts, period, billed)
-        except (AwsError, Malformed) as error:
-            billed.refused |= dict.fromkeys(accounts, error)
-        billed.requests += explorer.requests
-    return billed
-
-
-def _read(explorer: CostExplorer, accounts: Sequence[str], period: Period, billed: Billed) -> None:
-    spend = explorer.usage(accounts, period.since, period.until)
-    if len(accounts) > 1:
-        of_account = explorer.by_account(accounts, period.since, period.until)
-        billed.by_account |= {account: of_account.get(account, Decimal(0)) for account in accounts}
-    else:
-        billed.by_account[accounts[0]] = sum((line.usd for line in spend.lines), Decimal(0))
-    billed.lines += spend.lines
-
-
 @dataclass(frozen=True, slots=True)
 class Covered:
     """The bill beside the audits; None where no bill could be read."""
 
-    coverage: Coverage | None
-    requests: int
+    coverage: Coverage | None = None
+    requests: int = 0
 
 
-def covered(
-    billed: Billed,
-    history: History,
-    scanned: Scanned,
-    accounts: Sequence[str],
-    audited_usd: Decimal,
-) -> Covered:
-    """The bill beside the audits of the scanned accounts and regions.
+def read(asked: BilledAccounts, run: ScanRun, period: Period, audited_usd: Decimal) -> Covered:
+    """Reads the bill and puts it beside the audits of the scanned accounts and regions.
 
-    Accounts whose bill is not known are left out on both sides, but in `accounts`.
+    An account that refuses is said, and sets the exit code; it is left out on both sides, but not
+    in the list of accounts.
     """
-    if not billed.by_account:
-        return Covered(None, billed.requests)
-    period, places = scanned.period, scanned.places
-    of_account = {account: Decimal(0) for account in accounts}
-    for account, region in sorted(places):
-        rows = history.sums(
-            Scope.ACCOUNT, period.since, period.until, account=account, region=region
-        )
-        for name, sums in grouped(rows, lambda row: row.account).items():
-            of_account[name] = of_account.get(name, Decimal(0)) + sums.total_usd
-    known = [account for account in accounts if account in billed.by_account]
-    unknown_usd = sum((usd for name, usd in of_account.items() if name not in known), Decimal(0))
-    found = coverage(
-        AwsSpend(tuple(billed.lines)),
-        audited_lines(history, {place for place in places if place[0] in known}, period),
+    regions, requests = run.asked.regions, 0
+    lines: list[AwsLine] = []
+    bills: dict[str, Decimal] = {}
+    endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
+    for session, accounts in asked.groups:
+        explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
+        try:
+            found, by_account = _of_accounts(explorer, accounts, period)
+            lines += found
+            bills |= by_account
+        except (AwsError, Malformed) as error:
+            for account in accounts:
+                say(f"the SageMaker bill of {account} is not known: {error}")
+            run.tally.codes.add(exit_of(error))
+        requests += explorer.requests
+    if not bills:
+        return Covered(None, requests)
+    audited = dict.fromkeys(asked.accounts, Decimal(0))
+    sums = grouped(run.sums(Scope.ACCOUNT, period), lambda row: row.account)
+    audited |= {name: of_account.total_usd for name, of_account in sums.items()}
+    unknown_usd = sum((usd for name, usd in audited.items() if name not in bills), Decimal(0))
+    places = {place for place in run.places if place[0] in bills}
+    known = coverage(
+        AwsSpend(tuple(lines)),
+        audited_lines(run.history, places, period),
         days=(period.since, period.until),
         audited_usd=audited_usd - unknown_usd,
-        regions=scanned.regions,
-        accounts={name: (billed.by_account.get(name), usd) for name, usd in of_account.items()},
+        regions=regions,
+        accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return Covered(found, billed.requests)
+    return Covered(known, requests)
+
+
+def _of_accounts(
+    explorer: CostExplorer, accounts: Sequence[str], period: Period
+) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
+    """The usage of these accounts together, and the dollars of each."""
+    spend = explorer.usage(accounts, period.since, period.until)
+    if len(accounts) == 1:
+        return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
+    of_account = explorer.by_account(accounts, period.since, period.until)
+    return spend.lines, {account: of_account.get(account, Decimal(0)) for account in accounts}
 
 
 def audited_lines(
