@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from local.recorded import of_file
 from sageaudit.cli.commands.check import OUTPUTS
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.command_line import Result, Run
@@ -209,15 +208,6 @@ def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--region", "moon"), ("--account", "12"), ("--as", "letter"), ("--fail-on", "loud")],
-)
-def test_a_bad_option_is_2(run: Run, tmp_path: Path, words: tuple[str, str]) -> None:
-    """Before any file is read."""
-    assert run("check", request(tmp_path), *words).exit_code == 2
-
-
 def recorded_request() -> dict[str, Any]:
     """The request of a recorded job, again."""
     wanted = ("TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn",
@@ -258,13 +248,6 @@ def test_a_new_family_is_its_first_run(run: Run, tmp_path: Path, history: Path) 
     """As known from the history, not from its absence."""
     assert "First run of its family" in run("check", request(tmp_path), "--history", history).stdout
     assert "First run" not in run("check", request(tmp_path)).stdout
-
-
-def test_a_history_that_is_not_there_is_3(run: Run, tmp_path: Path) -> None:
-    """Without a name it is simply not asked."""
-    done = run("check", request(tmp_path), "--history", tmp_path / "none.db")
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert run("check", request(tmp_path)).exit_code == 0
 
 
 def test_the_users_own_history_is_read_where_it_can_be(
@@ -320,8 +303,3 @@ def test_the_example_workflow_runs_commands_that_exist(
         results.append(run(*given[1:]))
     assert [done.exit_code for done in results] == [0, 10]
     assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
-
-
-def test_the_recording_is_the_one_of_the_demo() -> None:
-    """Its figures are asserted above."""
-    assert of_file(RECORDED) is not None

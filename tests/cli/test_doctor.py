@@ -299,19 +299,3 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     ]
     assert resources["Accounts"] == "arn:aws:iam::*:role/reader"
     assert not calls.made
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--policy", "history"], "call nothing of AWS; with --table NAME"),
-        (["frobnicate"], "there is no command frobnicate"),
-        (["--role", "reader"], "--role needs the accounts"),
-    ],
-)
-@pytest.mark.usefixtures("calls")
-def test_bad_words_are_2(run: Run, words: list[str], said: str) -> None:
-    """One sentence."""
-    done = run("doctor", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr

@@ -64,17 +64,3 @@ def test_the_report_comes_first_and_no_name_moves_a_cursor(run: Run, dialect: Di
     text = shown(dialect, finding(fix=[hostile]))
     assert "\x1b" not in text
     assert "[bold]x" in text
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("api", "--output", "json"), "--fix-as cannot be used with --output json"),
-        (("cloudformation",), "'sdk-v3'"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(run: Run, words: tuple[str, ...], said: str) -> None:
-    """JSON has every fix already; of an unknown dialect, with those that there are."""
-    done = run(*ON_DEMAND, "--fix-as", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr

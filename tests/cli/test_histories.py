@@ -73,22 +73,6 @@ def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) ->
     assert f"no audited run of account {ACCOUNT}" in run(*asked).stderr
 
 
-def test_one_history_is_named_at_most(tmp_path: Path, run: Run) -> None:
-    """A file and a table are one too many, for every command that takes them."""
-    policy = tmp_path / "policy.toml"
-    policy.write_text("")
-    both = ("--history", tmp_path / "h.db", "--table", "history")
-    for words in (
-        ("account", ACCOUNT),
-        ("replay", "--policy", policy),
-        ("reconcile", "--month", "2026-10", "--yes"),
-        ("audit", "--recording", SET),
-    ):
-        done = run(*words, *both)
-        assert done.exit_code == Exit.USAGE
-        assert "name one history" in done.stderr
-
-
 def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A mistyped name is said, and stays a name."""
     path = tmp_path / "typo.db"

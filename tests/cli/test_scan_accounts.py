@@ -286,27 +286,6 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--organization"], "--organization needs --role NAME"),
-        (["--role", ROLE], "--role needs the accounts that have it"),
-        (["--external-id", "x"], "--external-id needs --role"),
-        (["--organization", "--role", "arn:aws:iam::1:role/x"], "is not the name of a role"),
-        (["--organization", "--role", ROLE, "--external-id", "a b"], "--external-id must have"),
-        (["--organization", "--role", ROLE, "--recordings", "."], "--recordings needs no AWS"),
-    ],
-)
-@pytest.mark.usefixtures("cloud")
-def test_options_that_do_not_fit_together_say_what_is_missing(
-    run: Run, words: list[str], said: str
-) -> None:
-    """Exit 2, before anything is asked."""
-    done = run("scan", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
-
-
-@pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "names no account"),
@@ -329,14 +308,6 @@ def test_a_file_of_accounts_that_is_none_names_its_line(
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr
     assert not cloud.calls.made
-
-
-@pytest.mark.usefixtures("cloud")
-def test_a_file_that_is_not_there_is_said(run: Run, tmp_path: Path) -> None:
-    """With its name."""
-    done = run("scan", "--accounts", tmp_path / "absent.txt", "--role", ROLE)
-    assert done.exit_code == 2
-    assert "absent.txt cannot be read: No such file" in done.stderr
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
@@ -420,21 +391,6 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_coverage_adds_up_to_the_bill(cloud: Cloud, run: Run, tmp_path: Path) -> None:
-    """Audited usage types and what is outside; the audited dollars are the ranking's."""
-    cloud.add(OWN, "own-1")
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
-    found = document(run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db"))
-    covered = found["coverage"]
-    parts = [row["bill_usd"] for row in covered["jobs"]]
-    assert sum(parts) + sum(row["usd"] for row in covered["outside"]) == covered["bill_usd"] == 53
-    assert covered["audited_usd"] == found["ranking"]["total"]["total_usd"]
-    assert covered["accounts"] == [
-        {"account": OWN, "bill_usd": 53, "audited_usd": covered["audited_usd"]}
-    ]
-    assert (covered["requests"], covered["requests_usd"]) == (1, Decimal("0.01"))
-
-
 def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> None:
     """Two requests for any number of accounts, those that refused the role included."""
     cloud.add(FIRST, "first-1")
@@ -493,14 +449,6 @@ def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
     assert not cloud.calls.of("ce:GetCostAndUsage")
-
-
-@pytest.mark.usefixtures("cloud")
-def test_recordings_have_no_bill(run: Run, tmp_path: Path) -> None:
-    """Exit 2."""
-    done = run("scan", "--coverage", "--recordings", tmp_path)
-    assert done.exit_code == 2
-    assert "recordings have no bill" in done.stderr
 
 
 @pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])
