@@ -25,7 +25,7 @@ from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.reconcile.audited_lines import Audited, lines_of
+from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
@@ -99,7 +99,7 @@ def reconcile(
     printed.show(reconciled, reconciliation.show, reconciliation.document)
 
 
-def month_of(history: History, account: str, first_day: date) -> Audited:
+def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
     """The bill lines of an account's month.
 
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
@@ -118,7 +118,7 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     audited = [head for head in heads if not head.rollup]
     unauditable = sum(head.unauditable is not None for head in audited)
     jobs = sum(_has_bill(head) for head in heads)
-    return Audited(
+    return AuditedMonth(
         tuple(line for line in lines if line.paid),
         jobs=jobs,
         rollups=len(heads) - len(audited),

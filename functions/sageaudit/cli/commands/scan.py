@@ -22,8 +22,8 @@ from sageaudit.cli.support.account.accounts import (
     open_session,
 )
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.scan import accounts_view, billed, view
-from sageaudit.cli.support.scan import coverage as coverage_view
+from sageaudit.cli.support.scan import accounts_view, view
+from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.cli.support.scan import ranking as ranking_view
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
@@ -158,7 +158,7 @@ def scan(
         cost, bill = scan_cost([] if recordings else run.to_audit()), None
         if coverage:
             bill = billed.of_several(several, home) if several else billed.of_one(session, home)
-            say(coverage_view.cost_line(bill))
+            say(billed.cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
             return run.tally.exit
@@ -229,14 +229,14 @@ def _show(
             {
                 "schema": 1,
                 "scan": view.document(run.tally, run.lanes, run.left, metrics),
-                "coverage": coverage_view.document(covered),
+                "coverage": billed.document(covered),
                 "ranking": ranking_view.document(ranked),
                 "accounts": accounts_view.document(statuses),
             }
         )
         return
     console = console_for(no_color=printed.no_color)
-    coverage_view.show(covered, console)
+    billed.show(covered, console)
     ranking_view.show(ranked, console)
     accounts_view.show(statuses, console)
     view.show(run.tally, run.left, metrics, console)

@@ -21,7 +21,7 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.recordings.recorded_jobs import Run
-from sageaudit.cli.support.recordings.recorder import Recorder
+from sageaudit.cli.support.recordings.recorder import AnswerRecorder
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
@@ -80,9 +80,9 @@ class Account:
     ) -> tuple[Recording | RecordedSet, AuditDocument]:
         """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        recorder = Recorder()
         cloudwatch_of = self._accounts.of("cloudwatch")
-        deps = recorder.around(self._deps(Policy()), cloudwatch_of, packaged.types())
+        recorder = AnswerRecorder(self._deps(Policy()), cloudwatch_of, packaged.types())
+        deps = recorder.dependencies
         children, documents = [], []
         if ref.kind.row.rollup:
             for child in deps.jobs.children(ref):

@@ -42,7 +42,7 @@ from sageaudit.cli.support.account.accounts import Identity, identity
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.redrive.moving import DEAD_LETTERS
+from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.errors import AwsError, NoHistory, SageauditError
 from sageaudit.output.text.words import counted
 
