@@ -91,7 +91,7 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
 def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
     """With the counts first."""
     done = run("doctor")
-    assert "ok  credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
+    assert "credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
     assert done.stdout.splitlines()[0].endswith(" ok, 1 not checked")
     assert max(map(len, map(str.rstrip, done.stdout.splitlines()))) <= 80
 

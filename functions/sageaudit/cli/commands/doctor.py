@@ -79,6 +79,7 @@ def doctor(
     if policy:
         _print_policy(asked, permissions.PolicyScope(region, table, others.role, stack))
         return Exit.DONE
+    others.check()
     checks = [
         checkup.versions(),
         checkup.prices(datetime.now(UTC).date()),

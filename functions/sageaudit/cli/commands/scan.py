@@ -125,6 +125,7 @@ def scan(
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
+    others.check()
     if recordings:
         _check_needs_no_aws(profile, coverage, some=bool(regions or all_regions or others))
     now = datetime.now(UTC)

@@ -82,17 +82,15 @@ def identity(session: Any, region: str | None) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class OtherAccounts:
-    """Which other accounts are asked, and by which role.
-
-    Raises BadUsage where the options do not fit together.
-    """
+    """Which other accounts are asked, and by which role."""
 
     accounts: Path | None
     organization: bool
     role: str | None
     external_id: str | None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raises BadUsage where the options do not fit together."""
         if self.accounts is not None and self.organization:
             raise BadUsage("name the accounts once: either --accounts FILE or --organization")
         if self.external_id is not None and self.role is None:
