@@ -235,15 +235,6 @@ def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, hist
     assert "had the same finding" in shown
 
 
-def test_advice_that_was_followed_is_not_repeated(run: Run, tmp_path: Path, history: Path) -> None:
-    """Another type has no run to compare with either."""
-    other = recorded_request()
-    other["ResourceConfig"]["InstanceType"] = "ml.g4dn.2xlarge"
-    shown = " ".join(run("check", saved(tmp_path, other), "--history", history).stdout.split())
-    assert "some-gpus-unused" not in shown
-    assert "none completed on these instances" in shown
-
-
 def test_a_new_family_is_its_first_run(run: Run, tmp_path: Path, history: Path) -> None:
     """As known from the history, not from its absence."""
     assert "First run of its family" in run("check", request(tmp_path), "--history", history).stdout

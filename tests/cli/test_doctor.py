@@ -24,7 +24,7 @@ from tests.fakes.command_line import Result, Run
 
 OWN, OTHER, ABSENT = "123456789012", "222233334444", "444455556666"
 REGION = "us-east-1"
-_DENIED = 403
+WHOSE = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana", "UserId": "A"}
 
 
 def missing(operation: str) -> Any:
@@ -55,8 +55,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
         made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": []})
         made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://x"})
-        whose = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana", "UserId": "A"}
-        made.answer("sts:GetCallerIdentity", lambda *_: {**whose, **dated(timedelta(0))})
+        made.answer("sts:GetCallerIdentity", lambda *_: {**WHOSE, **dated(timedelta(0))})
         yield made
 
 
@@ -141,59 +140,39 @@ def test_throttled_is_5_and_not_found_is_permitted(
 
 
 @pytest.mark.parametrize(
-    ("ahead", "state", "said"),
-    [(299, "ok", "behind"), (301, "failed", "behind"), (-3600, "failed", "ahead of")],
+    ("answer", "exit_code", "name", "state", "said"),
+    [
+        (timedelta(seconds=299), 0, "clock", "ok", "behind"),
+        (timedelta(seconds=301), 4, "clock", "failed", "behind"),
+        (timedelta(hours=-1), 4, "clock", "failed", "ahead of"),
+        (ResponseParserError("not XML"), 5, "AWS is reached", "failed", "is a proxy between?"),
+        (KeyError("GetCallerIdentityResult"), 5, "AWS is reached", "failed", "a proxy between?"),
+        (EndpointConnectionError(endpoint_url="https://sts"), 5, "AWS is reached", "failed", "sts"),
+        ("ExpiredToken", 4, "credentials", "failed", "aws sso login"),
+    ],
+    ids=["in time", "late", "early", "HTML", "another XML", "no network", "expired"],
 )
-def test_a_clock_that_aws_would_refuse_is_said(
-    calls: AwsCalls, run: Run, ahead: int, state: str, said: str
+def test_the_first_answer_of_aws_is_judged(
+    calls: AwsCalls, run: Run, answer: Any, exit_code: int, name: str, state: str, said: str
 ) -> None:
-    """Five minutes are allowed."""
-    whose = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana"}
-    calls.answer("sts:GetCallerIdentity", lambda *_: {**whose, **dated(timedelta(seconds=ahead))})
-    found = checks(run("doctor", "prices", "--output", "json"))["clock"]
-    assert found["state"] == state
-    assert said in found["found"]
+    """A clock may be five minutes off; a proxy's page is no bug; without AWS nothing is asked."""
 
+    def sts(*_: Any) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return {**WHOSE, **dated(answer)}
 
-@pytest.mark.parametrize(
-    "fault", [ResponseParserError("not XML"), KeyError("GetCallerIdentityResult")]
-)
-def test_a_page_of_a_proxy_is_no_bug_of_sageaudit(
-    calls: AwsCalls, run: Run, fault: Exception
-) -> None:
-    """Botocore fails in these ways on a page of HTML, and on XML that is not AWS's."""
-
-    def page(*_: Any) -> Any:
-        raise fault
-
-    calls.answer("sts:GetCallerIdentity", page)
-    done = run("doctor", "--output", "json")
-    assert "is a proxy between?" in checks(done)["AWS is reached"]["found"]
-    assert done.exit_code == 5
-
-
-def test_without_the_network_it_says_so_and_stops_asking(calls: AwsCalls, run: Run) -> None:
-    """One line for AWS, and one that nothing else was asked."""
-
-    def unreachable(*_: Any) -> Any:
-        raise EndpointConnectionError(endpoint_url="https://sts.us-east-1.amazonaws.com/")
-
-    calls.answer("sts:GetCallerIdentity", unreachable)
-    done = run("doctor", "--output", "json")
+    if isinstance(answer, str):
+        calls.refuse("sts:GetCallerIdentity", answer)
+    else:
+        calls.answer("sts:GetCallerIdentity", sts)
+    done = run("doctor", "prices", "--output", "json")
     found = checks(done)
-    assert found["AWS is reached"]["state"] == "failed"
-    assert found["credentials"]["state"] == "not_checked"
-    assert "HTTPS_PROXY" in found["AWS is reached"]["next"]
-    assert found["permissions"]["state"] == "not_checked"
-    assert done.exit_code == 5
-
-
-def test_expired_credentials_are_4_with_the_login(calls: AwsCalls, run: Run) -> None:
-    """As in every command."""
-    calls.refuse("sts:GetCallerIdentity", "ExpiredToken")
-    done = run("doctor", "--output", "json")
-    assert "aws sso login" in checks(done)["credentials"]["found"]
-    assert done.exit_code == 4
+    assert (found[name]["state"], done.exit_code) == (state, exit_code)
+    assert said in found[name]["found"]
+    if name == "AWS is reached":
+        assert "HTTPS_PROXY" in found[name]["next"]
+        assert found["credentials"]["state"] == found["permissions"]["state"] == "not_checked"
 
 
 @pytest.mark.usefixtures("calls")

