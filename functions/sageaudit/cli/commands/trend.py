@@ -76,18 +76,15 @@ def trend(
         )
     if shown.output == "table":
         _news(rows, by, shown)
-    kept = _with_jobs(rows) if shown.output == "table" else rows
+    kept = rows
+    if shown.output == "table":  # without the periods that have no jobs, but for the newest
+        kept = [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
     newest = kept if every else kept[-limit:]
     shown.write(newest, lists.TREND, asking.tail(reader.read))
     if empty := len(rows) - len(kept):
         say(f"{counted(empty, by.value)} without a job left out of the table")
     if len(newest) < len(kept):
         say(f"the newest {len(newest):,} of {len(kept):,} rows: --all prints all of them")
-
-
-def _with_jobs(rows: Sequence[Total]) -> Sequence[Total]:
-    """The rows of a table: periods without jobs are left out, but for the newest."""
-    return [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
 
 
 def _news(rows: Sequence[Total], period: TrendPeriod, shown: Shown) -> None:

@@ -131,7 +131,9 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
         "needs": _needs(resized) if resized else None,
         "impossible": reason,
         "notes": [_PLAN] if run.job.purchase is Purchase.TRAINING_PLAN else [],
-        "candidates": _candidates(resized, run.job) if resized else [],
+        "candidates": [_candidate(one, resized, run.job) for one in resized.candidates]
+        if resized
+        else [],
     }
 
 
@@ -163,10 +165,6 @@ def _needs(resized: Resize) -> Mapping[str, Any]:
 
 def _amount(need: Need) -> Decimal | None:
     return None if need.needed is None else Decimal(str(round(need.needed, 2)))
-
-
-def _candidates(resized: Resize, job: Job) -> list[dict[str, Any]]:
-    return [_candidate(candidate, resized, job) for candidate in resized.candidates]
 
 
 def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any]:

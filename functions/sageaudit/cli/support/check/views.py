@@ -276,13 +276,13 @@ def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
         "line": str(row["line"] or ""),
         "title": middle(terminal(f"{title.text}: {job}"), _LONGEST_TITLE),
     }
-    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    written = ",".join(
+        f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+        if value
+    )
     return f"::{_LEVELS[row['severity']]} {written}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
