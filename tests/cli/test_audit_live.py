@@ -121,13 +121,3 @@ def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
     [sentence] = document["not_judged"]
     assert sentence.startswith("The use of its machines was not judged: ")
     assert sentence.endswith(" Allow cloudwatch:GetMetricData.")
-
-
-def test_a_tuning_job_comes_with_its_children(account: LiveAccount, run: Run) -> None:
-    """All five are audited and added up, although nothing of them was in any history."""
-    done = run("audit", account.tuning(), "--output", "json")
-    document = done.document()
-    assert document["rollup"] is True
-    assert len(document["children"]) == 5
-    total = sum(child["bill"]["total_usd"] for child in document["children"])
-    assert document["bill"]["total_usd"] == pytest.approx(total, abs=1e-6)

@@ -74,22 +74,6 @@ def test_a_bad_file_is_one_sentence_and_exit_2(
     assert said in done.stderr
 
 
-def test_a_batch_prints_its_results_and_exits_with_the_gravest(run: Run, tmp_path: Path) -> None:
-    """One bad file of three does not hide the two audits."""
-    bad = tmp_path / "bad.json"
-    bad.write_text("{}")
-    done = run(
-        "audit", "--recording", FSX_SPOT, "--recording", bad, "--recording", FAILED,
-        "--output", "json",
-    )  # fmt: skip
-    names = [json.loads(line)["job"]["name"] for line in done.stdout.splitlines()]
-    assert names == [
-        "bioims-vT44kUtLi7jnSGC7VXG7iT-j2xvJ5W8TbmNxZrK4mNYUd",
-        "c7n-job-2018-01-12-18-23-33",
-    ]
-    assert done.exit_code == 2
-
-
 def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
     """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
     policy = tmp_path / "policy.toml"

@@ -269,10 +269,3 @@ def test_refresh_without_permission_ends_at_once(
     assert done.exit_code == 4
     assert done.stderr == "sageaudit: pricing:GetProducts is not permitted.\n"
     assert len(api.calls) == 1
-
-
-@pytest.mark.parametrize("words", [[], ["--help"], ["show", "--help"], ["refresh", "--help"]])
-def test_help_needs_no_account(prices: Run, words: list[str]) -> None:
-    """And says how it is used."""
-    done = prices(*words)
-    assert "Usage: sageaudit prices" in done.stdout + done.stderr

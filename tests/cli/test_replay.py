@@ -93,16 +93,6 @@ def test_another_severity_is_a_change_without_dollars(
     assert one["why"].endswith("-> high")
 
 
-def test_people_read_a_table(recordings: tuple[Path, ...], tmp_path: Path) -> None:
-    """How many runs, how many findings, and which jobs move the most dollars."""
-    path = tmp_path / "new.toml"
-    path.write_text('[rules]\noff = ["cpu-underused"]')
-    shown = invoked("replay", "--policy", path, *of(recordings)).output
-    assert shown.startswith("2 runs judged under both policies: ")
-    assert "cpu-underused" in shown
-    assert "small-1" in shown
-
-
 @pytest.mark.parametrize("width", ["60", "80"])
 def test_a_rule_of_the_table_can_be_copied(
     width: str, recordings: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,24 +6,18 @@ import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any
 
 from botocore.config import Config
 
-from sageaudit.adapters.aws import clients, s3
+from sageaudit.adapters.aws import clients
 from sageaudit.adapters.aws.accounts import Accounts, AssumedRoles
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.aws.s3 import S3Buckets
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.support.account.accounts import AccountList
+from sageaudit.cli.support.account.live import live_dependencies
 from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.cli.support.scan.threads import Threads
@@ -32,7 +26,6 @@ from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
-from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.run import Lane
 
@@ -71,19 +64,8 @@ class ScannedAccount:
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
         """What its audits read from, write to and are judged by."""
-        return AuditDependencies(
-            jobs=SageMakerJobs(self._paced("sagemaker")),
-            metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types(), lists_once=True),
-            history=history,
-            buckets=S3Buckets(self._paced("s3", s3.CONFIG), time.monotonic),
-            markets=live_markets(
-                PriceList(lambda endpoint: self._paced("pricing")("", endpoint)),
-                None,
-                lambda: datetime.now(UTC),
-            ),
-            policy=policy,
-            ruleset=catalogue.ruleset(),
-            fingerprint_key=fingerprint_key,
+        return live_dependencies(
+            self._paced, history, policy, fingerprint_key=fingerprint_key, lists_once=True
         )
 
     def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
