@@ -20,7 +20,7 @@ from rich.console import Console
 from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
 from sageaudit.cli.support.account import accounts
-from sageaudit.cli.support.scan import accounts_view
+from sageaudit.cli.support.scan import view
 from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
@@ -458,7 +458,7 @@ def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
     sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
     status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
     console = Console(width=width, record=True, file=StringIO())
-    accounts_view.show([status], console)
+    view.show_accounts([status], console)
     shown = console.export_text()
     assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
     assert shown.count("$1,234,567.89") == 3

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
@@ -19,10 +23,13 @@ from sageaudit.cli.support.account.accounts import (
     OtherAccounts,
     open_session,
 )
-from sageaudit.cli.support.doctor import checkup, permissions, view
+from sageaudit.cli.support.doctor import checkup, permissions
 from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
 from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
 
 _EPILOG = """\b
 Examples:
@@ -87,7 +94,7 @@ def doctor(
         *_of_aws(profile, region, asked, table, others),
         *([] if stack is None else _of_stack(profile, region, stack)),
     ]
-    printed.show(checks, view.show, view.document)
+    printed.show(checks, _show, _document)
     return gravest(check.code for check in checks)
 
 
@@ -161,3 +168,40 @@ def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
             " policy allows that"
         )
     click.echo(json.dumps(permissions.policy(asked, where), indent=2))
+
+
+_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
+_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
+
+
+def _document(checks: Sequence[Check]) -> dict[str, Any]:
+    """The checks as JSON; `exit_code` is None for one that did not fail."""
+    rows = [
+        {
+            **{name: value for name, value in asdict(check).items() if name != "code"},
+            "exit_code": int(check.code) if check.state is CheckState.FAILED else None,
+        }
+        for check in checks
+    ]
+    counts = Counter(check.state for check in checks)
+    return {
+        "schema": 1,
+        "ok": not counts[CheckState.FAILED],
+        "counts": {state.value: counts[state] for state in CheckState},
+        "checks": rows,
+    }
+
+
+def _show(checks: Sequence[Check], console: Console) -> None:
+    """Prints the counts, then the state, the name and what was found, and what to do next."""
+    table = plain_table("", " ", unbroken={""})
+    table.show_header = False
+    for check in checks:
+        found = Text(f"{terminal(check.name)}: {terminal(check.found)}")
+        if check.next:
+            found.append(f"\n-> {terminal(check.next)}", "dim")
+        table.add_row(Text(_WORDS[check.state], _STYLES[check.state]), found)
+    counts = Counter(check.state for check in checks)
+    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
+    console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
+    console.print(table)

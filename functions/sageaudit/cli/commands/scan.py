@@ -22,9 +22,9 @@ from sageaudit.cli.support.account.accounts import (
     open_session,
 )
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.scan import accounts_view, view
 from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.cli.support.scan import ranking as ranking_view
+from sageaudit.cli.support.scan import view
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
 from sageaudit.cli.support.scan.scan_tally import ScanCost, scan_cost
@@ -232,14 +232,14 @@ def _show(
                 "scan": view.document(run.tally, run.lanes, run.left, metrics),
                 "coverage": billed.document(covered),
                 "ranking": ranking_view.document(ranked),
-                "accounts": accounts_view.document(statuses),
+                "accounts": view.accounts_document(statuses),
             }
         )
         return
     console = console_for(no_color=printed.no_color)
     billed.show(covered, console)
     ranking_view.show(ranked, console)
-    accounts_view.show(statuses, console)
+    view.show_accounts(statuses, console)
     view.show(run.tally, run.left, metrics, console)
 
 
