@@ -1,14 +1,24 @@
-"""What only a process of its own shows: the installed script, its streams, signals and imports."""
+"""How the command starts, fails and is stopped: its streams, signals, imports and sentences."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from sageaudit.cli.main import main
+from sageaudit.cli.support.recordings import recorded_audits
+from sageaudit.cli.support.recordings.recorded_jobs import recorded_jobs
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.workflows.audit.attempt import Outcome
+from sageaudit.workflows.audit.run import audit_finished_job
+from tests.fakes.command_line import Run
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
@@ -106,3 +116,75 @@ def test_a_reader_that_leaves_is_no_failure_to_talk_about(
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(300) == 0
+
+
+def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was finished is printed; what follows is not begun; exit 130."""
+    begun: list[str] = []
+
+    def interrupted(ended: JobEnded, *others: Any, **named: Any) -> Outcome:
+        begun.append(ended.ref.name)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return audit_finished_job(ended, *others, **named)
+
+    monkeypatch.setattr(recorded_audits, "audit_finished_job", interrupted)
+    files = sorted(DATA.glob("training-02*.json"), key=lambda path: recorded_jobs(path)[0].read_at)
+    three = [word for path in files[:3] for word in ("--recording", str(path))]
+    done = run("audit", *three, "--output", "json")
+    assert done.exit_code == 130
+    assert len(done.stdout.splitlines()) == 1
+    assert len(begun) == 2
+    assert done.stderr.strip() == "sageaudit: interrupted"
+
+
+def test_a_bug_is_one_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the type and how to see more; nothing of the data is in it."""
+
+    def broken(*_: object, **__: object) -> Outcome:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(recorded_audits, "audit_finished_job", broken)
+    monkeypatch.delenv("SAGEAUDIT_DEBUG", raising=False)
+    done = run("audit", "--recording", FAILED)
+    assert done.exit_code == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert "report it" in done.stderr
+    assert "secret" not in done.stderr
+    monkeypatch.setenv("SAGEAUDIT_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["sageaudit", "audit", "--recording", str(FAILED)])
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "install.md"
+CODE = "from sageaudit.cli.main import main; main()"
+
+
+def _completed(**variables: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **variables},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("sageaudit wha", "what-if"), ("sageaudit audit --rec", "--recording")],
+)
+def test_commands_and_options_are_completed(words: str, expected: str) -> None:
+    """Without importing the other commands."""
+    at = str(len(words.split()) - 1)
+    said = _completed(_SAGEAUDIT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)
+    assert f"plain,{expected}\n" in said
+
+
+def test_each_shell_of_the_page_gets_its_script() -> None:
+    """bash, zsh and fish."""
+    named = re.findall(r"_SAGEAUDIT_COMPLETE=(\w+)", PAGE.read_text("utf-8"))
+    assert sorted(named) == ["bash_source", "fish_source", "zsh_source"]
+    for value in named:
+        assert "_sageaudit_completion" in _completed(_SAGEAUDIT_COMPLETE=value)
