@@ -25,6 +25,7 @@ from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import cost_reports
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
+from tests.fakes.cost_explorer import cost_and_usage
 from tests.fakes.cost_reports import Charge
 from tests.fakes.documents import document, job, line
 from tests.fakes.schemas import wrong
@@ -84,20 +85,7 @@ class Cloud:
             sums = by_type.setdefault((usage_type, region), [Decimal(0), Decimal(0)])
             sums[0] += quantity
             sums[1] += usd
-        groups = [
-            {
-                "Keys": list(keys),
-                "Metrics": {
-                    "UsageQuantity": {
-                        "Amount": str(quantity),
-                        "Unit": "GB-Mo" if "VolumeUsage" in keys[0] else "Hrs",
-                    },
-                    "UnblendedCost": {"Amount": str(usd), "Unit": "USD"},
-                },
-            }
-            for keys, (quantity, usd) in by_type.items()
-        ]
-        return {"ResultsByTime": [{"Groups": groups}]}
+        return cost_and_usage((keys, sums[0], sums[1]) for keys, sums in by_type.items())
 
 
 @pytest.fixture(scope="module")

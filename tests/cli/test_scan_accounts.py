@@ -25,6 +25,7 @@ from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
+from tests.fakes.cost_explorer import cost_and_usage
 
 OWN = "123456789012"
 """Moto's account of credentials that it did not give out."""
@@ -327,41 +328,18 @@ def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> Non
     assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
 
 
-def billed(*groups: tuple[str, str, str]) -> Any:
-    """Cost Explorer's answer: usage type, region and dollars, or dollars by account."""
-
-    def answer(_: str, params: Any) -> dict[str, Any]:
-        by = [group["Key"] for group in params["GroupBy"]]
-        rows = [([usage_type, region], usd) for usage_type, region, usd in groups]
-        if by == ["LINKED_ACCOUNT"]:
-            rows = [([OWN], "40"), ([FIRST], "13")]
-        return {
-            "ResultsByTime": [
-                {
-                    "Groups": [
-                        {
-                            "Keys": keys,
-                            "Metrics": {
-                                "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
-                                "UnblendedCost": {"Amount": usd, "Unit": "USD"},
-                            },
-                        }
-                        for keys, usd in rows
-                    ]
-                }
-            ]
-        }
-
-    return answer
-
-
-BILL = billed(
-    ("USE1-Train:ml.m5.large", "us-east-1", "12"),
-    ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
-    ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
-    ("EU-Train:ml.m5.large", "eu-west-1", "7"),
-    ("USE1-Weird:thing", "us-east-1", "0.5"),
-)
+def bill(_: str, params: Any) -> dict[str, Any]:
+    """Cost Explorer's answer: dollars by usage type and region, or by account."""
+    if [group["Key"] for group in params["GroupBy"]] == ["LINKED_ACCOUNT"]:
+        return cost_and_usage([([OWN], 1, 40), ([FIRST], 1, 13)])
+    usage = (
+        ("USE1-Train:ml.m5.large", "us-east-1", "12"),
+        ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
+        ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
+        ("EU-Train:ml.m5.large", "eu-west-1", "7"),
+        ("USE1-Weird:thing", "us-east-1", "0.5"),
+    )
+    return cost_and_usage(((name, region), 1, usd) for name, region, usd in usage)
 
 
 def pays(cloud: Cloud, account: str) -> None:
@@ -377,7 +355,7 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
 ) -> None:
     """What it costs is said before; what no audit covers has its rows."""
     cloud.add(OWN, "own-1")
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("scan", "--coverage", "--history", tmp_path / "h.db")
     today = datetime.now(UTC).date()
     days = f"{today - timedelta(days=30)}..{today}"
@@ -395,7 +373,7 @@ def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> Non
     """Two requests for any number of accounts, those that refused the role included."""
     cloud.add(FIRST, "first-1")
     pays(cloud, OWN)
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
     asked = cloud.calls.of("ce:GetCostAndUsage")
     assert [call.account for call in asked] == [OWN, OWN]
@@ -410,14 +388,9 @@ def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> Non
 def test_without_the_payer_each_account_is_asked_for_its_own_bill(cloud: Cloud, scan: Run) -> None:
     """One that refuses is said, and its bill is not known, never 0."""
     pays(cloud, SECOND)
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
-    usual = cloud.calls.answers["ce:GetCostAndUsage"]
     cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException", FIRST)
     refuse = cloud.calls.answers["ce:GetCostAndUsage"]
-    cloud.calls.answer(
-        "ce:GetCostAndUsage",
-        lambda account, params: refuse(account, params) or usual(account, params),
-    )
+    cloud.calls.answer("ce:GetCostAndUsage", lambda *call: refuse(*call) or bill(*call))
     done = scan("--coverage", "--output", "json", accounts=f"{OWN}\n{FIRST}\n")
     covered = document(done)["coverage"]
     bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
