@@ -16,6 +16,7 @@ from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import fill
 from tests.fakes.command_line import Result, Run
+from tests.fakes.live_account import LiveAccount, live_account
 
 
 @pytest.fixture
@@ -31,6 +32,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Result(int(str(stopped.value.code)), printed.out, printed.err)
 
     return call
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveAccount]:
+    """A live account without jobs."""
+    with live_account(monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -2,63 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
-from moto import mock_aws
 
-from local.recorded import RecordedJob, of_file
-from local.sagemaker import RecordedSageMaker, put_series
+from local.recorded import RecordedJob
 from tests.fakes.command_line import Run
+from tests.fakes.live_account import DATA, LiveAccount
 
-DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
 PROCESSING = DATA / "processing-067-failed.json"
-SET = DATA / "tuning-set-bayesian-221019-1807.json"
-TUNING = DATA / "tuning-013-completed.json"
 
 
-class Account:
-    """A live account as far as the command asks it: what was called, and what it refuses."""
-
-    def __init__(self, session: Any) -> None:
-        self.session = session
-        self.jobs = RecordedSageMaker(session)
-        self.calls: list[str] = []
-        session.events.register("before-parameter-build.*.*", self._note)
-
-    def _note(self, model: Any, **_: Any) -> None:
-        self.calls.append(f"{model.service_model.service_name}:{model.name}")
-
-    def add(self, path: Path) -> RecordedJob:
-        """Puts one recorded job into the account."""
-        [job] = of_file(path)
-        self.jobs.add(job)
-        put_series(self.session, job)
-        return job
-
-    def refuse(self, operation: str, code: str) -> None:
-        """Answers one operation with an error."""
-        body = {"Error": {"Code": code, "Message": "refused"}, "ResponseMetadata": {}}
-        answer = (AWSResponse("https://aws", 400, {}, None), body)
-        self.session.events.register_first(f"before-call.{operation}", lambda **_: answer)
-
-
-@pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    """One account, and the session that every `boto3.Session()` gives."""
-    with mock_aws():
-        session = boto3.Session(region_name="us-east-1")
-        monkeypatch.setattr(boto3, "Session", lambda **_: session)
-        yield Account(session)
-
-
-def test_a_name_is_found_and_audited_as_the_lambda_would(account: Account, run: Run) -> None:
+def test_a_name_is_found_and_audited_as_the_lambda_would(account: LiveAccount, run: Run) -> None:
     """The document is the recording's own, from Describe*, ListTags and GetMetricData."""
     job = account.add(FAILED)
     done = run("audit", job.name, "--region", "us-east-1", "--output", "json")
@@ -67,22 +24,7 @@ def test_a_name_is_found_and_audited_as_the_lambda_would(account: Account, run: 
     assert document["lost_usd"] == document["bill"]["total_usd"] > 0
 
 
-def test_nothing_is_written_anywhere(account: Account, run: Run) -> None:
-    """Every call is one that reads."""
-    job = account.add(FAILED)
-    account.calls.clear()
-    assert run("audit", job.arn).exit_code == 0
-    assert {call.split(":")[0] for call in account.calls} <= {
-        "sagemaker",
-        "cloudwatch",
-        "pricing",
-        "s3",
-    }
-    reads = ("Describe", "List", "Get", "HeadBucket")
-    assert all(call.split(":")[1].startswith(reads) for call in account.calls)
-
-
-def test_a_name_under_two_kinds_is_refused_with_both_named(account: Account, run: Run) -> None:
+def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount, run: Run) -> None:
     """Exit 2, and --kind settles it."""
     training, processing = account.add(FAILED), account.add(PROCESSING)
     twin = RecordedJob(
@@ -113,7 +55,7 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: Account, run
     ],
 )
 def test_a_refusal_is_one_sentence_and_its_code(
-    account: Account, run: Run, operation: str, code: str, exit_code: int, said: str
+    account: LiveAccount, run: Run, operation: str, code: str, exit_code: int, said: str
 ) -> None:
     """Credentials and permissions are 4, throttling and outages 5; never a stack trace."""
     job = account.add(FAILED)
@@ -142,11 +84,10 @@ def test_a_job_that_is_not_there_exits_with_3(run: Run, target: str | None) -> N
     ],
 )
 def test_a_job_that_is_there_and_cannot_be_audited_exits_with_1(
-    account: Account, run: Run, key: str, value: object, said: str
+    account: LiveAccount, run: Run, key: str, value: object, said: str
 ) -> None:
     """It is not gone: the sentence says what is the matter."""
-    [job] = of_file(FAILED)
-    account.jobs.add(RecordedJob(job.kind, {**job.describe, key: value}, {}, ()))
+    job = account.add(FAILED, series=False, **{key: value})
     done = run("audit", job.arn)
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr
@@ -154,21 +95,20 @@ def test_a_job_that_is_there_and_cannot_be_audited_exits_with_1(
 
 
 def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
-    account: Account, run: Run
+    account: LiveAccount, run: Run
 ) -> None:
     """What could not be read stands in the document; the bill needs neither."""
-    [recorded] = of_file(DATA / "profiled-053-g4dn-xlarge.json")
     begun = datetime.now(UTC) - timedelta(days=1)
-    times = {
-        "CreationTime": begun.isoformat(),
-        "TrainingStartTime": begun.isoformat(),
-        "TrainingEndTime": (begun + timedelta(seconds=1870)).isoformat(),
-        "SecondaryStatusTransitions": [
+    job = account.add(
+        DATA / "profiled-053-g4dn-xlarge.json",
+        series=False,
+        CreationTime=begun.isoformat(),
+        TrainingStartTime=begun.isoformat(),
+        TrainingEndTime=(begun + timedelta(seconds=1870)).isoformat(),
+        SecondaryStatusTransitions=[
             {"Status": "Training", "StartTime": begun.isoformat(), "StatusMessage": ""}
         ],
-    }
-    job = RecordedJob(recorded.kind, {**recorded.describe, **times}, {}, ())
-    account.jobs.add(job)
+    )
     account.refuse("sagemaker.ListTags", "AccessDeniedException")
     account.refuse("cloudwatch.GetMetricData", "AccessDenied")
     done = run("audit", job.arn, "--output", "json")
@@ -184,48 +124,79 @@ def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
     assert sentence.endswith(" Allow cloudwatch:GetMetricData.")
 
 
-def test_a_tuning_job_comes_with_its_children(account: Account, run: Run) -> None:
-    """All five are audited and added up, although nothing of them was in any history."""
-    children = list(of_file(SET))
-    for child in children:
-        account.jobs.add(child)
-    own = account.add(TUNING)
-    parent = str(children[0].describe["TuningJobArn"])
-    name = parent.rpartition("/")[2]
-    account.jobs.add(
-        RecordedJob(
-            own.kind,
-            {
-                **own.describe,
-                "HyperParameterTuningJobName": name,
-                "HyperParameterTuningJobArn": parent,
-                "CreationTime": min(one.describe["TrainingStartTime"] for one in children),
-                "HyperParameterTuningEndTime": max(
-                    one.describe["TrainingEndTime"] for one in children
-                ),
-                "TrainingJobStatusCounters": {"Completed": 5},
-            },
-            {},
-            (),
-        )
-    )
-    summaries = [{"TrainingJobName": child.name, "TrainingJobArn": child.arn} for child in children]
-    page = {"TrainingJobSummaries": summaries, "ResponseMetadata": {}}
-    account.session.events.register_first(
-        "before-call.sagemaker.ListTrainingJobsForHyperParameterTuningJob",
-        lambda **_: (AWSResponse("https://aws", 200, {}, None), page),
-    )
-    done = run("audit", parent, "--output", "json")
-    document = done.document()
-    assert document["rollup"] is True
-    assert len(document["children"]) == 5
-    total = sum(child["bill"]["total_usd"] for child in document["children"])
-    assert document["bill"]["total_usd"] == pytest.approx(total, abs=1e-6)
+PROFILES = """
+[profile sso]
+sso_session = my
+sso_account_id = 111122223333
+sso_role_name = reader
+region = us-east-1
+[sso-session my]
+sso_start_url = https://example.awsapps.com/start
+sso_region = us-east-1
+[profile role]
+role_arn = arn:aws:iam::111122223333:role/reader
+source_profile = nobody
+region = us-east-1
+[profile half]
+aws_access_key_id = AKIDEXAMPLE
+region = us-east-1
+"""
 
 
-def test_the_command_names_itself_and_its_options(run: Run) -> None:
-    """Help shows an example of each form."""
-    done = run("audit", "--help")
-    assert done.exit_code == 0
-    for part in ("--recording", "--fail-on", "arn:aws:sagemaker", "Reads only"):
-        assert part in done.stdout
+@pytest.mark.parametrize(
+    ("profile", "said"),
+    [
+        ("sso", "`aws sso login`"),
+        ("role", "correct the AWS config file"),
+        ("half", "`aws sso login`"),
+        ("nobody", "`aws configure list-profiles`"),
+    ],
+)
+def test_a_profile_without_credentials_is_4_and_says_what_to_do(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, said: str
+) -> None:
+    """An SSO session that expired, a role without a source, half a key, no such profile."""
+    config = tmp_path / "config"
+    config.write_text(PROFILES)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = run("audit", "a-job", "--profile", profile, "--region", "us-east-1")
+    assert (done.exit_code, done.stdout) == (4, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_name_is_found_where_one_kind_may_be_described(account: LiveAccount, run: Run) -> None:
+    """The kinds that could not be asked are named on stderr: another job may have this name."""
+    for kind in ("Processing", "Transform", "HyperParameterTuning"):
+        account.refuse(f"sagemaker.Describe{kind}Job", "AccessDeniedException")
+    job = account.add(FAILED)
+    done = run("audit", job.name, "--region", "us-east-1", "--output", "json")
+    assert done.document()["job"]["arn"] == job.arn
+    for action in ("DescribeProcessingJob", "DescribeTransformJob", "DescribeHyperParameterTuning"):
+        assert action in done.stderr
+
+
+def test_a_name_that_is_not_found_names_what_could_not_be_asked(
+    account: LiveAccount, run: Run
+) -> None:
+    """Exit 4, not 3: the job may be of the kind that is denied."""
+    account.refuse("sagemaker.DescribeProcessingJob", "AccessDeniedException")
+    done = run("audit", "no-such-job", "--region", "us-east-1")
+    assert done.exit_code == 4
+    assert "sagemaker:DescribeProcessingJob is not permitted" in done.stderr
+    assert "training" in done.stderr
+
+
+def test_a_proxys_page_never_reaches_a_document(account: LiveAccount, run: Run) -> None:
+    """What went wrong is said in words."""
+    page = "<html><head><title>403 Forbidden</title></head><body>Zscaler</body></html>"
+    account.refuse("pricing.GetProducts", "403", page)
+    account.refuse("cloudwatch.GetMetricData", "403", page)
+    job = account.add(FAILED)
+    done = run("audit", job.arn, "--output", "json")
+    assert "<html" not in done.stdout + done.stderr
+    assert "Zscaler" not in done.stdout + done.stderr

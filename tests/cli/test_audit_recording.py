@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from sageaudit.cli.support.recordings.recorded_audits import audit_recording
-from sageaudit.domain.policy.policy import Policy
+from sageaudit.cli.main import commands
 from sageaudit.rules.card import FamilyCase, JobCase
 from sageaudit.rules.catalogue import load
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer, transition
-from tests.labelled.story import sweep
+from tests.labelled.machine import BEGIN, Doing, Plot, alike, training
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -42,50 +45,6 @@ def audited(run: Run) -> Audited:
     return audit
 
 
-def test_the_document_has_every_key_of_schema_1(audited: Audited) -> None:
-    """Scripts rely on keys that are always present."""
-    document = audited(FSX_SPOT)
-    assert document["schema"] == 1
-    assert set(document) >= {
-        "job", "audit", "phases", "bill", "judged", "not_judged", "avoidable_usd", "lost_usd",
-        "possible_usd", "idle_capacity", "findings", "unknown", "not_applicable", "clear",
-        "waterfall", "children", "rollup",
-    }  # fmt: skip
-    assert set(document["job"]) >= {
-        "name", "arn", "kind", "status", "account", "region", "family", "owner", "created_at",
-        "started_at", "ended_at",
-    }  # fmt: skip
-    assert set(document["audit"]) >= {
-        "version", "settled", "due_at", "ruleset", "policy", "coverage",
-    }  # fmt: skip
-
-
-def test_the_idle_capacity_has_every_key_or_its_reason(audited: Audited) -> None:
-    """Hours and dollars of a job with GPU points; null, and said, where none were recorded."""
-    figure = audited(DATA / "profiled-053-g4dn-xlarge.json")["idle_capacity"]
-    assert set(figure) >= {"unit", "paid", "worked", "idle", "list_usd", "counted_usd"}
-    assert (figure["unit"], round(figure["paid"], 4)) == ("gpu_hours", 0.8958)
-    unrecorded = audited(FSX_SPOT)
-    assert unrecorded["idle_capacity"] is None
-    missing = unrecorded["audit"]["coverage"]["missing"]
-    assert [x for x in missing if x.startswith("idle capacity: ")]
-
-
-def test_the_fsx_spot_job_costs_what_its_billable_seconds_say(audited: Audited) -> None:
-    """14,683 billable seconds of ml.m5.4xlarge are $3.76; its 37,026 of training were $9.48."""
-    document = audited(FSX_SPOT)
-    compute = [x for x in document["bill"]["lines"] if x["item"] == "compute"]
-    assert [round(x["usd"], 2) for x in compute] == [3.76]
-    assert round(sum(p["usd"] for p in document["phases"]), 2) == 3.76
-
-
-def test_a_failed_job_is_lost_at_full_cost(audited: Audited) -> None:
-    """Failed runs are billed like any other, and gave nothing."""
-    document = audited(FAILED)
-    assert document["lost_usd"] == document["bill"]["total_usd"] > 0
-    assert [x["rule"] for x in document["findings"] if x["bucket"] == "lost"] == ["failed-spend"]
-
-
 @pytest.mark.parametrize("path", UNFINISHED, ids=lambda path: path.stem)
 def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: Path) -> None:
     """No figure is final: the bill is incomplete, and every rule says why it does not judge."""
@@ -99,44 +58,11 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
     assert (document["findings"], document["clear"]) == ([], [])
 
 
-def test_a_set_rolls_its_children_up(audited: Audited) -> None:
-    """The roll-up is the sum of its children's own shares, and is marked as one."""
-    document = audited(DATA / "tuning-set-bayesian-221019-1807.json")
-    assert document["rollup"] is True
-    assert len(document["children"]) == 5
-    total = sum(child["bill"]["total_usd"] for child in document["children"])
-    assert document["bill"]["total_usd"] == pytest.approx(total, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("not json", "is not JSON"),
-        ("[]", "is not an object"),
-        ('{"a": 1}', '"describe"'),
-        ('{"describe": {"TrainingJobName": "x"}}', "describe has no"),
-        ('{"children": []}', "children is empty"),
         ('{"children": [{"describe": 3}]}', "children[0].describe is not an object"),
-        (
-            '{"TrainingJobName": "x", "TrainingJobStatus": "Completed", "CreationTime": "soon"}',
-            "CreationTime is not a time",
-        ),
-        (
-            (
-                '{"describe": {"TrainingJobName": "x", "TrainingJobStatus": "Failed"}, "metrics":'
-                ' {"series": [{"host": "x/algo-1"}]}}'
-            ),
-            "metrics.series[0] needs host, metric, start",
-        ),
-        (
-            (
-                '{"children": [{"TrainingJobName": "x", "TrainingJobStatus": "Failed"}],'
-                ' "describe": {"HyperParameterTuningJobName": "s",'
-                ' "HyperParameterTuningJobStatus": "Failed", "LastModifiedTime": "soon"}}'
-            ),
-            "LastModifiedTime is not a time",
-        ),
-        ("[" * 100_000, "is not JSON"),
         ("\x00\x01", "is not JSON"),
     ],
 )
@@ -154,39 +80,6 @@ def test_a_bad_file_is_one_sentence_and_exit_2(
     assert said in done.stderr
 
 
-def test_bytes_that_are_no_text_are_one_sentence(run: Run, tmp_path: Path) -> None:
-    """A model artifact given by mistake is refused like any other bad file."""
-    path = tmp_path / "model.tar.gz"
-    path.write_bytes(b"\x1f\x8b\xff\xfe" * 100)
-    done = run("audit", "--recording", path)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "Traceback" not in done.stderr
-
-
-def test_a_batch_prints_its_results_and_exits_with_the_gravest(run: Run, tmp_path: Path) -> None:
-    """One bad file of three does not hide the two audits."""
-    bad = tmp_path / "bad.json"
-    bad.write_text("{}")
-    done = run(
-        "audit", "--recording", FSX_SPOT, "--recording", bad, "--recording", FAILED,
-        "--output", "json",
-    )  # fmt: skip
-    names = [json.loads(line)["job"]["name"] for line in done.stdout.splitlines()]
-    assert names == [
-        "bioims-vT44kUtLi7jnSGC7VXG7iT-j2xvJ5W8TbmNxZrK4mNYUd",
-        "c7n-job-2018-01-12-18-23-33",
-    ]
-    assert done.exit_code == 2
-
-
-@pytest.mark.parametrize(("severity", "code"), [("low", 10), ("medium", 0)])
-def test_fail_on_exits_with_10_from_its_severity(run: Run, severity: str, code: int) -> None:
-    """A 15-cent failure is low: it fails a gate on low, not one on medium."""
-    done = run("audit", "--recording", FAILED, "--output", "json", "--fail-on", severity)
-    assert done.exit_code == code
-    assert json.loads(done.stdout)["job"]["status"] == "Failed"
-
-
 def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
     """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
     policy = tmp_path / "policy.toml"
@@ -200,38 +93,35 @@ def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
     assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(rules)
 
 
-@pytest.mark.parametrize("severity", ["low", "high"])
-def test_a_gate_does_not_pass_a_job_that_could_not_be_judged(run: Run, severity: str) -> None:
-    """No finding is no proof: exit 11, with a sentence, and the result all the same."""
-    done = run("audit", "--recording", UNJUDGED, "--output", "json", "--fail-on", severity)
-    assert done.exit_code == 11
-    assert json.loads(done.stdout)["judged"] == "no"
-    assert "could not be judged" in done.stderr
-
-
-def test_without_a_gate_a_job_that_could_not_be_judged_is_done(run: Run) -> None:
-    """Exit 11 is for those who asked."""
-    assert run("audit", "--recording", UNJUDGED).exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("severity", "files", "code"),
     [
+        ("low", ("FAILED",), 10),
+        ("medium", ("FAILED",), 0),
+        ("low", ("UNJUDGED",), 11),
+        ("high", ("UNJUDGED",), 11),
+        (None, ("UNJUDGED",), 0),
         ("low", ("FAILED", "UNJUDGED"), 10),
         ("high", ("FAILED", "UNJUDGED"), 11),
         ("high", ("FAILED", "FAILED"), 0),
         ("low", ("UNJUDGED", "missing.json", "FAILED"), 2),
     ],
 )
-def test_a_batch_exits_with_the_first_of_its_codes_that_applies(
-    run: Run, severity: str, files: tuple[str, ...], code: int
+def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
+    run: Run, severity: str | None, files: tuple[str, ...], code: int
 ) -> None:
-    """2 before 10, 10 before 11, 11 before 0; every result is printed."""
+    """2 before 10, 10 before 11, 11 before 0; every result is printed.
+
+    A 15-cent failure is low. A job that could not be judged does not pass: no finding is no proof.
+    """
     paths = {"FAILED": FAILED, "UNJUDGED": UNJUDGED}
     words = [w for name in files for w in ("--recording", paths.get(name, Path(name)))]
-    done = run("audit", *words, "--output", "json", "--fail-on", severity)
+    gate = ["--fail-on", severity] if severity else []
+    done = run("audit", *words, "--output", "json", *gate)
     assert done.exit_code == code
     assert len(done.stdout.splitlines()) == sum(name in paths for name in files)
+    said = "could not be judged, so --fail-on does not pass it" in done.stderr
+    assert said is bool(severity and "UNJUDGED" in files)
 
 
 def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
@@ -301,49 +191,6 @@ def test_a_running_job_is_not_told_that_its_code_did_not_run(run: Run, tmp_path:
     assert "Could not be checked" not in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "name a job"),
-        (("--output", "xml"), "xml"),
-        (("arn:aws:s3:::bucket",), "is not the ARN of a SageMaker job"),
-        (("no/name", "--region", "us-east-1"), "neither an ARN nor a job name"),
-        (("job", "--region", "us east"), "'us east' is not a region; a region looks like"),
-        (("--recording", "x.json", "--policy", "/no/such.toml"), "/no/such.toml"),
-    ],
-)
-def test_wrong_usage_exits_with_2(run: Run, words: tuple[str, ...], said: str) -> None:
-    """What was wrong is said on stderr; stdout stays empty."""
-    done = run("audit", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_policy_with_an_unknown_rule_is_refused(run: Run, tmp_path: Path) -> None:
-    """A typing mistake never switches a rule off unseen."""
-    policy = tmp_path / "policy.toml"
-    policy.write_text('[rules]\noff = ["gpu-idel"]\n')
-    done = run("audit", "--recording", FAILED, "--policy", policy)
-    assert done.exit_code == 2
-    assert "gpu-idel" in done.stderr
-
-
-def test_a_set_may_bring_its_tuning_jobs_own_answer(tmp_path: Path) -> None:
-    """Then its trials are judged by its objective: the best was the second of twenty."""
-    *trials, own = sweep(
-        1, [0.80, 0.91, *(0.85 for _ in range(18))], {"Completed": 20}, Strategy="Bayesian"
-    )
-    path = tmp_path / "sweep.json"
-    path.write_text(json.dumps({**own, "children": trials}))
-    document = audit_recording(path, Policy())
-    assert (document["job"]["name"], document["job"]["status"]) == ("sweep", "Completed")
-    [late] = [one for one in document["findings"] if one["rule"] == "tuning-plateau"]
-    assert late["bucket"] == "possible"
-    assert late["saving_usd"] is not None
-    assert 0 < late["saving_usd"] < (document["bill"]["total_usd"] or 0)
-
-
 def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
     """None before the first, none after the last."""
     done = run("audit", "--recording", FAILED, "--recording", FSX_SPOT)
@@ -364,3 +211,66 @@ def test_json_has_no_character_that_a_terminal_obeys(run: Run, tmp_path: Path) -
     unseen = {unicodedata.category(char) for char in result.stdout.rstrip("\n")}
     assert not unseen & {"Cc", "Cf", "Co", "Cn", "Zl", "Zp"}
     assert attack in result.document()["audit"]["coverage"]["missing"]
+
+
+DAY = timedelta(days=1)
+FIVE = Doing(5, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))
+SHORT = Plot("ml.g5.xlarge", alike(1, Doing(14, cores=2.0, gpus=(0.12,), gib=4, gpu_gib=(2,))))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Four runs of 14 minutes, a day apart: nightly-0 is the oldest."""
+    folder = tmp_path_factory.mktemp("family")
+    paths = []
+    for number in range(4):
+        plot = replace(SHORT, name=f"nightly-{number}", begin=BEGIN + timedelta(days=number))
+        paths.append(folder / f"{number}.json")
+        paths[-1].write_text(json.dumps(training(plot, number)))
+    return paths
+
+
+def together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """By job name, the documents of one call."""
+    words = ["audit", "--output", "json"]
+    for path in paths:
+        words += ["--recording", str(path)]
+    done = CliRunner().invoke(commands, words, standalone_mode=False)
+    lines = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
+    return {made["job"]["name"]: made for made in lines}
+
+
+def rules(made: dict[str, Any]) -> set[str]:
+    """The rules with a finding."""
+    return {finding["rule"] for finding in made["findings"]}
+
+
+def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
+    """Its family may have more runs."""
+    made = together(files[3:])["nightly-3-3"]
+    assert made["judged"] == "no"
+    assert "gpu-underused" not in rules(made)
+    assert "the last runs of their family on the same instances" in made["not_judged"][0]
+
+
+def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
+    """Each with those before it; the oldest stays unjudged. The order of files does not matter."""
+    made = together(files)
+    pools = [made[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
+    assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
+    assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
+    found = ["gpu-underused" in rules(made[f"nightly-{number}-{number}"]) for number in range(4)]
+    assert found == [False, True, True, True]
+    assert together(files[::-1]) == made
+
+
+def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
+    """A copy has no minutes of its own: the run after it stays too short."""
+    one = training(replace(SHORT, name="five", begin=BEGIN, hosts=alike(1, FIVE)), 1)
+    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=alike(1, FIVE)), 2)
+    paths = [tmp_path / f"{number}.json" for number in range(4)]
+    for path, told in zip(paths, (one, one, one, then), strict=True):
+        path.write_text(json.dumps(told))
+    made = together(paths)
+    assert made["six-2"]["audit"]["pool"] is None
+    assert made["six-2"] == together([paths[0], paths[3]])["six-2"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from sageaudit.cli.command_folder import GROUPS
 from sageaudit.cli.main import commands
 from tests.fakes.command_line import Run
 
@@ -78,3 +79,13 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
     done = run(typed)
     assert done.exit_code == 2
     assert f"No such command '{typed}'. Did you mean '{meant}'?" in done.stderr
+
+
+def test_help_lists_every_command_once_and_whole(run: Run) -> None:
+    """In groups; a summary is not cut."""
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == sorted(set(listed))
+    assert set(commands.list_commands(None)) <= set(listed)  # type: ignore[arg-type]
+    done = run("--help")
+    assert "..." not in done.stdout.partition("\n")[2]
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())

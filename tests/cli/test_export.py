@@ -13,7 +13,6 @@ import pytest
 
 from sageaudit.adapters.files import parquet_rows
 from sageaudit.cli.support.history import asking
-from tests.adapters.history.tables import dynamodb
 from tests.fakes.asked import NOW, RULES
 from tests.fakes.command_line import Run
 
@@ -106,11 +105,3 @@ def test_parquet_has_the_rows_with_their_types(
         tuple(row[column] for column in columns) for row in rows
     ]
     assert len(rows) > 25
-
-
-def test_a_table_that_is_not_there_is_one_sentence(run: Run) -> None:
-    """With exit code 3."""
-    with dynamodb():
-        done = run("history", "--table", "nobody-made-it")
-    assert done.exit_code == 3
-    assert "There is no table nobody-made-it in this account and region" in done.stderr

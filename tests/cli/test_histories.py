@@ -73,22 +73,6 @@ def test_the_users_own_file_is_read_where_none_is_named(home: Path, run: Run) ->
     assert f"no audited run of account {ACCOUNT}" in run(*asked).stderr
 
 
-def test_one_history_is_named_at_most(tmp_path: Path, run: Run) -> None:
-    """A file and a table are one too many, for every command that takes them."""
-    policy = tmp_path / "policy.toml"
-    policy.write_text("")
-    both = ("--history", tmp_path / "h.db", "--table", "history")
-    for words in (
-        ("account", ACCOUNT),
-        ("replay", "--policy", policy),
-        ("reconcile", "--month", "2026-10", "--yes"),
-        ("audit", "--recording", SET),
-    ):
-        done = run(*words, *both)
-        assert done.exit_code == Exit.USAGE
-        assert "name one history" in done.stderr
-
-
 def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A mistyped name is said, and stays a name."""
     path = tmp_path / "typo.db"
@@ -105,22 +89,6 @@ def test_a_user_without_a_home_names_a_file(monkeypatch: pytest.MonkeyPatch) -> 
         histories.default_path()
 
 
-def test_a_file_is_judged_again_as_a_table_is(tmp_path: Path, run: Run) -> None:
-    """`replay` and `account` read what `audit` recorded."""
-    day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
-    plot = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
-    recording, path, policy = (tmp_path / name for name in ("job.json", "h.db", "new.toml"))
-    recording.write_text(json.dumps(training(replace(plot, begin=day), 1)))
-    policy.write_text('[rules]\noff = ["cpu-underused"]')
-    run("audit", "--recording", recording, "--history", path)
-
-    words = ("--history", path, "--output", "json")
-    replayed = run("replay", "--policy", policy, *words).document()
-    moved = [one["move"] for one in replayed["findings"] if one["rule"] == "cpu-underused"]
-    assert (replayed["runs"], moved) == (1, ["vanishes"])
-    assert run("account", ACCOUNT, *words).document()["runs"] == 1
-
-
 def test_audit_judges_with_the_history_that_it_is_told(
     nightly: list[Path], tmp_path: Path, run: Run
 ) -> None:
@@ -132,29 +100,6 @@ def test_audit_judges_with_the_history_that_it_is_told(
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3]
     assert [head.name for head in heads(path)] == ["nightly-2", "nightly-1", "nightly-0"]
     assert not any(head.due_at for head in heads(path))
-
-
-def test_the_order_of_recordings_does_not_matter(
-    nightly: list[Path], tmp_path: Path, run: Run
-) -> None:
-    """They are recorded by their ends, and shown in the order of the command line."""
-    words = [word for path in nightly[::-1] for word in ("--recording", path)]
-    done = run("audit", *words, "--history", tmp_path / "history.db", "--output", "json")
-    shown = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["job"]["name"] for one in shown] == ["nightly-2", "nightly-1", "nightly-0"]
-    assert [bool(one["audit"].get("pool")) for one in shown] == [True, True, False]
-
-
-def test_an_audit_that_says_the_same_is_no_second_version(
-    nightly: list[Path], tmp_path: Path, run: Run
-) -> None:
-    """Another policy makes one: what is shown is what is recorded."""
-    path, policy = tmp_path / "history.db", tmp_path / "policy.toml"
-    policy.write_text('[rules]\noff = ["gpu-idle"]')
-    for more in ((), (), ("--policy", policy)):
-        run("audit", "--recording", nightly[0], "--history", path, *more)
-    [head] = heads(path)
-    assert head.version == 2
 
 
 def test_a_set_is_recorded_with_its_training_jobs(tmp_path: Path, run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,43 +45,28 @@ def described(kind: JobKind) -> dict[str, Any]:
     """Describe's answer about that job: it ended well, an hour after it began."""
     prefix = kind.row.prefix
     cluster = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 5}
-    begun = {
+    inputs = {"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}}}
+    more: Mapping[JobKind, dict[str, Any]] = {
+        JobKind.TRAINING: {
+            "TrainingTimeInSeconds": 3600,
+            "BillableTimeInSeconds": 3600,
+            "ResourceConfig": cluster,
+            "InputDataConfig": [{"ChannelName": "train", **inputs}],
+        },
+        JobKind.PROCESSING: {"ProcessingResources": {"ClusterConfig": cluster}},
+        JobKind.TRANSFORM: {"TransformResources": cluster},
+        JobKind.TUNING: {"TrainingJobStatusCounters": {"Completed": 1}},
+    }
+    return {
         f"{prefix}JobName": f"{kind.value}-1",
         f"{prefix}JobArn": arn(kind),
         f"{prefix}JobStatus": "Completed",
         "CreationTime": BEGUN,
         "LastModifiedTime": ENDED,
+        f"{prefix}StartTime": BEGUN,
+        f"{prefix}EndTime": ENDED,
+        **more[kind],
     }
-    more: Mapping[JobKind, dict[str, Any]] = {
-        JobKind.TRAINING: {
-            "TrainingStartTime": BEGUN,
-            "TrainingEndTime": ENDED,
-            "TrainingTimeInSeconds": 3600,
-            "BillableTimeInSeconds": 3600,
-            "ResourceConfig": cluster,
-            "InputDataConfig": [
-                {
-                    "ChannelName": "train",
-                    "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}},
-                }
-            ],
-        },
-        JobKind.PROCESSING: {
-            "ProcessingStartTime": BEGUN,
-            "ProcessingEndTime": ENDED,
-            "ProcessingResources": {"ClusterConfig": cluster},
-        },
-        JobKind.TRANSFORM: {
-            "TransformStartTime": BEGUN,
-            "TransformEndTime": ENDED,
-            "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
-        },
-        JobKind.TUNING: {
-            "HyperParameterTuningEndTime": ENDED,
-            "TrainingJobStatusCounters": {"Completed": 1},
-        },
-    }
-    return begun | more[kind]
 
 
 def summary(kind: JobKind) -> dict[str, Any]:
@@ -149,24 +134,33 @@ def called(calls: AwsCalls) -> set[str]:
     return calls.names - FREE
 
 
-def test_audit_and_record_call_what_they_declare(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
-    """By name and by ARN, every kind of job."""
-    for word in ("audit", "record"):
-        calls.made.clear()
-        more = ("-o", tmp_path / "r.json") if word == "record" else ()
-        run(word, "training-1", "--region", REGION, *more)
-        for number, kind in enumerate((JobKind.TRANSFORM, JobKind.TUNING)):
-            to = ("-o", tmp_path / f"{number}.json") if word == "record" else ()
-            run(word, arn(kind), *to)
-        assert called(calls) == permissions.COMMANDS[word].actions(()), word
+JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
+LIVE = ("ml.m5.large", "--region", REGION, "--live")
+BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
 
 
-def test_what_if_calls_what_it_declares(calls: AwsCalls, run: Run) -> None:
-    """It reads no tags."""
-    run("what-if", "training-1", "--region", REGION)
-    run("what-if", arn(JobKind.TRANSFORM))
-    run("what-if", arn(JobKind.TUNING))
-    assert called(calls) == permissions.COMMANDS["what-if"].actions(())
+@pytest.mark.parametrize(
+    ("command", "calls_of_it", "options"),
+    [
+        ("audit", JOB_WORDS, ()),
+        ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
+        ("what-if", JOB_WORDS, ()),
+        ("prices", (LIVE, (*LIVE, "--on", "2026-01-15")), ()),
+        ("reconcile", [BILL], (permissions.TABLE,)),
+    ],
+)
+def test_a_command_calls_what_it_declares(
+    calls: AwsCalls,
+    run: Run,
+    table: str,
+    command: str,
+    calls_of_it: Sequence[Sequence[str]],
+    options: tuple[str, ...],
+) -> None:
+    """By name and by ARN, every kind of job; `what-if` reads no tags; prices of a past day too."""
+    for words in calls_of_it:
+        run(command, *words, *(("--table", table) if options else ()))
+    assert called(calls) == permissions.COMMANDS[command].actions(options)
 
 
 @pytest.mark.parametrize(
@@ -204,28 +198,6 @@ def test_a_role_calls_what_it_is_said_to_need(calls: AwsCalls, run: Run, tmp_pat
     in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
     listed = {f"sagemaker:{kind.row.list_call}" for kind in JobKind}
     assert listed <= in_role <= {*permissions.IN_EACH_ACCOUNT}
-
-
-def test_prices_call_what_they_declare(calls: AwsCalls, run: Run) -> None:
-    """Of today and of a past day."""
-    run("prices", "ml.m5.large", "--region", REGION, "--live")
-    run("prices", "ml.m5.large", "--region", REGION, "--live", "--on", "2026-01-15")
-    assert called(calls) == permissions.COMMANDS["prices"].actions(())
-
-
-def test_reconcile_calls_what_it_declares(calls: AwsCalls, run: Run, table: str) -> None:
-    """The table and Cost Explorer."""
-    run(
-        "reconcile",
-        "--month",
-        f"{ENDED:%Y-%m}",
-        "--table",
-        table,
-        "--yes",
-        "--account",
-        "111122223333",
-    )
-    assert called(calls) == permissions.COMMANDS["reconcile"].actions([permissions.TABLE])
 
 
 def test_the_commands_that_ask_a_history_only_read_the_table(

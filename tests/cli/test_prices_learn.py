@@ -138,23 +138,12 @@ def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
     other.unlink()
     assert learn("--cur", path).exit_code == 0
     for words, said in (
-        (("--amortised",), "has net rates, not amortised ones: choose another file with --to"),
+        (("--amortized",), "has net rates, not amortised ones: choose another file with --to"),
         (("--account", ACCOUNT), "has rates of all accounts: choose another file with --to"),
     ):
         done = learn("--cur", path, *words)
         assert done.exit_code == 2
         assert said in done.stderr
-
-
-def test_amortised_counts_the_plans_hours(learn: Run, report: Report) -> None:
-    """AWS's spelling works too."""
-    covered = replace(G5, plan_price=Decimal("0.9"))
-    path = report(*hours_of(covered, hours=9), replace(G5, job="job-2"))
-    done = learn("--cur", path, "--amortized", "--to", "amortised.json")
-    assert done.exit_code == 0
-    assert "a Savings Plan covers 90% of its hours" in done.stdout
-    [row] = stored("amortised.json")
-    assert row["usd"] == Decimal("0.94332")
 
 
 def test_with_a_policy_it_says_which_price_wins(learn: Run, report: Report, tmp_path: Path) -> None:
@@ -203,40 +192,6 @@ def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
     assert "No rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stdout
     assert "no rate could be learnt: nothing is written" in done.stderr
     assert not Path("own-rates.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("charge", "words", "said"),
-    [
-        (replace(G5, currency="EUR"), (), "line 2 is in EUR: only USD can be read"),
-        (G5, ("--account", "222233334444"), "has no SageMaker line of account 222233334444"),
-        (G5, ("--account", "12"), "--account"),
-        (replace(G5, changes={"line_item_product_code": "AmazonS3"}), (), "has no SageMaker line"),
-    ],
-)
-def test_a_report_that_teaches_nothing_is_one_sentence(
-    learn: Run, report: Report, charge: Charge, words: tuple[str, ...], said: str
-) -> None:
-    """With exit code 2, and no file."""
-    done = learn("--cur", report(charge), *words)
-    assert done.exit_code == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not Path("own-rates.json").exists()
-
-
-def test_an_absurd_rate_is_refused_before_the_file_is_written(learn: Run, report: Report) -> None:
-    """One cell of a million: the rates of good months stay readable, and the line is named."""
-    assert learn("--cur", report(*OCTOBER)).exit_code == 0
-    good = Path("own-rates.json").read_text()
-    absurd = replace(P4D, changes={"line_item_net_unblended_cost": "22220000"})
-    done = learn("--cur", report(*hours_of(G5, hours=9), absurd, P4D))
-    assert done.exit_code == 2
-    assert (
-        "cur.csv: line 11 costs $22220000: ml.p4d.24xlarge in us-east-1 would cost $11110011 per"
-        " unit, and no rate is above $10000"
-    ) in done.stderr
-    assert Path("own-rates.json").read_text() == good
 
 
 def recording(folder: Path, *, job: str, seconds: int, hosts: int, storage_gb: int) -> Path:
@@ -311,33 +266,3 @@ def test_a_job_at_learnt_rates_costs_what_the_report_says(
 def cents(amount: Decimal) -> Decimal:
     """As a bill prints it."""
     return amount.quantize(CENT, ROUND_HALF_UP)
-
-
-def test_the_report_of_an_audit_says_that_own_rates_were_used(
-    learn: Run, run: Run, report: Report, tmp_path: Path
-) -> None:
-    """At each line, and once for the whole bill."""
-    assert learn("--cur", report(*billed("a"))).exit_code == 0
-    policy = tmp_path / "policy.toml"
-    policy.write_text('[discounts]\nown_rates = "own-rates.json"\n')
-    recorded = recording(tmp_path, job="a", seconds=5432, hosts=1, storage_gb=30)
-    shown = " ".join(
-        run("audit", "--recording", recorded, "--policy", policy, "--no-color").stdout.split()
-    )
-    assert "Your own rates of 2026-10-01 to 2026-10-05, learnt from a cost report" in shown
-    assert "own rate of 2026-10-01/2026-10-05 (learnt from cur.csv, net of discounts)" in shown
-    assert "list price" not in shown.partition("Findings")[0]
-
-
-def test_parts_of_one_report_are_read_together_and_repeats_counted_once(
-    learn: Run, report: Report
-) -> None:
-    """AWS splits a large report; two versions of it repeat each other."""
-    first = report(*hours_of(G5, hours=5), name="1.csv")
-    second = report(*hours_of(P4D, hours=2), name="2.csv")
-    version = report(*hours_of(G5, hours=5), name="3.csv", shape="legacy")
-    done = learn("--cur", first, "--cur", second, "--cur", version)
-    assert "5 lines are in two of the files (two versions of one report?)" in done.stdout
-    assert [(row["type"], row["quantity"], row["source"]) for row in stored()] == [
-        ("ml.g5.2xlarge", 5, "1.csv, 2.csv, 3.csv"), ("ml.p4d.24xlarge", 2, "1.csv, 2.csv, 3.csv"),
-    ]  # fmt: skip

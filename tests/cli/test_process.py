@@ -1,15 +1,24 @@
-"""What only a process of its own shows: the installed script, its streams, signals and imports."""
+"""How the command starts, fails and is stopped: its streams, signals, imports and sentences."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from sageaudit.cli.main import main
+from sageaudit.cli.support.recordings import recorded_audits
+from sageaudit.cli.support.recordings.recorded_jobs import recorded_jobs
+from sageaudit.domain.job.event import JobEnded
+from sageaudit.workflows.audit.attempt import Outcome
+from sageaudit.workflows.audit.run import audit_finished_job
+from tests.fakes.command_line import Run
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 FAILED = DATA / "training-020-c4-8xlarge-x2-failed.json"
@@ -51,24 +60,6 @@ def test_only_the_command_that_runs_is_imported() -> None:
         assert not {"boto3", "botocore"} & modules
 
 
-def test_an_interrupt_from_the_terminal_exits_with_130() -> None:
-    """Ctrl-C in the middle of a batch; a shell's background job would ignore it from the start."""
-    code = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from sageaudit.cli.main import main; main()"
-    )
-    many = ["--recording", str(FAILED)] * 100
-    with subprocess.Popen(
-        [sys.executable, "-c", code, "audit", *many, "--output", "json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("{")
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=300)
-    assert (process.returncode, said.strip()) == (130, "sageaudit: interrupted")
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full")
 @pytest.mark.parametrize("output", ["json", "table"])
 def test_a_full_disk_is_said(output: str) -> None:
@@ -102,16 +93,98 @@ def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path
         assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0002000b"
 
 
-def test_a_reader_that_leaves_is_no_failure_to_talk_about() -> None:
-    """`sageaudit ... | head -1` says nothing on stderr."""
-    many = ["--recording", str(FAILED)] * 100
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (("rules",), 0),
+        (("prices", "ml.g5.2xlarge", "--output", "json"), 0),
+        (("audit", *["--recording", str(FAILED)] * 100, "--output", "json"), 1),
+    ],
+    ids=["rules", "prices", "a batch"],
+)
+def test_a_reader_that_leaves_is_no_failure_to_talk_about(
+    words: tuple[str, ...], lines: int
+) -> None:
+    """`sageaudit ... | head -1` exits with 0 and says nothing on stderr."""
     with subprocess.Popen(
-        [SCRIPT, "audit", *many, "--output", "json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        [SCRIPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith("{")
+        for _ in range(lines):
+            assert process.stdout.readline().startswith("{")
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
+
+
+def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was finished is printed; what follows is not begun; exit 130."""
+    begun: list[str] = []
+
+    def interrupted(ended: JobEnded, *others: Any, **named: Any) -> Outcome:
+        begun.append(ended.ref.name)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        return audit_finished_job(ended, *others, **named)
+
+    monkeypatch.setattr(recorded_audits, "audit_finished_job", interrupted)
+    files = sorted(DATA.glob("training-02*.json"), key=lambda path: recorded_jobs(path)[0].read_at)
+    three = [word for path in files[:3] for word in ("--recording", str(path))]
+    done = run("audit", *three, "--output", "json")
+    assert done.exit_code == 130
+    assert len(done.stdout.splitlines()) == 1
+    assert len(begun) == 2
+    assert done.stderr.strip() == "sageaudit: interrupted"
+
+
+def test_a_bug_is_one_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the type and how to see more; nothing of the data is in it."""
+
+    def broken(*_: object, **__: object) -> Outcome:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(recorded_audits, "audit_finished_job", broken)
+    monkeypatch.delenv("SAGEAUDIT_DEBUG", raising=False)
+    done = run("audit", "--recording", FAILED)
+    assert done.exit_code == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert "report it" in done.stderr
+    assert "secret" not in done.stderr
+    monkeypatch.setenv("SAGEAUDIT_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["sageaudit", "audit", "--recording", str(FAILED)])
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "install.md"
+CODE = "from sageaudit.cli.main import main; main()"
+
+
+def _completed(**variables: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", CODE],
+        capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **variables},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("sageaudit wha", "what-if"), ("sageaudit audit --rec", "--recording")],
+)
+def test_commands_and_options_are_completed(words: str, expected: str) -> None:
+    """Without importing the other commands."""
+    at = str(len(words.split()) - 1)
+    said = _completed(_SAGEAUDIT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=at)
+    assert f"plain,{expected}\n" in said
+
+
+def test_each_shell_of_the_page_gets_its_script() -> None:
+    """bash, zsh and fish."""
+    named = re.findall(r"_SAGEAUDIT_COMPLETE=(\w+)", PAGE.read_text("utf-8"))
+    assert sorted(named) == ["bash_source", "fish_source", "zsh_source"]
+    for value in named:
+        assert "_sageaudit_completion" in _completed(_SAGEAUDIT_COMPLETE=value)

@@ -18,7 +18,7 @@ from moto import mock_aws
 from sageaudit.adapters.aws import dead_letters as queue_module
 from sageaudit.adapters.aws.dead_letters import Received
 from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.redrive import moving
+from sageaudit.cli.support.redrive import letters
 from sageaudit.cli.support.redrive.letters import HOPELESS, Fate, LetterKind, letter_of
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
@@ -278,7 +278,7 @@ def test_it_ends_when_only_known_letters_come_and_at_its_memory(
     Stack.__post_init__(stack)
     for number in range(15):
         stack.put("finished", event(f"job-{number}"))
-    monkeypatch.setattr(moving, "MOST_BYTES", 100)
+    monkeypatch.setattr(letters, "MOST_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
     assert stack.left("finished") == 5
 

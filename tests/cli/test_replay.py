@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sageaudit.cli.main import commands
 from sageaudit.cli.support.history import stored_runs
 from sageaudit.domain.audit.record import Entry
-from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.errors import JobNotFound
 from sageaudit.ports import History
 from tests.labelled.machine import Doing, Plot, alike, training
 
@@ -93,16 +93,6 @@ def test_another_severity_is_a_change_without_dollars(
     assert one["why"].endswith("-> high")
 
 
-def test_people_read_a_table(recordings: tuple[Path, ...], tmp_path: Path) -> None:
-    """How many runs, how many findings, and which jobs move the most dollars."""
-    path = tmp_path / "new.toml"
-    path.write_text('[rules]\noff = ["cpu-underused"]')
-    shown = invoked("replay", "--policy", path, *of(recordings)).output
-    assert shown.startswith("2 runs judged under both policies: ")
-    assert "cpu-underused" in shown
-    assert "small-1" in shown
-
-
 @pytest.mark.parametrize("width", ["60", "80"])
 def test_a_rule_of_the_table_can_be_copied(
     width: str, recordings: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,24 +105,6 @@ def test_a_rule_of_the_table_can_be_copied(
     assert shown.startswith("1 run judged under both policies: 1 difference, $0.00 avoidable")
     assert shown.split().count("cpu-underused") == 2
     assert "Possible" not in shown
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--table", "history", "--recording", "a.json"),
-        ("--history", "history.db", "--recording", "a.json"),
-        ("--history", "history.db", "--table", "history"),
-        ("--table", "history", "--since", "a month"),
-        ("--table", "history", "--since", "91d"),
-        ("--table", "?"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], tmp_path: Path) -> None:
-    """Before anything is read."""
-    path = tmp_path / "new.toml"
-    path.write_text("")
-    assert isinstance(invoked("replay", "--policy", path, *words).exception, BadUsage)
 
 
 def keep(history: History, tmp_path: Path, *, days_ago: int, detail: bool = True) -> None:
@@ -191,33 +163,11 @@ def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> Non
     assert sorted(said) == ["commitment-candidate", "no-owner"]
 
 
-def test_an_account_without_runs_is_said(table: History) -> None:
-    """With its number."""
-    done = invoked("account", "222233334444", "--table", "history")
-    assert isinstance(done.exception, JobNotFound)
-    assert "222233334444" in str(done.exception)
-
-
 def test_the_accounts_of_recordings_are_named(recordings: tuple[Path, ...]) -> None:
     """So that the next try works."""
     done = invoked("account", "222233334444", *of(recordings))
     assert isinstance(done.exception, JobNotFound)
     assert str(done.exception).endswith("222233334444 was found; there are runs of 111122223333")
-
-
-@pytest.mark.parametrize("words", [("replay", "--policy", "POLICY"), ("account", "111122223333")])
-def test_a_table_without_a_region_is_refused(
-    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is no failure of DynamoDB."""
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    path = tmp_path / "new.toml"
-    path.write_text("")
-    done = invoked(*(path if word == "POLICY" else word for word in words), "--table", "history")
-    assert isinstance(done.exception, BadUsage)
-    assert "which region is the table in? name it" in str(done.exception)
 
 
 def test_runs_without_metrics_are_said_not_judged(

@@ -97,17 +97,3 @@ def test_what_cannot_be_reported_is_one_sentence(
     assert said in done.stderr
     assert len(done.stderr.splitlines()) <= 4
     assert not path.exists()
-
-
-def test_a_recording_excludes_what_names_a_history(run: Run, tmp_path: Path) -> None:
-    """The options are named."""
-    done = run("report", "--recording", COMPOSED, "--since", "7d", "-o", tmp_path / "x.html")
-    assert done.exit_code == 2
-    assert "leave out --since" in done.stderr
-
-
-def test_a_file_that_cannot_be_written_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    """A device is written to and never replaced, also by root."""
-    done = run("report", "--recording", COMPOSED, "-o", tmp_path / "absent" / "report.html")
-    assert done.exit_code == 2
-    assert "cannot be written (No such file or directory)" in done.stderr

@@ -31,17 +31,3 @@ def test_a_rule_is_explained_by_the_text_of_its_page(run: Run) -> None:
 def test_a_rule_is_found_by_its_id_and_as_its_file_is_named(run: Run, asked: str) -> None:
     """Whatever its letters."""
     assert "# gpu-underused" in run("rules", asked).stdout
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("gpu-idel", "there is no rule gpu-idel; did you mean gpu-idle? "),
-        ("SA999", "there is no rule SA999; "),
-    ],
-)
-def test_an_unknown_rule_names_the_one_that_was_meant(run: Run, asked: str, said: str) -> None:
-    """Or where they all are."""
-    done = run("rules", asked)
-    assert done.exit_code == 2
-    assert f"{said}`sageaudit rules` lists them all" in done.stderr

@@ -20,11 +20,12 @@ from rich.console import Console
 from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import CONFIG
 from sageaudit.cli.support.account import accounts
-from sageaudit.cli.support.scan import accounts_view
+from sageaudit.cli.support.scan import view
 from sageaudit.cli.support.scan.scan_tally import AccountStatus
 from sageaudit.domain.audit.sums import Sums
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
+from tests.fakes.cost_explorer import cost_and_usage
 
 OWN = "123456789012"
 """Moto's account of credentials that it did not give out."""
@@ -286,27 +287,6 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--organization"], "--organization needs --role NAME"),
-        (["--role", ROLE], "--role needs the accounts that have it"),
-        (["--external-id", "x"], "--external-id needs --role"),
-        (["--organization", "--role", "arn:aws:iam::1:role/x"], "is not the name of a role"),
-        (["--organization", "--role", ROLE, "--external-id", "a b"], "--external-id must have"),
-        (["--organization", "--role", ROLE, "--recordings", "."], "--recordings needs no AWS"),
-    ],
-)
-@pytest.mark.usefixtures("cloud")
-def test_options_that_do_not_fit_together_say_what_is_missing(
-    run: Run, words: list[str], said: str
-) -> None:
-    """Exit 2, before anything is asked."""
-    done = run("scan", *words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
-
-
-@pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "names no account"),
@@ -331,14 +311,6 @@ def test_a_file_of_accounts_that_is_none_names_its_line(
     assert not cloud.calls.made
 
 
-@pytest.mark.usefixtures("cloud")
-def test_a_file_that_is_not_there_is_said(run: Run, tmp_path: Path) -> None:
-    """With its name."""
-    done = run("scan", "--accounts", tmp_path / "absent.txt", "--role", ROLE)
-    assert done.exit_code == 2
-    assert "absent.txt cannot be read: No such file" in done.stderr
-
-
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
     """The own one alone needs none."""
     cloud.add(OWN, "own-1")
@@ -356,41 +328,18 @@ def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> Non
     assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
 
 
-def billed(*groups: tuple[str, str, str]) -> Any:
-    """Cost Explorer's answer: usage type, region and dollars, or dollars by account."""
-
-    def answer(_: str, params: Any) -> dict[str, Any]:
-        by = [group["Key"] for group in params["GroupBy"]]
-        rows = [([usage_type, region], usd) for usage_type, region, usd in groups]
-        if by == ["LINKED_ACCOUNT"]:
-            rows = [([OWN], "40"), ([FIRST], "13")]
-        return {
-            "ResultsByTime": [
-                {
-                    "Groups": [
-                        {
-                            "Keys": keys,
-                            "Metrics": {
-                                "UsageQuantity": {"Amount": "1", "Unit": "Hrs"},
-                                "UnblendedCost": {"Amount": usd, "Unit": "USD"},
-                            },
-                        }
-                        for keys, usd in rows
-                    ]
-                }
-            ]
-        }
-
-    return answer
-
-
-BILL = billed(
-    ("USE1-Train:ml.m5.large", "us-east-1", "12"),
-    ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
-    ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
-    ("EU-Train:ml.m5.large", "eu-west-1", "7"),
-    ("USE1-Weird:thing", "us-east-1", "0.5"),
-)
+def bill(_: str, params: Any) -> dict[str, Any]:
+    """Cost Explorer's answer: dollars by usage type and region, or by account."""
+    if [group["Key"] for group in params["GroupBy"]] == ["LINKED_ACCOUNT"]:
+        return cost_and_usage([([OWN], 1, 40), ([FIRST], 1, 13)])
+    usage = (
+        ("USE1-Train:ml.m5.large", "us-east-1", "12"),
+        ("USE1-Host:ml.m5.large", "us-east-1", "30.5"),
+        ("USE1-Notebk:VolumeUsage.gp2", "us-east-1", "3"),
+        ("EU-Train:ml.m5.large", "eu-west-1", "7"),
+        ("USE1-Weird:thing", "us-east-1", "0.5"),
+    )
+    return cost_and_usage(((name, region), 1, usd) for name, region, usd in usage)
 
 
 def pays(cloud: Cloud, account: str) -> None:
@@ -406,7 +355,7 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
 ) -> None:
     """What it costs is said before; what no audit covers has its rows."""
     cloud.add(OWN, "own-1")
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("scan", "--coverage", "--history", tmp_path / "h.db")
     today = datetime.now(UTC).date()
     days = f"{today - timedelta(days=30)}..{today}"
@@ -420,26 +369,11 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_coverage_adds_up_to_the_bill(cloud: Cloud, run: Run, tmp_path: Path) -> None:
-    """Audited usage types and what is outside; the audited dollars are the ranking's."""
-    cloud.add(OWN, "own-1")
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
-    found = document(run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db"))
-    covered = found["coverage"]
-    parts = [row["bill_usd"] for row in covered["jobs"]]
-    assert sum(parts) + sum(row["usd"] for row in covered["outside"]) == covered["bill_usd"] == 53
-    assert covered["audited_usd"] == found["ranking"]["total"]["total_usd"]
-    assert covered["accounts"] == [
-        {"account": OWN, "bill_usd": 53, "audited_usd": covered["audited_usd"]}
-    ]
-    assert (covered["requests"], covered["requests_usd"]) == (1, Decimal("0.01"))
-
-
 def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> None:
     """Two requests for any number of accounts, those that refused the role included."""
     cloud.add(FIRST, "first-1")
     pays(cloud, OWN)
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
+    cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
     asked = cloud.calls.of("ce:GetCostAndUsage")
     assert [call.account for call in asked] == [OWN, OWN]
@@ -454,14 +388,9 @@ def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> Non
 def test_without_the_payer_each_account_is_asked_for_its_own_bill(cloud: Cloud, scan: Run) -> None:
     """One that refuses is said, and its bill is not known, never 0."""
     pays(cloud, SECOND)
-    cloud.calls.answer("ce:GetCostAndUsage", BILL)
-    usual = cloud.calls.answers["ce:GetCostAndUsage"]
     cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException", FIRST)
     refuse = cloud.calls.answers["ce:GetCostAndUsage"]
-    cloud.calls.answer(
-        "ce:GetCostAndUsage",
-        lambda account, params: refuse(account, params) or usual(account, params),
-    )
+    cloud.calls.answer("ce:GetCostAndUsage", lambda *call: refuse(*call) or bill(*call))
     done = scan("--coverage", "--output", "json", accounts=f"{OWN}\n{FIRST}\n")
     covered = document(done)["coverage"]
     bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
@@ -495,14 +424,6 @@ def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
     assert not cloud.calls.of("ce:GetCostAndUsage")
 
 
-@pytest.mark.usefixtures("cloud")
-def test_recordings_have_no_bill(run: Run, tmp_path: Path) -> None:
-    """Exit 2."""
-    done = run("scan", "--coverage", "--recordings", tmp_path)
-    assert done.exit_code == 2
-    assert "recordings have no bill" in done.stderr
-
-
 @pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])
 def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
     """Large amounts leave no room for names in 80 columns."""
@@ -510,7 +431,7 @@ def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
     sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
     status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
     console = Console(width=width, record=True, file=StringIO())
-    accounts_view.show([status], console)
+    view.show_accounts([status], console)
     shown = console.export_text()
     assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
     assert shown.count("$1,234,567.89") == 3

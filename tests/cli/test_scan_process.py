@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -67,22 +66,6 @@ def user(tmp_path: Path) -> Iterator[User]:
         for number in range(6):
             add_training_job(session, f"bert-{number}", days_ago=6 - number, minutes=30)
         yield User(session, aws, tmp_path)
-
-
-def test_from_nothing_to_a_ranking(user: User) -> None:
-    """The history lies in the user's data folder, for this user alone; a second scan is free."""
-    code, printed, said = user.scan()
-    assert (code, printed.splitlines()[0][:11]) == (0, "6 jobs cost"), said
-    path = user.home / "sageaudit" / "history.db"
-    assert path.stat().st_mode & 0o077 == 0
-    user.aws.calls.clear()
-    code, printed, said = user.scan("--output", "json")
-    assert code == 0
-    found = json.loads(printed, parse_float=Decimal)
-    assert found["schema"] == 1
-    assert found["scan"]["jobs"]["known"] == 6
-    assert found["ranking"]["total"]["avoidable_usd"] > 0
-    assert {call.partition(".")[2][:4] for call in user.aws.calls} == {"List"}
 
 
 def test_ctrl_c_keeps_and_ranks_what_is_done(user: User) -> None:

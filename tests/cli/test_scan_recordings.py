@@ -58,15 +58,6 @@ def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
     assert scanned(run, DEMO, history)["ranking"] == ranking
 
 
-def test_an_audit_is_that_of_the_audit_command(run: Run, folder: Path, history: Path) -> None:
-    """In its dollars and findings."""
-    ranking = scanned(run, folder, history)["ranking"]
-    alone = run("audit", "--recording", FAILED, "--output", "json").document(parse_float=Decimal)
-    assert ranking["total"]["total_usd"] == alone["bill"]["total_usd"]
-    assert ranking["total"]["lost_usd"] == alone["lost_usd"] > 0
-    assert ranking["families"][0]["name"] == alone["job"]["family"]
-
-
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:
     """Exit 2 after the results; the others are audited."""
     (folder / "broken.json").write_text("{")
@@ -110,29 +101,6 @@ def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
     assert json.loads(both.stdout)["job"]["name"] == recording["describe"]["ProcessingJobName"]
 
 
-def test_a_folder_without_recordings_is_refused(run: Run, tmp_path: Path, history: Path) -> None:
-    """Exit 2."""
-    done = run("scan", "--recordings", tmp_path, "--history", history)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "has no .json file" in done.stderr
-
-
-def test_days_and_kinds_choose_among_recordings(run: Run, history: Path) -> None:
-    """As they do in an account."""
-    kinds = scanned(run, DEMO, history, "--kind", "processing")["scan"]["jobs"]
-    assert 0 < kinds["audited"] < 10
-    none = scanned(run, DEMO, history, "--since", "1d")
-    assert none["scan"]["jobs"]["audited"] == 0
-
-
-def test_until_alone_is_never_ignored(run: Run, folder: Path, history: Path) -> None:
-    """Recordings have no first day by default."""
-    done = run("scan", "--recordings", folder, "--history", history, "--until", "2026-01-01")
-    assert done.exit_code == 2
-    assert "--until of recordings needs --since" in done.stderr
-    assert not history.exists()
-
-
 def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history: Path) -> None:
     """A name of a file cannot move the cursor; a tag that could is as if it were not there."""
     recording = json.loads(FAILED.read_text(encoding="utf-8"))
@@ -143,3 +111,11 @@ def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history
     done = run("scan", "--recordings", folder, "--history", history)
     assert "\x1b" not in done.stdout + done.stderr
     assert "\u202e" not in done.stdout
+
+
+def test_days_and_kinds_choose_among_recordings(run: Run, history: Path) -> None:
+    """As they do in an account."""
+    kinds = scanned(run, DEMO, history, "--kind", "processing")["scan"]["jobs"]
+    assert 0 < kinds["audited"] < 10
+    none = scanned(run, DEMO, history, "--since", "1d")
+    assert none["scan"]["jobs"]["audited"] == 0

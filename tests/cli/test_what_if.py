@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from local.recorded import of_file
-from local.sagemaker import RecordedSageMaker, put_series
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
+from tests.fakes.live_account import DATA, LiveAccount
 
-DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
 UNFINISHED = DATA / "processing-070-inprogress.json"
-SET = DATA / "tuning-set-bayesian-221019-1807.json"
 HOST = "train-vision/algo-1"
 START = "2026-05-20T10:00:00Z"
 
@@ -84,17 +78,6 @@ def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Pa
     assert types["ml.trn1.2xlarge"]["constraint"] in {"accelerator", "no price"}
 
 
-def test_another_gpu_is_a_range_with_its_break_even(what_if: Run, tmp_path: Path) -> None:
-    """A T4 takes up to 5.53 times: 20% busy, 1 + 0.2 x 4.53 = 1.906 hours at $0.94."""
-    _, types = asked(what_if, recorded(tmp_path, LITTLE | {"GPUUtilization": 20.0}))
-    row = types["ml.g4dn.2xlarge"]
-    assert (row["times_as_long"], row["times_as_long_at_best"]) == (1.906, 1)
-    assert row["usd"] == pytest.approx(1.906 * 0.94)
-    # 1.515 - 1.79164 and 1.515 - 0.94
-    assert row["saving_range_usd"] == pytest.approx([-0.27664, 0.575])
-    assert row["break_even_times_as_long"] == pytest.approx(1.515 / 0.94, abs=1e-6)
-
-
 def test_types_and_headroom_are_those_asked_for(what_if: Run, tmp_path: Path) -> None:
     """20% of 32 GiB: 15.4 with 140% headroom fit 16, 16.6 with 160% do not."""
     path = recorded(tmp_path, LITTLE)
@@ -103,21 +86,6 @@ def test_types_and_headroom_are_those_asked_for(what_if: Run, tmp_path: Path) ->
     for headroom, fits in (("140", True), ("160", False)):
         _, types = asked(what_if, path, "--headroom", headroom)
         assert types["ml.g5.xlarge"]["fits"] is fits
-
-
-def test_what_was_not_recorded_must_not_shrink(what_if: Run, tmp_path: Path) -> None:
-    """Not recorded is not little; without any metric only what has no less of anything fits."""
-    use = {metric: value for metric, value in LITTLE.items() if metric != "MemoryUtilization"}
-    document, types = asked(what_if, recorded(tmp_path, use))
-    assert document["needs"]["memory_gib"] is None
-    assert "memory_gib" in document["needs"]["unknown"]
-    assert types["ml.g5.xlarge"]["constraint"] == "not recorded"
-    assert all(row["memory_gib"] >= 32 for row in types.values() if row["fits"])
-    path = recorded(tmp_path, {})
-    assert "Needs: nothing is known" in what_if("--recording", path).stdout
-    _, types = asked(what_if, path)
-    for row in types.values():
-        assert not row["fits"] or (row["vcpu"] >= 8 and row["gpus"] and row["saving_usd"] < 0)
 
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
@@ -148,14 +116,6 @@ def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path
     assert f"Fits, and has no price to compare: {named[0]['type']}" in shown
 
 
-def test_a_name_cannot_move_the_cursor(what_if: Run, tmp_path: Path) -> None:
-    """Nor can anything else of a file."""
-    path = recorded(tmp_path, LITTLE)
-    text = path.read_text().replace('"train-vision"', '"train\\u001b[2Jvision"')
-    path.write_text(text)
-    assert "\x1b[2J" not in what_if("--recording", path).stdout
-
-
 def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
     """Prepaid: said once, and every candidate costs more."""
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p"
@@ -177,61 +137,6 @@ def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
     printed, _ = asked(what_if, UNFINISHED)
     assert (printed["candidates"], printed["needs"]) == ([], None)
     assert "has not ended" in printed["impossible"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "name one job, or one file"),
-        (("job", "--recording", "x.json"), "name one job, or one file"),
-        (("--recording", UNFINISHED, "--type", "ml.g5.96xlarge"), "is not in the catalogue"),
-        (("--recording", UNFINISHED, "--headroom", "-1"), "headroom"),
-        (("--recording", UNFINISHED, "--headroom", "nan"), "headroom"),
-        (("--recording", SET), "is a tuning job: ask about one of its training jobs"),
-        (("--recording", "no-such.json"), "no-such.json"),
-    ],
-)
-def test_wrong_usage_is_one_sentence_and_exit_2(
-    what_if: Run, words: tuple[str | Path, ...], said: str
-) -> None:
-    """Data goes to stdout, and there is none."""
-    done = what_if(*words)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_a_live_job_is_described_measured_and_replayed(
-    what_if: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By name, with calls that only read; no price list answers here, so the packaged prices do."""
-    with mock_aws():
-        session = boto3.Session(region_name="us-east-1")
-        monkeypatch.setattr(boto3, "Session", lambda **_: session)
-        calls: list[str] = []
-        jobs = RecordedSageMaker(session)
-        [job] = of_file(DATA / "profiled-046-p3-2xlarge.json")
-        begun = datetime.now(UTC) - timedelta(days=1)
-        times = {
-            "CreationTime": begun.isoformat(),
-            "TrainingStartTime": begun.isoformat(),
-            "TrainingEndTime": (begun + timedelta(seconds=1870)).isoformat(),
-            "SecondaryStatusTransitions": [
-                {"Status": "Training", "StartTime": begun.isoformat(), "StatusMessage": ""}
-            ],
-        }
-        job.describe.update(times)  # type: ignore[attr-defined]
-        jobs.add(job)
-        put_series(session, job)
-        session.events.register(
-            "before-parameter-build.*.*", lambda model, **_: calls.append(model.name)
-        )
-        done = what_if(job.name, "--region", "us-east-1", "--output", "json")
-    document = done.document()
-    assert document["job"]["arn"] == job.arn
-    assert document["today"]["instances"] == "1 x ml.p3.2xlarge"
-    assert len(document["candidates"]) == 224
-    assert all(call.startswith(("Describe", "List", "Get")) for call in calls)
 
 
 def on_another_type(folder: Path, name: str) -> Path:
@@ -260,20 +165,13 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
     assert "about" not in row
 
 
-def test_todays_estimate_is_marked_and_marks_every_difference(what_if: Run, tmp_path: Path) -> None:
-    """The costs of other types are known, what they save is not quite."""
-    path = on_another_type(tmp_path, "ml.m6i.4xlarge")
-    document, _ = asked(what_if, path)
-    [how] = document["today"]["estimated"]
-    assert document["today"]["missing"] == [how]
-    shown = what_if("--recording", path).stdout
-    assert "billed, about $" in shown
-    assert how in shown
-    row = next(line for line in shown.splitlines() if line.startswith("ml.m7i.4xlarge"))
-    assert row.count("about $") == 1
-
-
-def test_a_type_that_the_price_list_lacks_is_not_offered(what_if: Run, tmp_path: Path) -> None:
-    """r6i has EC2 rates and a factor, and no training product."""
-    _, types = asked(what_if, on_another_type(tmp_path, "ml.m7i.2xlarge"))
-    assert types["ml.r6i.2xlarge"]["constraint"] == "not offered"
+def test_a_live_job_is_described_measured_and_resized(what_if: Run, account: LiveAccount) -> None:
+    """By name, with calls that only read; no price list answers here, so the packaged prices do."""
+    job = account.add(DATA / "profiled-046-p3-2xlarge.json")
+    account.calls.clear()
+    document = what_if(job.name, "--region", "us-east-1", "--output", "json").document()
+    assert document["job"]["arn"] == job.arn
+    assert document["today"]["instances"] == "1 x ml.p3.2xlarge"
+    assert len(document["candidates"]) == 224
+    names = [call.partition(":")[2] for call in account.calls]
+    assert all(name.startswith(("Describe", "List", "Get")) for name in names)

@@ -10,8 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
-from sageaudit.adapters.files import policy_file, recording
+from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.files.recording import parsed
 from sageaudit.api.rows import Rows
 from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
 from sageaudit.domain.audit.document import AuditDocument
@@ -167,7 +168,7 @@ def audit(
     if not isinstance(recording, Mapping):
         return AuditResult(audit_recording(Path(recording), chosen))
     try:
-        return AuditResult(audit_recorded(_parsed(recording), chosen))
+        return AuditResult(audit_recorded(parsed(recording), chosen))
     except Malformed as error:
         raise BadRecording(str(error)) from error
 
@@ -175,10 +176,6 @@ def audit(
 def policy_of(path: _Path | None) -> Policy:
     """A policy file's policy. Raises BadPolicy."""
     return Policy() if path is None else policy_file.load(Path(path))
-
-
-def _parsed(document: Mapping[str, Any]) -> recording.Recording | recording.RecordedSet:
-    return recording.parsed(document)
 
 
 def _finding(row: FindingDocument) -> FindingResult:

@@ -17,9 +17,8 @@ from sageaudit.api.histories import word_of
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.scan.interruption import Interruption
-from sageaudit.cli.support.scan.scan_lanes import Asked, LaneMaker, Places
-from sageaudit.cli.support.scan.scan_run import ScanRun, period_of
-from sageaudit.cli.support.scan.scan_tally import ScanTally, usd_of
+from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
+from sageaudit.cli.support.scan.scan_tally import usd_of
 from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, scanned_regions
 from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.audit.ranking import Ranking
@@ -97,30 +96,24 @@ def scan(
     days = None
     if since or not recordings:
         days = window_of_days(since or "30d", until, now, METRICS).period(today)
-    asked = Asked(
-        days,
-        tuple(word_of(JobKind, kind, "kinds") for kind in _each(kinds)) or tuple(JobKind),
-        limit,
-        again,
-        policy_of(policy),
-    )
+    wanted = tuple(word_of(JobKind, kind, "kinds") for kind in _each(kinds)) or tuple(JobKind)
+    session = None if recordings is not None else open_session(profile, None)
+    named = scanned_regions(session, _each(regions), every=all_regions) if session else ()
+    asked = Asked(days, wanted, limit, again, policy_of(policy), tuple(named), all_regions)
     file = None if history is None else Path(history)
     interruption = Interruption(lambda _: None)  # not entered: Ctrl-C stays the caller's
     with (
         histories.open_history(file, None, None, None, create=True) as opened,
         Threads(THREADS) as workers,
     ):
-        tally, pace = ScanTally(), Pace(time.monotonic, interruption.sleep)
-        session = None if recordings is not None else open_session(profile, None)
-        named = scanned_regions(session, _each(regions), every=all_regions) if session else ()
-        places = Places(tuple(named), some=all_regions)
-        maker = LaneMaker(opened.history, asked, places, workers, tally, quiet=True)
+        pace = Pace(time.monotonic, interruption.sleep)
+        run = ScanRun(opened.history, asked, workers, quiet=True)
         if recordings is not None:
-            lanes = maker.of_recordings(Path(recordings))
+            run.list_recordings(Path(recordings))
         else:
-            lanes = maker.of_account(ScannedAccount(session, pace))
-        run = ScanRun(opened.history, lanes, tally)
-        run.run(workers, interruption, lambda: None)
+            run.list_account(ScannedAccount(session, pace))
+        run.run(interruption, lambda: None)
+        tally = run.tally
         return Scan(
             history=Path(opened.name),
             jobs=MappingProxyType({str(one.value): tally.results[one] for one in Result}),
@@ -128,7 +121,7 @@ def scan(
             not_judged=MappingProxyType(dict(tally.not_judged)),
             metrics_requested=pace.metrics_requested,
             cost_usd=usd_of(pace.metrics_requested),
-            ranking=run.ranking(days or period_of(lanes, today)),
+            ranking=run.ranking(run.period(today)),
         )
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
+from typing import TypeVar
 
 import click
 
 from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.cli.exits import Exit, exit_of
+from sageaudit.errors import HistoryFileError, SageauditError
 from sageaudit.output.text.untrusted import terminal
 
+T = TypeVar("T")
 _NOT_ASCII = re.compile(r"[\x7f-\U0010ffff]")
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, or that turn a line around."""
@@ -43,3 +48,18 @@ def inert_json(text: str) -> str:
 def _escaped(hit: re.Match[str]) -> str:
     char = hit[0]
     return json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
+
+
+def shown(task: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
+    """Shows one job's result as soon as it is known; a failure does not stop the other jobs.
+
+    Raises HistoryFileError, which holds for every job.
+    """
+    try:
+        result = task()
+    except HistoryFileError:
+        raise
+    except SageauditError as error:
+        say(str(error))
+        return exit_of(error)
+    return show(result)

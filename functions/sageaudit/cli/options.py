@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+import enum
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
+from sageaudit.cli.exits import Exit
+from sageaudit.cli.messages import echo_json, say
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import is_account_id
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage
+from sageaudit.output.fixes.dialects import DIALECTS
+from sageaudit.output.terminal.layout import console_for
 
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+T = TypeVar("T")
 _FILE = click.Path(path_type=Path)
 ROWS = click.IntRange(1, 1_000_000)
 """More rows than anybody reads; --all has no limit."""
 
+
+class EnumChoice(click.Choice[str]):
+    """Takes a value of an enumeration; the command gets its member."""
+
+    def __init__(self, of: type[enum.Enum], members: Iterable[enum.Enum] | None = None) -> None:
+        """`members`: those to choose from, in the order of the help; by default all."""
+        super().__init__([str(member.value) for member in members or of])
+        self._of = of
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The member."""
+        return self._of(super().convert(value, param, ctx))
+
+
+def together(name: str, form: type[Any], *decorators: Any) -> Decorator:
+    """Adds options to a command, which gets them as one `form` in its argument `name`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            own = {field.name: given.pop(field.name) for field in fields(form)}
+            return command(**given, **{name: form(**own)})
+
+        decorated: Command = call
+        for decorator in reversed(decorators):
+            decorated = decorator(decorated)
+        return decorated
+
+    return decorate
+
+
+def _loaded(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
+    from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
+
+    return policy_file.load(path) if path else Policy()
+
+
 KIND = click.option(
     "--kind",
-    type=click.Choice([kind.value for kind in JobKind]),
+    type=EnumChoice(JobKind),
     help="Kind of the job; needed only where jobs of two kinds share NAME.",
 )
 JOB_REGION = click.option(
@@ -26,26 +78,6 @@ TABLE_REGION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
 PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
-ACCOUNTS = click.option(
-    "--accounts",
-    metavar="FILE",
-    type=_FILE,
-    help="File with the accounts to ask: one account id a line, comments after #.",
-)
-ORGANIZATION = click.option(
-    "--organization",
-    is_flag=True,
-    help="Ask all active accounts of your organization; needs credentials of its management"
-    " account or of a delegated administrator.",
-)
-ROLE = click.option(
-    "--role",
-    metavar="NAME",
-    help="Role to assume in each account except your own; its name, with its path if it has one.",
-)
-EXTERNAL_ID = click.option(
-    "--external-id", metavar="TEXT", help="External id that the role's trust policy wants."
-)
 HISTORY = click.option(
     "--history",
     metavar="FILE",
@@ -76,12 +108,10 @@ RECORDINGS_FOR_TABLE = click.option(
     type=_FILE,
     help="Recorded job to use instead of the history; may be repeated. --since is then ignored.",
 )
-POLICY = click.option(
-    "--policy",
-    "policy_path",
-    type=_FILE,
-    help="Policy file (TOML) to apply; by default the policy of a new installation.",
-)
+_POLICY_HELP = "Policy file (TOML) to apply; by default the policy of a new installation."
+POLICY = click.option("--policy", type=_FILE, callback=_loaded, help=_POLICY_HELP)
+POLICY_PATH = click.option("--policy", "policy_path", type=_FILE, help=_POLICY_HELP)
+"""The same for a command that names the file, too."""
 OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
@@ -90,6 +120,67 @@ OUTPUT = click.option(
     help="Format: table for people, json for scripts.",
 )
 NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1).")
+FIX_AS = click.option(
+    "--fix-as",
+    type=click.Choice(DIALECTS),
+    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """How one document is printed."""
+
+    output: str
+    no_color: bool = False
+
+    @property
+    def json(self) -> bool:
+        """Whether it is printed for a program."""
+        return self.output == "json"
+
+    def show(
+        self,
+        found: T,
+        table: Callable[[T, Console], None],
+        document: Callable[[T], object] = lambda found: found,
+    ) -> None:
+        """Prints the `document` of what was found as JSON, or its `table`."""
+        if self.json:
+            echo_json(document(found))
+        else:
+            table(found, console_for(no_color=self.no_color))
+
+
+PRINTED = together("printed", Printed, OUTPUT, NO_COLOR)
+SEVERITIES = EnumChoice(Severity, reversed(Severity))
+
+
+def fail_on(job: str) -> Decorator:
+    """--fail-on of a command that judges so named jobs."""
+    return click.option(
+        "--fail-on",
+        type=SEVERITIES,
+        help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
+        f" and {job} could not be judged.",
+    )
+
+
+def gate(
+    name: str, severities: Iterable[str], fail_on: Severity | None, *, could_judge: bool
+) -> Exit:
+    """The code of one job with these findings; DONE without --fail-on.
+
+    A job that could not be judged does not pass: no finding is no proof then.
+    """
+    if fail_on is None:
+        return Exit.DONE
+    if any(Severity(severity).rank >= fail_on.rank for severity in severities):
+        return Exit.FINDINGS
+    if not could_judge:
+        say(f"{name}: could not be judged, so --fail-on does not pass it")
+        return Exit.NOT_JUDGED
+    return Exit.DONE
 
 
 def account_id(text: str, option: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine, lines_of
+from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import (
     Presence,
     Reconciliation,
@@ -55,7 +55,7 @@ OF_TYPE = audited(None, "2", "0.46", usage=of_job("training", "ml.m5.xlarge"))
 
 def held(aws: list[AwsLine], history: list[AuditedLine], *, by_job: bool = False) -> Reconciliation:
     """The two against each other."""
-    return reconcile(AwsSpend(tuple(aws)), Audited(tuple(history), jobs=1), by_job=by_job)
+    return reconcile(AwsSpend(tuple(aws)), AuditedMonth(tuple(history), jobs=1), by_job=by_job)
 
 
 def only(rows: tuple[UsageRow, ...]) -> UsageRow:

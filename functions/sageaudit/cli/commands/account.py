@@ -10,10 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.earlier import EarlierRun
@@ -28,7 +25,7 @@ from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.terminal.findings import show_finding
-from sageaudit.output.terminal.layout import console_for, line
+from sageaudit.output.terminal.layout import line
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import heads_of_period
@@ -49,17 +46,15 @@ Examples:
 @asking.WHERE
 @options.RECORDINGS_FOR_TABLE
 @options.POLICY
-@options.OUTPUT
-@options.NO_COLOR
+@options.PRINTED
 def account(
     account: str,
     since: str,
     where: HistoryOptions,
     recordings: tuple[Path, ...],
-    policy_path: Path | None,
-    output: str,
-    no_color: bool,
-) -> int:
+    policy: Policy,
+    printed: options.Printed,
+) -> None:
     """Audits all runs of an account together.
 
     Finds runs without an owner, and instance hours steady enough for a Savings Plan (needs
@@ -68,7 +63,6 @@ def account(
     """
     if recordings and (where.history or where.table):
         raise BadUsage("give the runs to judge: either --recording, or a history")
-    policy = policy_file.load(policy_path) if policy_path else Policy()
     now = asking.now()
     period = window_of_days(since, None, now, DETAILS).period(now.date())
     days = max((period.until - period.since).days, 1)
@@ -89,12 +83,7 @@ def account(
         days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
     incomplete = sum(bool(head.incomplete and earlier_run(head)) for head in heads)
-    document = _document(account, days, runs, audit, incomplete)
-    if output == "json":
-        echo_json(document)
-    else:
-        _show(document, console_for(no_color=no_color))
-    return int(Exit.DONE)
+    printed.show(_document(account, days, runs, audit, incomplete), _show)
 
 
 def _document(

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, gravest
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.messages import echo_json, shown
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
@@ -21,8 +20,8 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, HistoryFileError, SageauditError
-from sageaudit.output.fixes.dialects import DIALECTS, Dialect
+from sageaudit.errors import BadRecording
+from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
@@ -56,32 +55,23 @@ Examples:
 @options.PROFILE
 @options.POLICY
 @options.OUTPUT
-@click.option(
-    "--fail-on",
-    type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
-    " and the job could not be judged.",
-)
-@click.option(
-    "--fix-as",
-    type=click.Choice(DIALECTS),
-    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
-)
+@options.fail_on("the job")
+@options.FIX_AS
 @options.NO_COLOR
 def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],
     history: Path | None,
     table: str | None,
-    kind: str | None,
+    kind: JobKind | None,
     region: str | None,
     profile: str | None,
-    policy_path: Path | None,
+    policy: Policy,
     output: str,
-    fail_on: str | None,
+    fail_on: Severity | None,
     fix_as: Dialect | None,
     no_color: bool,
-) -> int:
+) -> Exit:
     """Shows what a job cost, what was avoidable, and what to change.
 
     A run is compared with the earlier runs of its family that --history or --table has; without
@@ -94,17 +84,20 @@ def audit(
         raise click.UsageError(
             "--fix-as cannot be used with --output json, which has every fix already"
         )
-    policy = policy_file.load(policy_path) if policy_path else Policy()
-    show = _json if output == "json" else _table(console_for(no_color=no_color), fix_as)
-    wanted = JobKind(kind) if kind else None
+    show = echo_json if output == "json" else _table(console_for(no_color=no_color), fix_as)
+
+    def show_one(audited: AuditDocument) -> Exit:
+        show(audited)
+        return _gate(audited, fail_on)
+
     with _opened(history, table, profile, region) as opened:
         audits = audit_recordings(recordings, policy, opened)
         account = live.Account(profile, region, opened) if jobs else None
         tasks: list[Callable[[], AuditDocument]] = [
             *(lambda: _recorded(next(audits)) for _ in recordings),
-            *(lambda job=job: account.audit(job, wanted, policy) for job in jobs if account),
+            *(lambda job=job: account.audit(job, kind, policy) for job in jobs if account),
         ]
-        return int(gravest(_run(task, show, fail_on) for task in tasks))
+        return gravest(shown(task, show_one) for task in tasks)
 
 
 @contextmanager
@@ -125,41 +118,10 @@ def _recorded(audited: AuditDocument | BadRecording) -> AuditDocument:
     return audited
 
 
-def _run(
-    task: Callable[[], AuditDocument], show: Callable[[AuditDocument], None], fail_on: str | None
-) -> Exit:
-    """Shows one job's result as soon as it is known; a failure does not stop the other jobs."""
-    try:
-        audited = task()
-    except HistoryFileError:
-        raise  # it holds for every job
-    except SageauditError as error:
-        say(str(error))
-        return exit_of(error)
-    show(audited)
-    return _gate(audited, fail_on) if fail_on else Exit.DONE
-
-
-def _gate(audited: AuditDocument, fail_on: str) -> Exit:
-    """A job that could not be judged does not pass: no finding is no proof then."""
-    if _fails(audited, fail_on):
-        return Exit.FINDINGS
-    if audited["judged"] == Judged.NO or audited["avoidable_usd"] is None:
-        say(f"{audited['job']['name']}: could not be judged, so --fail-on does not pass it")
-        return Exit.NOT_JUDGED
-    return Exit.DONE
-
-
-def _fails(audited: AuditDocument, severity: str) -> bool:
-    least = Severity(severity).rank
-    return any(
-        Severity(finding["severity"]).rank >= least and finding["exempt"] is None
-        for finding in audited["findings"]
-    )
-
-
-def _json(audited: AuditDocument) -> None:
-    echo_json(audited)
+def _gate(audited: AuditDocument, fail_on: Severity | None) -> Exit:
+    counted = (one["severity"] for one in audited["findings"] if one["exempt"] is None)
+    known = audited["judged"] != Judged.NO and audited["avoidable_usd"] is not None
+    return options.gate(audited["job"]["name"], counted, fail_on, could_judge=known)
 
 
 def _table(console: Console, fix_as: Dialect | None) -> Callable[[AuditDocument], None]:

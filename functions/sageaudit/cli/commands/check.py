@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -10,10 +10,9 @@ from pathlib import Path
 
 import click
 
-from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, gravest
-from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.messages import echo_json, say, shown
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.document import CheckedFile
@@ -24,7 +23,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.recognise import Form
-from sageaudit.errors import BadUsage, HistoryFileError, NoHistory, SageauditError
+from sageaudit.errors import BadUsage, HistoryFileError, NoHistory
 from sageaudit.output.terminal.layout import console_for
 
 _EPILOG = """\b
@@ -43,7 +42,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
 @click.option(
     "--as",
     "form",
-    type=click.Choice([form.value for form in Form]),
+    type=options.EnumChoice(Form),
     help="What the files are; by default it is recognised by what is in them.",
 )
 @click.option("--pipeline", help="Name of the pipeline, which a definition does not say.")
@@ -64,27 +63,22 @@ OUTPUTS = ("table", "json", "markdown", "github")
     help="Format: table for people, json for scripts, markdown for a comment, github for"
     " annotations.",
 )
-@click.option(
-    "--fail-on",
-    type=click.Choice([severity.value for severity in reversed(Severity)]),
-    help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
-    " and a request could not be judged.",
-)
+@options.fail_on("a request")
 @options.NO_COLOR
 def check(
     files: tuple[str, ...],
-    form: str | None,
+    form: Form | None,
     pipeline: str | None,
     region: str | None,
     account: str | None,
     history: Path | None,
     table: str | None,
     profile: str | None,
-    policy_path: Path | None,
+    policy: Policy,
     output: str,
-    fail_on: str | None,
+    fail_on: Severity | None,
     no_color: bool,
-) -> int:
+) -> Exit:
     """Checks a request, pipeline or plan before it costs anything.
 
     FILE is the request of a training, processing, transform or tuning job (as `aws sagemaker
@@ -92,20 +86,23 @@ def check(
     plan (`terraform show -json`); "-" reads standard input. Nothing is asked of AWS but the
     history's table, if you name one.
     """
-    policy = policy_file.load(policy_path) if policy_path else Policy()
     with _history(history, table, profile, region) as known:
         checks = Checks(
             policy=policy,
             now=datetime.now(UTC),
-            form=Form(form) if form else None,
+            form=form,
             pipeline=pipeline,
             region=_region(region),
             account=options.account_id(account, "--account") if account else None,
             settings_region=lambda: open_session(profile, None).region_name,
             read_family=partial(read_family, known.history) if known else None,
         )
-        show = partial(_show, output=output, no_color=no_color)
-        return int(gravest(_run(path, checks, show, fail_on) for path in dict.fromkeys(files)))
+
+        def show(checked: CheckedFile) -> Exit:
+            _show(checked, output, no_color=no_color)
+            return _gate(checked, fail_on)
+
+        return gravest(shown(partial(checks.file, path), show) for path in dict.fromkeys(files))
 
 
 @contextmanager
@@ -132,29 +129,11 @@ def _region(name: str | None) -> str | None:
     return name
 
 
-def _run(
-    path: str, checks: Checks, show: Callable[[CheckedFile], None], fail_on: str | None
-) -> Exit:
-    """Shows one file's result; a file that cannot be read does not stop the others."""
-    try:
-        written = checks.file(path)
-    except SageauditError as error:
-        say(str(error))
-        return exit_of(error)
-    show(written)
-    return _gate(written, fail_on) if fail_on else Exit.DONE
-
-
-def _gate(written: CheckedFile, fail_on: str) -> Exit:
-    """A request that could not be judged does not pass: no finding is no proof then."""
-    least = Severity(fail_on).rank
+def _gate(written: CheckedFile, fail_on: Severity | None) -> Exit:
     rows = [row for job in written["jobs"] for row in job["findings"]]
-    if any(row["not_counted"] is None and Severity(row["severity"]).rank >= least for row in rows):
-        return Exit.FINDINGS
-    if any(job["unreadable"] for job in written["jobs"]):
-        say(f"{written['file']}: could not be judged, so --fail-on does not pass it")
-        return Exit.NOT_JUDGED
-    return Exit.DONE
+    counted = (row["severity"] for row in rows if row["not_counted"] is None)
+    known = not any(job["unreadable"] for job in written["jobs"])
+    return options.gate(written["file"], counted, fail_on, could_judge=known)
 
 
 def _show(written: CheckedFile, output: str, *, no_color: bool) -> None:

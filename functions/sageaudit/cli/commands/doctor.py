@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
-from sageaudit.adapters.aws.accounts import Role
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, gravest
-from sageaudit.cli.messages import echo_json
+from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.support.account.accounts import (
+    OTHER_ACCOUNTS,
     Identity,
-    account_list,
+    OtherAccounts,
     open_session,
-    role_to_assume,
 )
-from sageaudit.cli.support.doctor import checkup, permissions, view
-from sageaudit.cli.support.doctor.checkup import Check, CheckState
+from sageaudit.cli.support.doctor import checkup, permissions
+from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
 from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
 from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.output.terminal.layout import plain_table
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
 
 _EPILOG = """\b
 Examples:
@@ -45,10 +49,7 @@ Examples:
 )
 @options.HISTORY
 @options.TABLE
-@options.ACCOUNTS
-@options.ORGANIZATION
-@options.ROLE
-@options.EXTERNAL_ID
+@OTHER_ACCOUNTS
 @click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
 @click.option(
     "--stack",
@@ -57,72 +58,44 @@ Examples:
 )
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE
-@options.OUTPUT
-@options.NO_COLOR
+@options.PRINTED
 def doctor(
     commands: tuple[str, ...],
     policy: bool,
     history: Path | None,
     table: str | None,
-    accounts: Path | None,
-    organization: bool,
-    role: str | None,
-    external_id: str | None,
+    others: OtherAccounts,
     coverage: bool,
     stack: str | None,
     region: str | None,
     profile: str | None,
-    output: str,
-    no_color: bool,
-) -> int:
+    printed: options.Printed,
+) -> Exit:
     """Checks credentials, permissions, prices, history and clock.
 
     For the commands that you name, by default for all that only read. Each permission is checked by
     a call that reads nothing of worth. Exits with 0 only if all of it works.
     """
-    names = _known(commands)
-    given = {TABLE: table, ROLE: role, ORGANIZATION: organization, COVERAGE: coverage}
+    for name in commands:
+        if name not in permissions.EVERY:
+            raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
+    given = {TABLE: table, ROLE: others.role, ORGANIZATION: others.organization, COVERAGE: coverage}
     given |= {OF_STACK: stack} if policy else {}
+    names = commands or permissions.COMMANDS
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
-        _print_policy(asked, permissions.PolicyScope(region, table, role, stack))
-        return int(Exit.DONE)
-    assumed = role_to_assume(accounts, role, external_id, organized=organization)
-    several = _Several(accounts, assumed, organized=organization)
+        _print_policy(asked, permissions.PolicyScope(region, table, others.role, stack))
+        return Exit.DONE
+    others.check()
     checks = [
         checkup.versions(),
         checkup.prices(datetime.now(UTC).date()),
         *([] if table and history is None else [checkup.file(history)]),
-        *_of_aws(profile, region, asked, table, several),
+        *_of_aws(profile, region, asked, table, others),
         *([] if stack is None else _of_stack(profile, region, stack)),
     ]
-    if output == "json":
-        echo_json(view.document(checks))
-    else:
-        view.show(checks, no_color=no_color)
-    return int(gravest(check.code for check in checks))
-
-
-@dataclass(frozen=True, slots=True)
-class _Several:
-    """Which other accounts are checked, if any."""
-
-    file: Path | None
-    role: Role | None
-    organized: bool
-
-    def checks(self, session: Any, region: str, own: Identity) -> Iterator[Check]:
-        if self.file is None and not self.organized:
-            return
-        try:
-            listed = account_list(session, region, self.file, self.role)
-        except SageauditError as error:
-            yield checkup.failed("accounts", error, None, exit_of(error))
-            return
-        ids = [account.id for account in listed.accounts]
-        yield checkup.ok("accounts", f"{len(ids)} to ask")
-        if self.role is not None:
-            yield from checkup.roles(ids, session, region, self.role, own)
+    printed.show(checks, _show, _document)
+    return gravest(check.code for check in checks)
 
 
 def _of_aws(
@@ -130,13 +103,13 @@ def _of_aws(
     region: str | None,
     asked: Sequence[str],
     table: str | None,
-    several: _Several,
+    others: OtherAccounts,
 ) -> Iterator[Check]:
     """Each check needs those before it: credentials need a region, permissions need credentials."""
     try:
         session = open_session(profile, region)
     except SageauditError as error:
-        yield checkup.failed("AWS settings", error, None, exit_of(error))
+        yield checkup.failed("AWS settings", error)
         return
     found = checkup.region(session.region_name)
     yield found
@@ -145,13 +118,13 @@ def _of_aws(
     yield reached
     if reached.name == checkup.REACHED:
         for name in ("credentials", "permissions"):
-            yield Check(name, CheckState.NOT_CHECKED, "without AWS nothing can be asked")
+            yield not_checked(name, "without AWS nothing can be asked")
         return
     whose, own = checkup.credentials(session, place)
     yield whose
     if own is None or found.state is not CheckState.OK:
         what = "the region" if own else "credentials"
-        yield Check("permissions", CheckState.NOT_CHECKED, f"without {what} nothing can be asked")
+        yield not_checked("permissions", f"without {what} nothing can be asked")
         return
     single = [
         action
@@ -161,7 +134,21 @@ def _of_aws(
     yield from checkup.actions(single, session, place, own)
     if table is not None:
         yield from checkup.table(table, session, place)
-    yield from several.checks(session, place, own)
+    if others:
+        yield from _of_accounts(others, session, place, own)
+
+
+def _of_accounts(
+    others: OtherAccounts, session: Any, region: str, own: Identity
+) -> Iterator[Check]:
+    try:
+        listed = others.listed(session, region)
+    except SageauditError as error:
+        yield checkup.failed("accounts", error)
+        return
+    yield checkup.ok("accounts", f"{len(listed.accounts)} to ask")
+    if listed.role is not None:
+        yield from checkup.roles([*listed.names], session, region, listed.role, own)
 
 
 def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[Check]:
@@ -169,17 +156,9 @@ def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[C
     with suppress(SageauditError):
         session = open_session(profile, region)
         if session.region_name is not None:
-            yield from checkup.checks(stack, session, session.region_name, datetime.now(UTC))
+            yield from checkup.stack(stack, session, session.region_name, datetime.now(UTC))
             return
-    yield Check(f"stack {stack}", CheckState.NOT_CHECKED, "without a region nothing can be asked")
-
-
-def _known(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """The commands, by default all that only read. Raises BadUsage for one that there is not."""
-    for name in commands:
-        if name not in {*permissions.COMMANDS, *permissions.CHANGING}:
-            raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
-    return commands or tuple(permissions.COMMANDS)
+    yield not_checked(f"stack {stack}", "without a region nothing can be asked")
 
 
 def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
@@ -189,3 +168,40 @@ def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
             " policy allows that"
         )
     click.echo(json.dumps(permissions.policy(asked, where), indent=2))
+
+
+_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
+_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
+
+
+def _document(checks: Sequence[Check]) -> dict[str, Any]:
+    """The checks as JSON; `exit_code` is None for one that did not fail."""
+    rows = [
+        {
+            **{name: value for name, value in asdict(check).items() if name != "code"},
+            "exit_code": int(check.code) if check.state is CheckState.FAILED else None,
+        }
+        for check in checks
+    ]
+    counts = Counter(check.state for check in checks)
+    return {
+        "schema": 1,
+        "ok": not counts[CheckState.FAILED],
+        "counts": {state.value: counts[state] for state in CheckState},
+        "checks": rows,
+    }
+
+
+def _show(checks: Sequence[Check], console: Console) -> None:
+    """Prints the counts, then the state, the name and what was found, and what to do next."""
+    table = plain_table("", " ", unbroken={""})
+    table.show_header = False
+    for check in checks:
+        found = Text(f"{terminal(check.name)}: {terminal(check.found)}")
+        if check.next:
+            found.append(f"\n-> {terminal(check.next)}", "dim")
+        table.add_row(Text(_WORDS[check.state], _STYLES[check.state]), found)
+    counts = Counter(check.state for check in checks)
+    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
+    console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
+    console.print(table)

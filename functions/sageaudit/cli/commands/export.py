@@ -11,7 +11,6 @@ import click
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.files.parquet_rows import write_parquet
 from sageaudit.adapters.files.whole_file import whole_file
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions
@@ -61,7 +60,7 @@ def export(
     filters: Filters,
     fields: str | None,
     where: HistoryOptions,
-) -> int:
+) -> None:
     """Writes audits or findings to a file, for other tools.
 
     Such as duckdb, Athena, pandas or a spreadsheet: docs/queries.md has examples. Rows are written
@@ -84,7 +83,6 @@ def export(
         )
         count = _write(rows, chosen, form, path)
     say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
-    return int(Exit.DONE)
 
 
 def _format_of(path: Path) -> str:

@@ -25,8 +25,8 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def families(
-    filters: SumFilters, sort: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
-) -> int:
+    filters: SumFilters, sort: Sort, limit: int, every: bool, where: HistoryOptions, shown: Shown
+) -> None:
     """Ranks families by their avoidable and lost dollars.
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
@@ -36,6 +36,6 @@ def families(
     with where.open() as opened:
         reader = Lists(opened.history, days)
         found = totals.families(reader, filters.wanted)
-    ranked = totals.ranked(found, Sort(sort))
-    listing = lists.by_amount(lists.of_families(ranked), Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)
+    ranked = totals.ranked(found, sort)
+    listing = lists.by_amount(lists.of_families(ranked), sort)
+    asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)

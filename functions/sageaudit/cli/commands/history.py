@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli.exits import Exit
+from sageaudit.cli import options
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
 from sageaudit.cli.support.history.formats import ListLayout
@@ -27,7 +27,7 @@ Examples:
 @asking.FILTERS
 @click.option(
     "--sort",
-    type=click.Choice([sort.value for sort in Sort]),
+    type=options.EnumChoice(Sort),
     default=Sort.NEWEST.value,
     show_default=True,
     help="Order: by end, or by dollars, the most first; waste is avoidable plus lost.",
@@ -39,30 +39,31 @@ Examples:
 @asking.SHOWN
 def history(
     filters: Filters,
-    sort: str,
+    sort: Sort,
     limit: int,
     every: bool,
     cursor: str | None,
     where: HistoryOptions,
     shown: Shown,
-) -> int:
+) -> None:
     """Lists audits, newest first, or the findings of a rule.
 
     A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
     that it adds: the columns add up to the sums of the days.
     """
-    question = filters.question(asking.now(), Sort(sort))
+    question = filters.question(asking.now(), sort)
     shown.of(_listing(question))
     if every and cursor:
         raise BadUsage("--all prints the rows from the first on: leave out --cursor")
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         if every:
-            return _all(reader, question, shown)
-        return _page(reader, question, limit, cursor, shown)
+            _all(reader, question, shown)
+        else:
+            _page(reader, question, limit, cursor, shown)
 
 
-def _page(reader: Lists, question: Question, limit: int, cursor: str | None, shown: Shown) -> int:
+def _page(reader: Lists, question: Question, limit: int, cursor: str | None, shown: Shown) -> None:
     after = None if cursor is None else read_cursor(question, cursor)
     heads = _needs_heads(question, shown)
     page = answer.page(reader, question, limit, after=after, with_heads=heads)
@@ -70,14 +71,12 @@ def _page(reader: Lists, question: Question, limit: int, cursor: str | None, sho
     count = shown.write(page.rows, _listing(question), asking.tail(reader.read, following))
     _say(question, reader.read, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
-    return int(Exit.DONE)
 
 
-def _all(reader: Lists, question: Question, shown: Shown) -> int:
+def _all(reader: Lists, question: Question, shown: Shown) -> None:
     rows = answer.all_rows(reader, question, with_heads=_needs_heads(question, shown))
     count = shown.write(rows, _listing(question), asking.tail(reader.read))
     _say(question, reader.read, count, rollups=False)
-    return int(Exit.DONE)
 
 
 def _listing(question: Question) -> ListLayout:

@@ -25,17 +25,17 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def owners(
-    filters: SumFilters, sort: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
-) -> int:
+    filters: SumFilters, sort: Sort, limit: int, every: bool, where: HistoryOptions, shown: Shown
+) -> None:
     """Ranks owners by the avoidable and lost dollars of their jobs.
 
     Reads daily sums, not audits: the cost of the question does not grow with the number of jobs.
     """
-    listing = lists.by_amount(lists.OWNERS, Sort(sort))
+    listing = lists.by_amount(lists.OWNERS, sort)
     shown.of(listing)
     days = filters.days(asking.now())
     with where.open() as opened:
         reader = Lists(opened.history, days)
         found = totals.owners(reader, filters.wanted)
-    ranked = totals.ranked(found, Sort(sort))
-    return asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)
+    ranked = totals.ranked(found, sort)
+    asking.show_totals(ranked, None if every else limit, listing, shown, reader.read)

@@ -217,7 +217,7 @@ def refresh(path: Path | None, profile: str | None) -> int:
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
-@options.POLICY
+@options.POLICY_PATH
 @options.OUTPUT
 def learn(
     reports: tuple[Path, ...],

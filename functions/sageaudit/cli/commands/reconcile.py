@@ -20,17 +20,14 @@ from sageaudit.adapters.billing.cost_explorer import (
     month_after,
 )
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.prices import reconciliation
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.reconcile.audited_lines import Audited, lines_of
+from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.terminal.layout import console_for
 from sageaudit.ports import History
 
 _EPILOG = """\b
@@ -56,8 +53,7 @@ Examples:
 @click.option(
     "--yes", is_flag=True, help="Accept the cost of the Cost Explorer requests without being asked."
 )
-@options.OUTPUT
-@options.NO_COLOR
+@options.PRINTED
 def reconcile(
     month_text: str,
     history: Path | None,
@@ -67,9 +63,8 @@ def reconcile(
     region: str | None,
     profile: str | None,
     yes: bool,
-    output: str,
-    no_color: bool,
-) -> int:
+    printed: options.Printed,
+) -> None:
     """Compares a month of the history with AWS's bill.
 
     Quantities are compared first, then dollars. Without --cur the bill comes from Cost Explorer,
@@ -101,14 +96,10 @@ def reconcile(
         requests=explorer.requests,
         ongoing=first_day == today.replace(day=1),
     )
-    if output == "json":
-        echo_json(reconciliation.document(reconciled))
-    else:
-        reconciliation.show(reconciled, console_for(no_color=no_color))
-    return int(Exit.DONE)
+    printed.show(reconciled, reconciliation.show, reconciliation.document)
 
 
-def month_of(history: History, account: str, first_day: date) -> Audited:
+def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
     """The bill lines of an account's month.
 
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
@@ -127,7 +118,7 @@ def month_of(history: History, account: str, first_day: date) -> Audited:
     audited = [head for head in heads if not head.rollup]
     unauditable = sum(head.unauditable is not None for head in audited)
     jobs = sum(_has_bill(head) for head in heads)
-    return Audited(
+    return AuditedMonth(
         tuple(line for line in lines if line.paid),
         jobs=jobs,
         rollups=len(heads) - len(audited),

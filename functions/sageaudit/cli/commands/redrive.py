@@ -18,9 +18,17 @@ from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.doctor.permissions import STACK
 from sageaudit.cli.support.history.formats import moment
-from sageaudit.cli.support.redrive.letters import DeadLetter, Fate, LetterKind
-from sageaudit.cli.support.redrive.moving import HOLD_S, RedriveQueues, move, planned, queues_of
-from sageaudit.cli.support.redrive.moving import read as read_letters
+from sageaudit.cli.support.redrive.letters import (
+    HOLD_S,
+    DeadLetter,
+    Fate,
+    LetterKind,
+    RedriveQueues,
+    move,
+    planned,
+    queues_of,
+)
+from sageaudit.cli.support.redrive.letters import read as read_letters
 from sageaudit.cli.support.scan.view import may_ask
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table

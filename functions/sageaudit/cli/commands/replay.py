@@ -13,8 +13,6 @@ from rich.table import Table
 
 from sageaudit.adapters.files import policy_file
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
-from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -23,7 +21,7 @@ from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves, by_rule, 
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.terminal.layout import console_for, line, plain_table
+from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.money import signed
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
@@ -54,17 +52,15 @@ Examples:
 @asking.since(forms=DAY_FORMS)
 @asking.WHERE
 @options.RECORDINGS_FOR_TABLE
-@options.OUTPUT
-@options.NO_COLOR
+@options.PRINTED
 def replay(
     new: Path,
     old: Path | None,
     since: str,
     where: HistoryOptions,
     recordings: tuple[Path, ...],
-    output: str,
-    no_color: bool,
-) -> int:
+    printed: options.Printed,
+) -> None:
     """Shows which findings another policy adds or removes.
 
     Each stored run is judged again under both policies, at the same packaged prices; the
@@ -83,11 +79,7 @@ def replay(
             result = run(source.history, heads, policies)
     if not result.runs and not result.not_kept:
         raise JobNotFound("no run was found to judge again")
-    if output == "json":
-        echo_json(_document(result))
-    else:
-        _show(result, console_for(no_color=no_color))
-    return int(Exit.DONE)
+    printed.show(result, _show, _document)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ import click
 from click.core import ParameterSource
 
 from sageaudit import __version__
-from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, report_contents, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
@@ -73,8 +71,8 @@ def report(
     output: str | None,
     form: str,
     where: HistoryOptions,
-    policy_path: Path | None,
-) -> int:
+    policy: Policy,
+) -> None:
     """Writes a page about one job, or about all jobs of some days.
 
     The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
@@ -83,10 +81,9 @@ def report(
     """
     if recordings and (named := _named_too(context)):
         raise BadUsage(f"--recording is all that the report is about: leave out {named}")
-    if policy_path and len(recordings) != 1:
+    if _given(context, "policy") and len(recordings) != 1:
         raise BadUsage("--policy judges a single --recording: the audits of a history stay as is")
     if recordings:
-        policy = policy_file.load(policy_path) if policy_path else Policy()
         contents = _of_recordings(recordings, policy)
     else:
         days = window_of_days(since, until, asking.now())
@@ -94,7 +91,6 @@ def report(
             contents = _of_history(opened.history, days, job, account)
     text = _written(contents, form)
     _write(text, output or f"report.{'html' if form == 'html' else 'md'}", contents)
-    return int(Exit.DONE)
 
 
 def _named_too(context: click.Context) -> str:
@@ -102,10 +98,14 @@ def _named_too(context: click.Context) -> str:
     given = (
         name
         for name in ("job", "since", "until", "account", "history", "table", "table_region")
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if _given(context, name)
     )
     words = ("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
     return ", ".join(words)
+
+
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:

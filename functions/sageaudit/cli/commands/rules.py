@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
@@ -38,7 +37,7 @@ Examples:
 @asking.SHOWN
 def rules(
     name: str | None, counts: bool, filters: SumFilters, where: HistoryOptions, shown: Shown
-) -> int:
+) -> None:
     """Lists all rules, or explains one of them.
 
     NAME is a rule's name or id; its page has the thresholds, the saving and the sources. With
@@ -46,16 +45,16 @@ def rules(
     filters, the history and --fields.
     """
     if counts:
-        return _counts(name, filters, where, shown)
+        _counts(name, filters, where, shown)
+        return
     if shown.output not in {"table", "json"} or shown.fields:
         raise BadUsage(
             "rules are listed as table or json: other formats and --fields need --counts"
         )
     _list(name, shown.output, console_for(no_color=shown.no_color))
-    return int(Exit.DONE)
 
 
-def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown: Shown) -> int:
+def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown: Shown) -> None:
     shown.of(lists.RULES)
     days = filters.days(asking.now())
     wanted = None if name is None else asking.rule_named(name)
@@ -63,7 +62,7 @@ def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown:
         reader = Lists(opened.history, days)
         found = totals.rules(reader, filters.wanted)
     rows = [rule for rule in found if wanted in {None, rule.rule}]
-    return asking.show_totals(rows, None, lists.RULES, shown, reader.read)
+    asking.show_totals(rows, None, lists.RULES, shown, reader.read)
 
 
 def _list(name: str | None, output: str, console: Console) -> None:

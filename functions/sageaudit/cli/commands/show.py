@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import click
 
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, formats, lists
 from sageaudit.cli.support.history.asking import HistoryOptions
@@ -15,7 +14,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage, JobNotFound
-from sageaudit.output.fixes.dialects import DIALECTS, Dialect
+from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
@@ -45,25 +44,21 @@ Examples:
 @asking.REGION
 @asking.WHERE
 @options.OUTPUT
-@click.option(
-    "--fix-as",
-    type=click.Choice(DIALECTS),
-    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
-)
+@options.FIX_AS
 @options.NO_COLOR
 def show(
     job: str,
     version: int | None,
     versions: bool,
     since: str,
-    kind: str | None,
+    kind: JobKind | None,
     account: str | None,
     region: str | None,
     where: HistoryOptions,
     output: str,
     fix_as: Dialect | None,
     no_color: bool,
-) -> int:
+) -> None:
     """Shows one job's audit from the history.
 
     Of several runs with the same ARN it is the newest. A job that ended before --since is not
@@ -73,23 +68,23 @@ def show(
         raise BadUsage("--versions lists all versions: leave out --version and --fix-as")
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
-    wanted = Wanted(job, JobKind(kind) if kind else None, account, region)
+    wanted = Wanted(job, kind, account, region)
     if job.startswith("arn:") and wanted.ref is None:
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     days = window(since, None, asking.now())
     with where.open() as opened:
         head = find(Lists(opened.history, days), wanted)
         if versions:
-            return _list(opened.history, head, output, no_color=no_color)
+            _list(opened.history, head, output, no_color=no_color)
+            return
         audited = _audit(opened.history, head, version)
     if output == "json":
         echo_json(audited)
-        return int(Exit.DONE)
+        return
     console = console_for(no_color=no_color)
     render(audited, console)
     if fix_as:
         show_code(audited, console, fix_as)
-    return int(Exit.DONE)
 
 
 def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
@@ -101,13 +96,12 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
     return audited
 
 
-def _list(history: History, head: Head, output: str, *, no_color: bool) -> int:
+def _list(history: History, head: Head, output: str, *, no_color: bool) -> None:
     documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
     layout, console = lists.VERSIONS, console_for(no_color=no_color)
     tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}
     formats.write(rows, layout, layout.chosen(output, None), output, console, lambda: tail)
-    return int(Exit.DONE)
 
 
 def _version(document: AuditDocument) -> SimpleNamespace:

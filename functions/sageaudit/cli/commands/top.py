@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
 from sageaudit.errors import BadUsage
@@ -25,12 +24,12 @@ Examples:
 @asking.limit(10)
 @asking.WHERE
 @asking.SHOWN
-def top(filters: Filters, sort: str, limit: int, where: HistoryOptions, shown: Shown) -> int:
+def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: Shown) -> None:
     """Ranks jobs by their avoidable and lost dollars.
 
     Daily sums say in which families to look first. Jobs without such dollars are left out.
     """
-    question = filters.question(asking.now(), Sort(sort))
+    question = filters.question(asking.now(), sort)
     if question.rule is not None:
         raise BadUsage(
             "top ranks jobs, not findings: `sageaudit history --rule RULE --sort waste` ranks those"
@@ -45,4 +44,3 @@ def top(filters: Filters, sort: str, limit: int, where: HistoryOptions, shown: S
         asking.say_nothing_found(question)
     if any(row.rollup for row in page.rows):
         asking.say_rollups()
-    return int(Exit.DONE)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import click
 from rich.text import Text
 
-from sageaudit.cli.exits import Exit
+from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
@@ -34,7 +34,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--by",
-    type=click.Choice([period.value for period in TrendPeriod]),
+    type=options.EnumChoice(TrendPeriod),
     default=TrendPeriod.WEEK.value,
     show_default=True,
     help="Length of a period: weeks begin on Monday; days are those of UTC.",
@@ -46,49 +46,45 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def trend(
-    by: str,
+    by: TrendPeriod,
     filters: SumFilters,
     rule: str | None,
     limit: int,
     every: bool,
     where: HistoryOptions,
     shown: Shown,
-) -> int:
+) -> None:
     """Shows dollars by week or month, and how they changed.
 
     The change is that of avoidable plus lost dollars against the period before. A period that is
     not over is compared with as many days of the one before. Of many periods, the newest are
     printed. Reads daily sums, not audits.
     """
-    period, now = TrendPeriod(by), asking.now()
+    now = asking.now()
     if filters.since is None:
-        filters = replace(filters, since=_SINCE[period])
+        filters = replace(filters, since=_SINCE[by])
     days, wanted = filters.days(now), filters.wanted
     shown.of(lists.TREND)
     with where.open() as opened:
         reader = Lists(opened.history, days)
         rows = totals.trend(
             reader,
-            period,
+            by,
             wanted,
             today=now.date(),
             rule=None if rule is None else asking.rule_named(rule),
         )
     if shown.output == "table":
-        _news(rows, period, shown)
-    kept = _with_jobs(rows) if shown.output == "table" else rows
+        _news(rows, by, shown)
+    kept = rows
+    if shown.output == "table":  # without the periods that have no jobs, but for the newest
+        kept = [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
     newest = kept if every else kept[-limit:]
     shown.write(newest, lists.TREND, asking.tail(reader.read))
     if empty := len(rows) - len(kept):
-        say(f"{counted(empty, period.value)} without a job left out of the table")
+        say(f"{counted(empty, by.value)} without a job left out of the table")
     if len(newest) < len(kept):
         say(f"the newest {len(newest):,} of {len(kept):,} rows: --all prints all of them")
-    return int(Exit.DONE)
-
-
-def _with_jobs(rows: Sequence[Total]) -> Sequence[Total]:
-    """The rows of a table: periods without jobs are left out, but for the newest."""
-    return [row for row in rows if row.jobs or row.unauditable or row is rows[-1]]
 
 
 def _news(rows: Sequence[Total], period: TrendPeriod, shown: Shown) -> None:

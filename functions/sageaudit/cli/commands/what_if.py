@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sageaudit.adapters.files import policy_file, recording
+from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
 from sageaudit.domain.audit.finding_document import rounded
@@ -30,7 +30,6 @@ from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.usage.demand import Need
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
-from sageaudit.output.terminal.layout import console_for
 
 _HOUR_S = Decimal(3600)
 _MOST_HEADROOM = 1000
@@ -60,20 +59,18 @@ Examples:
 @click.option(
     "--all", "everything", is_flag=True, help="Show every type, including those that do not fit."
 )
-@options.OUTPUT
-@options.NO_COLOR
+@options.PRINTED
 def what_if(
     job: str | None,
     path: Path | None,
     types: tuple[str, ...],
     headroom: float,
-    kind: str | None,
+    kind: JobKind | None,
     region: str | None,
     profile: str | None,
-    policy_path: Path | None,
+    policy: Policy,
     everything: bool,
-    output: str,
-    no_color: bool,
+    printed: options.Printed,
 ) -> None:
     """Shows what a job would have cost on other instance types.
 
@@ -84,21 +81,16 @@ def what_if(
         raise click.UsageError("name one job, or one file with --recording")
     if not math.isfinite(headroom):
         raise click.BadParameter(f"{headroom} is not a percentage", param_hint="--headroom")
-    policy = policy_file.load(policy_path) if policy_path else Policy()
     for name in types:
         if name not in packaged.types():
             raise BadUsage(f"{name} is not in the catalogue of instance types")
     if path is not None:
         run = _recorded(path)
     else:
-        job_kind = JobKind(kind) if kind else None
-        run = live.Account(profile, region).run(job or "", job_kind, policy)
+        run = live.Account(profile, region).run(job or "", kind, policy)
     run = replace(run, market=own(run.market, policy.discounts, day_of(run.job, run.now)))
     document = document_of(run, types, Decimal(f"{headroom:g}"))
-    if output == "json":
-        echo_json(document)
-    else:
-        candidates.show(document, console_for(no_color=no_color), everything=everything)
+    printed.show(document, partial(candidates.show, everything=everything))
 
 
 def _recorded(path: Path) -> Run:
@@ -139,7 +131,9 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
         "needs": _needs(resized) if resized else None,
         "impossible": reason,
         "notes": [_PLAN] if run.job.purchase is Purchase.TRAINING_PLAN else [],
-        "candidates": _candidates(resized, run.job) if resized else [],
+        "candidates": [_candidate(one, resized, run.job) for one in resized.candidates]
+        if resized
+        else [],
     }
 
 
@@ -171,10 +165,6 @@ def _needs(resized: Resize) -> Mapping[str, Any]:
 
 def _amount(need: Need) -> Decimal | None:
     return None if need.needed is None else Decimal(str(round(need.needed, 2)))
-
-
-def _candidates(resized: Resize, job: Job) -> list[dict[str, Any]]:
-    return [_candidate(candidate, resized, job) for candidate in resized.candidates]
 
 
 def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class AuditedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
+class AuditedMonth:
     """The audited lines of a month, and counts of what was left out of them."""
 
     lines: tuple[AuditedLine, ...]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.audited_lines import Audited, AuditedLine
+from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.domain.reconcile.usage_type import JOBS, parsed
 
@@ -125,7 +125,7 @@ class Reconciliation:
     rows: tuple[UsageRow, ...]
     areas: tuple[Area, ...]
     spend: AwsSpend
-    audited: Audited
+    audited: AuditedMonth
 
     def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
         """The rows with this presence."""
@@ -173,7 +173,7 @@ _Key = tuple[str | None, str | None, str]
 """Job, region and usage. The region is None where there is a job: its ARN contains the region."""
 
 
-def reconcile(spend: AwsSpend, audited: Audited, *, by_job: bool) -> Reconciliation:
+def reconcile(spend: AwsSpend, audited: AuditedMonth, *, by_job: bool) -> Reconciliation:
     """Compares both sides by usage type and region, or by job and usage type."""
     rows = _aws_rows(spend.lines, by_job=by_job)
     of_aws = frozenset(rows)

@@ -51,7 +51,9 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
         rows += [row] if row else []
         comments += [f"# {comment}"] if comment else []
     if dialect == "terraform":
-        snippets = [_resource(rows)] if rows else []
+        snippets = (
+            [_block('resource "aws_sagemaker_training_job" "this"', _body(rows))] if rows else []
+        )
     else:
         snippets = [
             _opened(WayStep(root.name, root.name), inner, 0, 0) for root, inner in grouped(rows)
@@ -135,11 +137,6 @@ def _before(parent: WayStep, step: WayStep) -> str:
     if parent.opens == LIST:
         return ""
     return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="
-
-
-def _resource(rows: Iterable[ParameterRow]) -> str:
-    """The Terraform resource, with only the arguments that change."""
-    return _block('resource "aws_sagemaker_training_job" "this"', _body(rows))
 
 
 def _body(rows: Iterable[ParameterRow]) -> list[str]:

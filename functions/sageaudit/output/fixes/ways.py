@@ -100,7 +100,11 @@ def terraform_way(mapped: MappedParameter) -> tuple[WayStep, ...] | None:
     if mapped.pattern in NOT_IN_TERRAFORM:
         return None
     tags = mapped.pattern.startswith("Tags")
-    words = "tags{*}" if tags else _request_words(mapped.pattern, "", _snake)
+    words = (
+        "tags{*}"
+        if tags
+        else _request_words(mapped.pattern, "", lambda name: _CASE.sub("_", name).lower())
+    )
     return way(words, mapped.user_names)
 
 
@@ -115,10 +119,6 @@ def _request_words(pattern: str, opens: str, spelled: Callable[[str], str]) -> s
         label = f"[{spelled(ELEMENT_NAMES[name])}]" if name != part else ""
         words.append(f"{spelled(name)}{label}{opens if after else ''}")
     return " > ".join(words)
-
-
-def _snake(name: str) -> str:
-    return _CASE.sub("_", name).lower()
 
 
 def json_path(mapped: MappedParameter) -> str:

@@ -195,15 +195,11 @@ def _limit(limit: ChartLimit, height: int) -> Markup:
 
 def _limit_words(limits: Sequence[ChartLimit]) -> Markup | None:
     said = [
-        f"{limit.words} {'below' if limit.rule == 'idle' else 'at'} {_percent(limit.percent)}"
+        f"{limit.words} {'below' if limit.rule == 'idle' else 'at'} {limit.percent:.2g}%"
         for limit in limits
     ]
     dash = tag("i", class_="limit")
     return tag("p", dash, f"Dashed: {', '.join(said)}.", class_="note") if said else None
-
-
-def _percent(value: float) -> str:
-    return f"{value:.2g}%"
 
 
 def _legend(hosts: Mapping[str, Series]) -> Markup | None:

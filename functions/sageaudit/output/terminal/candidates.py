@@ -149,7 +149,8 @@ def _table(
         unbroken=("Type", "GPU", *amounts),
     )
     for row in rows:
-        size = (str(row["vcpu"]), number(row["memory_gib"]), _gpus(row)) if wide else ()
+        gpus = f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
+        size = (str(row["vcpu"]), number(row["memory_gib"]), gpus) if wide else ()
         table.add_row(
             terminal(row["type"]),
             *size,
@@ -161,10 +162,6 @@ def _table(
             str(reasons.index(str(row["assumption"])) + 1),
         )
     return table
-
-
-def _gpus(row: CandidateRow) -> str:
-    return f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
 
 
 def _takes(row: CandidateRow) -> str:

@@ -90,7 +90,9 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
         tail=tail(notify),
         short_tail=tail(notify, short=True),
         before=note(document, notify),
-        why=_why(top) if top else capitalised(idle_capacity or "") or None,
+        why=f"{_private(top.summary)} ({top.id} {top.rule}, {top.confidence})"
+        if top
+        else capitalised(idle_capacity or "") or None,
         saving=_saving(document, findings[0], top) if top else None,
         fix=tuple((assignment(fix), before(fix)) for fix in findings[0]["fix"]) if top else (),
         caveat=top.caveat if top else None,
@@ -101,10 +103,6 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
         again=f"sageaudit audit {job['arn']}" if job["arn"] else None,
         context=tuple(_context(document, findings[1:] if top else findings, top, idle=idle)),
     )
-
-
-def _why(top: FindingParts) -> str:
-    return f"{_private(top.summary)} ({top.id} {top.rule}, {top.confidence})"
 
 
 def _saving(document: AuditDocument, finding: FindingDocument, top: FindingParts) -> str:

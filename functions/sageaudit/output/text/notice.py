@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.audit.document import AuditDocument, JobDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
@@ -48,7 +48,9 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
         return "unauditable"
     if mode == "observe":
         return "observe mode"
-    return "child of a tuning job" if _is_tuning_trial(document["job"]) else None
+    job = document["job"]  # a trial is reported in the tuning job's message
+    trial = job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
+    return "child of a tuning job" if trial else None
 
 
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
@@ -60,11 +62,6 @@ def worst(findings: tuple[FindingDocument, ...]) -> Severity:
     """The severity of a message: that of its worst finding."""
     severities = (Severity(finding["severity"]) for finding in findings)
     return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
-
-
-def _is_tuning_trial(job: JobDocument) -> bool:
-    """True for a trial of a tuning job: it is reported in the tuning job's message."""
-    return job["kind"] == "training" and ":hyper-parameter-tuning-job/" in (job["parent"] or "")
 
 
 def for_chat(finding: FindingDocument) -> bool:

@@ -79,7 +79,8 @@ def subject(parts: Message) -> str:
     """`HIGH $0.51 of $0.66 (77%) was avoidable - name`; a long name is cut in the middle."""
     news = f"{parts.lead} {parts.headline} - "
     tail = f" {parts.short_tail}" if parts.short_tail else ""
-    name = _within_subject(_ascii(parts.name), max(SUBJECT - len(news) - len(tail), 0))
+    safe = plain(parts.name, _LINE).encode("ascii", "replace").decode("ascii")
+    name = _within_subject(safe, max(SUBJECT - len(news) - len(tail), 0))
     return f"{news}{name}{tail}"[:SUBJECT].rstrip()
 
 
@@ -153,10 +154,6 @@ def _fix(parts: Message) -> list[str]:
 
 def _line(text: str) -> str:
     return plain(text, _LINE)
-
-
-def _ascii(text: str) -> str:
-    return plain(text, _LINE).encode("ascii", "replace").decode("ascii")
 
 
 def _number(amount: Decimal) -> str:

@@ -60,9 +60,10 @@ def message(
     why = slack(parts.why or "", _WHY)
     links, ids = _links(parts), owner_ids or {}
     idle = f"*{IDLE_LABEL}*: {slack(parts.idle_capacity, _REMARK)}" if parts.idle_capacity else ""
+    before = f"*{parts.before[0]}*: {slack(parts.before[1], _WHY)}" if parts.before else ""
     blocks = [
         {"type": "header", "block_id": "headline", "text": _plain(first_line)},
-        *([_section("before", _before(*parts.before))] if parts.before else []),
+        *([_section("before", before)] if before else []),
         *([{"type": "section", "block_id": "why", "text": _plain(why)}] if why else []),
         *([_section("fix", _fix(parts))] if parts.saving else []),
         *([_section("idle", idle)] if idle else []),
@@ -81,10 +82,6 @@ def _first_line(parts: Message) -> str:
     tail = f" {slack(parts.tail)}" if parts.tail else ""
     room = max(HEADER - len(REPEAT) - units(news) - units(tail), _SHORTEST_NAME)
     return f"{news}{slack(parts.name, min(_NAME, room))}{tail}"
-
-
-def _before(label: str, sentence: str) -> str:
-    return f"*{label}*: {slack(sentence, _WHY)}"
 
 
 def check(payload: Payload) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import click
 from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.accounts import Role
 from sageaudit.adapters.aws.clients import aws_errors, client, unanswered
 from sageaudit.adapters.aws.organization import NamedAccount
+from sageaudit.cli import options
 from sageaudit.domain.job.ref import REGION, is_account_id, partition_of
 from sageaudit.errors import BadUsage
 
@@ -78,38 +80,80 @@ def identity(session: Any, region: str | None) -> Identity:
     return Identity(str(answer["Account"]), str(answer["Arn"]))
 
 
-def role_to_assume(
-    file: Path | None, role: str | None, external_id: str | None, *, organized: bool
-) -> Role | None:
-    """The role that these options name. Raises BadUsage where they do not fit together."""
-    if file is not None and organized:
-        raise BadUsage("name the accounts once: either --accounts FILE or --organization")
-    if external_id is not None and role is None:
-        raise BadUsage("--external-id needs --role NAME")
-    if role is not None and file is None and not organized:
-        raise BadUsage("--role needs the accounts that have it: --accounts FILE or --organization")
-    if organized and role is None:
-        raise BadUsage("--organization needs --role NAME: the role to assume in each account")
-    return None if role is None else Role(role, external_id)
+@dataclass(frozen=True, slots=True)
+class OtherAccounts:
+    """Which other accounts are asked, and by which role."""
+
+    accounts: Path | None
+    organization: bool
+    role: str | None
+    external_id: str | None
+
+    def check(self) -> None:
+        """Raises BadUsage where the options do not fit together."""
+        if self.accounts is not None and self.organization:
+            raise BadUsage("name the accounts once: either --accounts FILE or --organization")
+        if self.external_id is not None and self.role is None:
+            raise BadUsage("--external-id needs --role NAME")
+        if self.role is not None and not self:
+            raise BadUsage(
+                "--role needs the accounts that have it: --accounts FILE or --organization"
+            )
+        if self.organization and self.role is None:
+            raise BadUsage("--organization needs --role NAME: the role to assume in each account")
+        self._role()
+
+    def __bool__(self) -> bool:
+        return self.accounts is not None or self.organization
+
+    def listed(self, session: Any, region: str) -> AccountList:
+        """The accounts of the file; without one, the active accounts of the organization.
+
+        Raises BadUsage, naming the line of the file, or AwsError.
+        """
+        listed = None if self.accounts is None else accounts_of_file(self.accounts)
+        own = identity(session, region)
+        if listed is None:
+            with aws_errors("organizations"):
+                listed = organization.active_accounts(client(session, "organizations", region))
+        role = self._role()
+        others = [account.id for account in listed if account.id != own.account]
+        if others and role is None:
+            raise BadUsage(
+                f"--accounts names {others[0]}, which is not your own account {own.account}: give"
+                " the role to assume there with --role NAME"
+            )
+        return AccountList(own, tuple(listed), role)
+
+    def _role(self) -> Role | None:
+        return None if self.role is None else Role(self.role, self.external_id)
 
 
-def account_list(session: Any, region: str, file: Path | None, role: Role | None) -> AccountList:
-    """The accounts of the file; without one, the active accounts of the organization.
-
-    Raises BadUsage, naming the line of the file, or AwsError.
-    """
-    listed = None if file is None else accounts_of_file(file)
-    own = identity(session, region)
-    if listed is None:
-        with aws_errors("organizations"):
-            listed = organization.active_accounts(client(session, "organizations", region))
-    others = [account.id for account in listed if account.id != own.account]
-    if others and role is None:
-        raise BadUsage(
-            f"--accounts names {others[0]}, which is not your own account {own.account}: give the"
-            " role to assume there with --role NAME"
-        )
-    return AccountList(own, tuple(listed), role)
+OTHER_ACCOUNTS = options.together(
+    "others",
+    OtherAccounts,
+    click.option(
+        "--accounts",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="File with the accounts to ask: one account id a line, comments after #.",
+    ),
+    click.option(
+        "--organization",
+        is_flag=True,
+        help="Ask all active accounts of your organization; needs credentials of its management"
+        " account or of a delegated administrator.",
+    ),
+    click.option(
+        "--role",
+        metavar="NAME",
+        help="Role to assume in each account except your own; its name, with its path if it has"
+        " one.",
+    ),
+    click.option(
+        "--external-id", metavar="TEXT", help="External id that the role's trust policy wants."
+    ),
+)
 
 
 def accounts_of_file(path: Path) -> list[NamedAccount]:

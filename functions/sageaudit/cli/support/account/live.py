@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.recordings.recorded_jobs import Run
-from sageaudit.cli.support.recordings.recorder import Recorder
+from sageaudit.cli.support.recordings.recorder import AnswerRecorder
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.job.describe import parse
@@ -45,6 +46,37 @@ from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
 
 _MOST_NAMED = 10
+
+
+def live_dependencies(
+    clients_of: Callable[..., Callable[[str, str], Any]],
+    history: History,
+    policy: Policy,
+    *,
+    fingerprint_key: Callable[[], bytes | None],
+    lists_once: bool = False,
+) -> AuditDependencies:
+    """What an audit reads from AWS, writes to and is judged by.
+
+    `clients_of` takes a service, and its config where it is another, to a function from account and
+    region to a client. `lists_once`: the metrics of several jobs are listed together.
+    """
+    return AuditDependencies(
+        jobs=SageMakerJobs(clients_of("sagemaker")),
+        metrics=CloudWatchMetrics(
+            clients_of("cloudwatch"), packaged.types(), lists_once=lists_once
+        ),
+        history=history,
+        buckets=S3Buckets(clients_of("s3", s3.CONFIG), time.monotonic),
+        markets=live_markets(
+            PriceList(lambda endpoint: clients_of("pricing")("", endpoint)),
+            None,
+            lambda: datetime.now(UTC),
+        ),
+        policy=policy,
+        ruleset=catalogue.ruleset(),
+        fingerprint_key=fingerprint_key,
+    )
 
 
 class Account:
@@ -80,9 +112,9 @@ class Account:
     ) -> tuple[Recording | RecordedSet, AuditDocument]:
         """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
-        recorder = Recorder()
         cloudwatch_of = self._accounts.of("cloudwatch")
-        deps = recorder.around(self._deps(Policy()), cloudwatch_of, packaged.types())
+        recorder = AnswerRecorder(self._deps(Policy()), cloudwatch_of, packaged.types())
+        deps = recorder.dependencies
         children, documents = [], []
         if ref.kind.row.rollup:
             for child in deps.jobs.children(ref):
@@ -128,22 +160,9 @@ class Account:
         return done.audit, done
 
     def _deps(self, policy: Policy) -> AuditDependencies:
-        accounts = self._accounts
-        return AuditDependencies(
-            jobs=SageMakerJobs(accounts.of("sagemaker")),
-            metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
-            history=self._history or SqliteHistory(),
-            buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
-            markets=live_markets(
-                PriceList(lambda endpoint: accounts.of("pricing")("", endpoint)),
-                None,
-                lambda: datetime.now(UTC),
-            ),
-            policy=policy,
-            ruleset=catalogue.ruleset(),
-            fingerprint_key=lambda: None,
-            history_lasts=self._history is not None,
-        )
+        history, lasts = self._history or SqliteHistory(), self._history is not None
+        deps = live_dependencies(self._accounts.of, history, policy, fingerprint_key=lambda: None)
+        return replace(deps, history_lasts=lasts)
 
     @cached_property
     def _accounts(self) -> Accounts:

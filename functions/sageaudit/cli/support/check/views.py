@@ -1,17 +1,212 @@
-"""The lines of a checked file as each output lays them out: terminal, Markdown, GitHub."""
+"""What `sageaudit check` found in a file, in lines, and as each output lays them out."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.cli.support.check.document import CheckedFile
-from sageaudit.cli.support.check.lines import CheckLine, finding_lines, groups
+from sageaudit.domain.audit.finding_document import FixDocument
+from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.domain.job.duration import duration
+from sageaudit.domain.request.forecast import Basis
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.words import assignment, counted
+
+_NAME = 60
+_UNKNOWN_SHOWN = 5
+_STYLES = ("dim", "cyan", "bold yellow", "bold red")
+"""By `Severity.rank`, the least severe first."""
+Role = Literal["file", "job", "text", "finding", "detail", "fix"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """One line: `lead` is its first words in a style of their own, with the space after them.
+
+    `detail` and `fix` belong to the finding before them.
+    """
+
+    role: Role
+    text: str
+    style: str = ""
+    lead: str = ""
+    lead_style: str = ""
+
+
+def groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
+    """The lines of a file: of itself, then of each job, each of its findings and what is unknown.
+
+    Empty groups are left out.
+    """
+    jobs = counted(sum(not job["trial"] for job in document["jobs"]), "job")
+    yield [
+        CheckLine("file", middle(document["file"], _NAME), "bold"),
+        CheckLine("text", _summary(document), "bold"),
+        CheckLine("text", f"{document['form_said']}, {jobs}"),
+    ]
+    for job in document["jobs"]:
+        yield [*_job(job)]
+        for row in job["findings"]:
+            yield [*finding_lines(row)]
+        if unknown := [*_unknown(job)]:
+            yield unknown
+    if document["not_checked"]:
+        yield [CheckLine("text", sentence, "dim") for sentence in document["not_checked"]]
+
+
+def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
+    """A job with its cost and history, without its findings."""
+    yield CheckLine("job", middle(job["name"] or job["label"], _NAME), "bold")
+    kind = "training jobs" if job["trial"] else f"{job['kind']} job"
+    parts = (kind, job["instances"], job["region"] or "region unknown")
+    yield CheckLine("text", ", ".join(part for part in parts if part))
+    if job["name"] and job["label"] != f"{job['kind']} job":
+        yield CheckLine("text", job["label"], "dim")
+    if job["note"]:
+        yield CheckLine("text", job["note"], "dim")
+    if job["unreadable"]:
+        yield CheckLine("text", f"Only compared with AWS's API: {job['unreadable']}", "yellow")
+    else:
+        yield CheckLine("text", _cost(job["cost"], job["kind"]))
+        if job["history"]:
+            yield CheckLine("text", _history(job["history"]))
+    for note in job["notes"]:
+        yield CheckLine("text", note, "yellow")
+
+
+def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
+    """What keeps the cost or a rule from an answer; --output json has all of it."""
+    reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
+    rows = [
+        row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)
+    ]
+    for row in rows[:_UNKNOWN_SHOWN]:
+        yield CheckLine("text", f"Not known yet: {row['path']} ({row['why']})", "dim")
+    if len(rows) > _UNKNOWN_SHOWN:
+        more = f"Not known yet: {len(rows) - _UNKNOWN_SHOWN} more values"
+        yield CheckLine("text", more, "dim")
+
+
+def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
+    """A finding: its rule and dollars, the sentence, and each parameter to change."""
+    aside, severity = row["not_counted"], row["severity"]
+    card = row["id"] or "AWS's API"
+    place = f", line {row['line']}" if row["line"] else ""
+    dollars = f"  {words}" if (words := _saving(row)) else ""
+    yield CheckLine(
+        "finding",
+        f"{row['rule']} ({card}{place}){dollars}",
+        lead=f"{severity.upper()}  ",
+        lead_style="dim" if aside else _STYLES[Severity(severity).rank],
+    )
+    yield CheckLine("detail", row["summary"])
+    if aside:
+        yield CheckLine("detail", f"Not counted: {aside}", "dim")
+        return
+    if row["caution"]:
+        yield CheckLine("detail", row["caution"], lead="Caveat: ", lead_style="yellow")
+    if row["source"] == "rules" and row["said_of"]:
+        same = f"{row['said_of']}, an earlier run of the family, had the same finding."
+        yield CheckLine("detail", same, "dim")
+    for fix in row["fix"]:
+        yield CheckLine("fix", _fix(fix, row["source"]), "green")
+
+
+def _summary(document: CheckedFile) -> str:
+    """How many findings there are, by severity."""
+    if not document["jobs"]:
+        return "Nothing to check: there is no SageMaker job in it."
+    counts = Counter(
+        row["severity"]
+        for job in document["jobs"]
+        for row in job["findings"]
+        if row["not_counted"] is None
+    )
+    if not counts:
+        return "No findings."
+    parts = [f"{counts[word]} {word}" for word in map(str, Severity) if counts[word]]
+    return f"{counted(counts.total(), 'finding')}: {', '.join(parts)}."
+
+
+def _cost(cost: dict[str, Any], kind: str) -> str:
+    """What the job costs at most, with the date of the prices."""
+    hourly = f"{usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
+    if cost["at_most_usd"] is None:
+        rate = f" It costs {hourly}." if hourly else ""
+        why = cost["why_not_known"]
+        option = " (give --region)" if why == "the region is not known" else ""
+        return f"What it costs at most is not known: {why}{option}.{rate}"
+    about = "about " if cost["estimated"] else ""
+    amount = f"At most {about}{usd(cost['at_most_usd'])}"
+    dated = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
+    lacks = f" Not in it: {'; '.join(cost['missing'])}." if cost["missing"] else ""
+    guess = f" {cost['estimated'][0]}." if cost["estimated"] else ""
+    if kind == "tuning":
+        many = counted(cost["jobs"], "training job")
+        return f"{amount}: {many}, each to its limit.{lacks}{guess}"
+    limit = duration(cost["limit_s"])
+    default = ", AWS's default" if cost["limit_is_default"] else ""
+    return f"{amount}: {hourly} up to the limit of {limit}{default}.{dated}{lacks}{guess}"
+
+
+def _history(history: dict[str, Any]) -> str:
+    """What the family's earlier runs cost and took."""
+    if history["first_run"]:
+        return "First run of its family: the history has no earlier one."
+    runs = counted(history["runs"], "earlier run")
+    if not history["compared_runs"]:
+        return (
+            f"{runs} of its family, none completed on these instances: what it will cost is not"
+            " known from them."
+        )
+    cost, time = history["usd"], history["seconds"]
+    alike = counted(history["compared_runs"], "completed run")
+    dollars = f"about {usd(cost['median'])}{_range(cost, usd)}" if cost else "at unknown cost"
+    took = f" in {duration(time['median'])}{_range(time, duration)}" if time else ""
+    failed = history["failed_runs"]
+    lost = f" {failed} of {runs} failed." if failed else ""
+    return f"Will cost {dollars}{took}, by {alike} of its family on the same instances.{lost}"
+
+
+def _range(span: dict[str, Decimal], words: Callable[[Decimal], str]) -> str:
+    low, high = words(span["low"]), words(span["high"])
+    return "" if low == high else f" ({low} to {high})"
+
+
+def _saving(row: dict[str, Any]) -> str:
+    """The dollars of a finding, with what they rest on; empty without any."""
+    amount = row["saving_usd"]
+    if amount is None or amount <= 0 or row["not_counted"]:
+        return ""
+    possible = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
+    if row["source"] == "history":
+        return f"{possible}{usd(amount)} in that run"
+    basis = Basis(row["saving_basis"] or Basis.HOUR)
+    up_to = "up to " if basis is Basis.LIMIT else ""
+    return f"{possible}{up_to}{usd(amount)} {basis.words}"
+
+
+def _fix(fix: dict[str, Any], source: str) -> str:
+    """A parameter to change, as `path = new  # now: old`."""
+    if source == "api":
+        return f"{fix['parameter']} -> {fix['new']}"
+    was = "not set" if fix["old"] is None else str(fix["old"])
+    by = fix["pipeline_parameter"]
+    origin = f", the default of the pipeline parameter {by}" if by else ""
+    name = fix["argument"] or fix["parameter"]
+    named: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
+    return f"{assignment(named)}  # now: {was}{origin}"
+
 
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-!|<>~@:&])")
@@ -81,13 +276,13 @@ def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
         "line": str(row["line"] or ""),
         "title": middle(terminal(f"{title.text}: {job}"), _LONGEST_TITLE),
     }
-    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    written = ",".join(
+        f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+        if value
+    )
     return f"::{_LEVELS[row['severity']]} {written}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

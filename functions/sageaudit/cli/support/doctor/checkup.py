@@ -40,9 +40,9 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.account.accounts import Identity, identity
 from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.doctor.probes import probe, simulated
+from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
-from sageaudit.cli.support.redrive.moving import DEAD_LETTERS
+from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.errors import AwsError, NoHistory, SageauditError
 from sageaudit.output.text.words import counted
 
@@ -54,8 +54,7 @@ MOST_SKEW_S = 300
 Source: IAM user guide, "Signature Version 4 signing process".
 """
 _OLD_PRICES_DAYS = 180
-_PROBED_BY_POLICY = ("ce:GetCostAndUsage",)
-"""Calling them costs money."""
+_COSTS = "ce:GetCostAndUsage"
 _CHANGES_A_QUEUE = "sqs:"
 _NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
 
@@ -84,9 +83,18 @@ def ok(name: str, found: str) -> Check:
     return Check(name, CheckState.OK, found)
 
 
-def failed(name: str, error: SageauditError | str, next_: str | None, code: Exit) -> Check:
-    """A check that did not pass."""
+def failed(
+    name: str, error: SageauditError | str, next_: str | None = None, code: Exit = Exit.FAILURE
+) -> Check:
+    """A check that did not pass; `code` is that of a sentence, an error has its own."""
+    if isinstance(error, SageauditError):
+        code = exit_of(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_, code)
+
+
+def not_checked(name: str, found: str, next_: str | None = None) -> Check:
+    """A check that could not be made, which fails nothing."""
+    return Check(name, CheckState.NOT_CHECKED, found, next_)
 
 
 def versions() -> Check:
@@ -101,7 +109,7 @@ def prices(today: date) -> Check:
     try:
         tables = packaged.tables()
     except SageauditError as error:
-        return failed("prices", error, None, exit_of(error))
+        return failed("prices", error)
     age = (today - date.fromisoformat(tables.as_of)).days
     found = f"{tables.name} tables of {tables.as_of}, {age} days old"
     advice = "renew them with `sageaudit prices refresh`" if age > _OLD_PRICES_DAYS else None
@@ -117,9 +125,9 @@ def file(path: Path | None) -> Check:
     except NoHistory as error:
         if path is None:
             return Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
-        return failed(name, error, "make it with `sageaudit scan --history FILE`", exit_of(error))
+        return failed(name, error, "make it with `sageaudit scan --history FILE`")
     except SageauditError as error:
-        return failed(name, error, None, exit_of(error))
+        return failed(name, error)
     if not (os.access(place, os.W_OK) and os.access(place.absolute().parent, os.W_OK)):
         advice = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
         return failed(name, "it can be read, but not written", advice, Exit.DENIED)
@@ -138,12 +146,12 @@ def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
         lost = isinstance(error, BotoCoreError)
         problem = unanswered(error, "sts") if lost else unreadable("sts")
         advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
-        return failed(REACHED, problem, advice, exit_of(problem))
+        return failed(REACHED, problem, advice)
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     try:
         theirs = parsedate_to_datetime(headers["date"])
     except (KeyError, TypeError, ValueError):
-        return Check("clock", CheckState.NOT_CHECKED, "AWS's answer has no date")
+        return not_checked("clock", "AWS's answer has no date")
     away = round((now() - theirs).total_seconds())
     found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
     if abs(away) >= MOST_SKEW_S:
@@ -166,38 +174,26 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     try:
         own = identity(session, region_name)
     except AwsError as error:
-        return failed("credentials", error, None, exit_of(error)), None
+        return failed("credentials", error), None
     return ok("credentials", f"{own.arn}, account {own.account}"), own
 
 
 def actions(names: Sequence[str], session: Any, region_name: str, own: Identity) -> Iterator[Check]:
-    """One check for each IAM action, by a harmless call."""
+    """One check for each IAM action, by a harmless call where there is one."""
     for name in names:
-        if name in _PROBED_BY_POLICY:
-            yield _by_policy(name, session, region_name, own)
-            continue
-        if name.startswith(_CHANGES_A_QUEUE):
-            found = "asking could change a queue"
+        if name == _COSTS:
+            yield not_checked(name, "asking costs $0.01", "try it with `sageaudit scan --coverage`")
+        elif name.startswith(_CHANGES_A_QUEUE):
             advice = "try it with `sageaudit redrive notices --dry-run`"
-            yield Check(name, CheckState.NOT_CHECKED, found, advice)
-            continue
-        error = probe(name, session, region_name, own)
-        if error is None:
-            yield ok(name, "permitted")
+            yield not_checked(name, "asking could change a queue", advice)
+        elif error := probe(name, session, region_name, own):
+            yield failed(name, error, _next(error))
         else:
-            code = exit_of(error)
-            advice = _NEXT_POLICY if code is Exit.DENIED else "try again later"
-            yield failed(name, error, advice, code)
+            yield ok(name, "permitted")
 
 
-def _by_policy(name: str, session: Any, region_name: str, own: Identity) -> Check:
-    allowed = simulated(name, session, region_name, own)
-    if allowed is None:
-        found = "asking costs $0.01, and iam:SimulatePrincipalPolicy gives no answer"
-        return Check(name, CheckState.NOT_CHECKED, found, "try it with `sageaudit scan --coverage`")
-    if allowed:
-        return ok(name, "permitted by your IAM policies")
-    return failed(name, "not permitted by your IAM policies", _NEXT_POLICY, Exit.DENIED)
+def _next(error: AwsError) -> str:
+    return _NEXT_POLICY if exit_of(error) is Exit.DENIED else "try again later"
 
 
 def roles(
@@ -213,12 +209,13 @@ def roles(
         try:
             in_account = assumed.session(account)
         except AwsError as error:
-            yield failed(name, error, "correct the role's trust policy", exit_of(error))
+            yield failed(name, error, "correct the role's trust policy")
             continue
         there = Identity(account, role.arn(account, region_name))
         names = permissions.IN_EACH_ACCOUNT
-        errors = {one: probe(one, in_account, region_name, there) for one in names}
-        missing = {one: error for one, error in errors.items() if error is not None}
+        missing = {
+            one: refused for one in names if (refused := probe(one, in_account, region_name, there))
+        }
         if missing:
             code = exit_of(next(iter(missing.values())))
             advice = "docs/permissions.md has the policy of the role"
@@ -264,8 +261,7 @@ def _asked(name: str, call: Callable[[], object]) -> Check:
         advice = _NEXT_POLICY if exit_of(found) is Exit.DENIED else "try again later"
         return failed(name, found, advice, exit_of(found))
     except BotoCoreError as error:
-        problem = unanswered(error, "dynamodb")
-        return failed(name, problem, None, exit_of(problem))
+        return failed(name, unanswered(error, "dynamodb"))
     return ok(name, "permitted")
 
 
@@ -280,31 +276,31 @@ _LATE = timedelta(hours=3)
 _PENDING = "PendingConfirmation"
 
 
-def checks(stack: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
-    """The lines about one stack. Each error is a line, too."""
+def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
+    """The checks of one stack. Each error is a check, too."""
     try:
-        outputs = stack_outputs(client(session, "cloudformation", region), stack)
+        outputs = stack_outputs(client(session, "cloudformation", region), name)
     except AwsError as error:
-        yield failed(f"stack {stack}", error, None, exit_of(error))
+        yield failed(f"stack {name}", error)
         return
     wanted = (*_DEAD.values(), "AlarmsTopicArn", "TableName")
-    missing = [name for name in wanted if name not in outputs]
+    missing = [output for output in wanted if output not in outputs]
     if missing:
         found, advice = f"it has no output {missing[0]}", "deploy this version, or name its stack"
-        yield failed(f"stack {stack}", found, advice, Exit.USAGE)
+        yield failed(f"stack {name}", found, advice, Exit.USAGE)
         return
-    yield ok(f"stack {stack}", f"in {region}")
+    yield ok(f"stack {name}", f"in {region}")
     asked: dict[str, Callable[[], Check]] = {
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
         for kind, output in _DEAD.items()
     }
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
-    for name, check in asked.items():
+    for line, check in asked.items():
         try:
             yield check()
         except AwsError as error:
-            yield failed(name, error, None, exit_of(error))
+            yield failed(line, error)
 
 
 def _dead(session: Any, region: str, kind: str, url: str) -> Check:
@@ -316,7 +312,7 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     advice = f"`sageaudit redrive {kind} --dry-run` shows why"
     if kind == _SWEEP:
         advice = "docs/runbook.md#dead-letters says how to read and delete them"
-    return failed(name, f"about {counted(letters, 'letter')}", advice, Exit.FAILURE)
+    return failed(name, f"about {counted(letters, 'letter')}", advice)
 
 
 def _told(session: Any, region: str, topic: str) -> Check:
@@ -328,7 +324,7 @@ def _told(session: Any, region: str, topic: str) -> Check:
     unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
     if not told:
         advice = "`make deploy` asks where alarms go; each new address must confirm"
-        return failed("alarms", f"nobody gets them{unconfirmed}", advice, Exit.FAILURE)
+        return failed("alarms", f"nobody gets them{unconfirmed}", advice)
     protocols = ", ".join(sorted({one["Protocol"] for one in told}))
     return ok("alarms", f"they go to {counted(len(told), 'subscriber')} ({protocols}){unconfirmed}")
 
@@ -343,13 +339,13 @@ def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
     until = list(_swept_until(items))
     if not until:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
-        return Check("sweep", CheckState.NOT_CHECKED, "no sweep has ended yet", advice)
+        return not_checked("sweep", "no sweep has ended yet", advice)
     oldest = min(until)
     at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
     if now - oldest > _LATE:
         advice = 'see "Sweep silent" in docs/runbook.md'
         found = f"no sweep has looked for jobs that ended after {at}"
-        return failed("sweep", found, advice, Exit.FAILURE)
+        return failed("sweep", found, advice)
     return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
 
 

@@ -92,7 +92,7 @@ CHANGING: Mapping[str, Needs] = {
     )
 }
 """Commands that change something in AWS: only who names them is asked about them."""
-_EVERY = {**COMMANDS, **CHANGING}
+EVERY: Mapping[str, Needs] = {**COMMANDS, **CHANGING}
 STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
 
@@ -104,7 +104,7 @@ IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISS
 def actions(commands: Iterable[str], options: Iterable[str]) -> list[str]:
     """The actions of these commands together, in alphabetical order."""
     given = tuple(options)
-    return sorted({action for name in commands for action in _EVERY[name].actions(given)})
+    return sorted({action for name in commands for action in EVERY[name].actions(given)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,33 +106,3 @@ _OTHERS: Mapping[str, Callable[[str, Identity], tuple[str, Mapping[str, Any]]]] 
     "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": STACK}),
     "DescribeOrganization": lambda *_: ("describe_organization", {}),
 }
-
-
-def simulated(action: str, session: Any, region: str, own: Identity) -> bool | None:
-    """Whether IAM's policies allow an action, by iam:SimulatePrincipalPolicy; None: not known.
-
-    For what costs money to call. IAM Identity Center's roles are not known by their session.
-    """
-    principal = _principal(own.arn)
-    if principal is None:
-        return None
-    try:
-        answer = client(session, "iam", region, CONFIG).simulate_principal_policy(
-            PolicySourceArn=principal, ActionNames=[action]
-        )
-    except (ClientError, BotoCoreError):
-        return None
-    results = answer.get("EvaluationResults") or [{}]
-    decision = results[0].get("EvalDecision")
-    return None if decision is None else decision == "allowed"
-
-
-def _principal(arn: str) -> str | None:
-    """The IAM user or role of a session, as far as its ARN tells it."""
-    start, _, rest = arn.partition(":assumed-role/")
-    if not rest:
-        return arn if ":user/" in arn else None
-    name = rest.partition("/")[0]
-    if name.startswith("AWSReservedSSO_"):
-        return None
-    return f"{start.replace(':sts:', ':iam:')}:role/{name}"

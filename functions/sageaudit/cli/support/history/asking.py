@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 import click
 
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import formats, histories
 from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
@@ -30,26 +28,6 @@ from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.totals import SumsFilter
 from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window, window_of_days
 from sageaudit.rules import catalogue
-
-Command = Callable[..., Any]
-Decorator = Callable[[Command], Command]
-
-
-def _together(name: str, form: type[Any], *decorators: Any) -> Decorator:
-    """Adds options to a command, which gets them as one `form` in its argument `name`."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def call(**given: Any) -> Any:
-            own = {field.name: given.pop(field.name) for field in fields(form)}
-            return command(**given, **{name: form(**own)})
-
-        decorated: Command = call
-        for decorator in reversed(decorators):
-            decorated = decorator(decorated)
-        return decorated
-
-    return decorate
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +44,7 @@ class HistoryOptions:
         return histories.open_history(self.history, self.table, self.profile, self.table_region)
 
 
-WHERE = _together(
+WHERE = options.together(
     "where",
     HistoryOptions,
     options.HISTORY,
@@ -103,7 +81,7 @@ OUTPUT = click.option(
     show_default=True,
     help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
 )
-SHOWN = _together(
+SHOWN = options.together(
     "shown",
     Shown,
     OUTPUT,
@@ -125,9 +103,9 @@ class Filters:
     owner: str | None
     account: str | None
     region: str | None
-    kind: str | None
+    kind: JobKind | None
     status: str | None
-    severity: str | None
+    severity: Severity | None
     min_usd: str | None
 
     def question(self, now: datetime, sort: Sort = Sort.NEWEST) -> Question:
@@ -139,15 +117,17 @@ class Filters:
             owner=self.owner,
             account=self.account,
             region=self.region,
-            kind=JobKind(self.kind) if self.kind else None,
+            kind=self.kind,
             status=self.status,
-            severity=Severity(self.severity) if self.severity else None,
+            severity=self.severity,
             min_usd=None if self.min_usd is None else _dollars(self.min_usd),
             sort=sort,
         )
 
 
-def since(default: str | None = "30d", shown: str | None = None, forms: str = FORMS) -> Decorator:
+def since(
+    default: str | None = "30d", shown: str | None = None, forms: str = FORMS
+) -> options.Decorator:
     """--since, with its default; `shown` describes one that the command works out."""
     return click.option(
         "--since",
@@ -163,7 +143,7 @@ FAMILY = click.option("--family", help="Jobs of this family, as `sageaudit famil
 OWNER = click.option("--owner", help="Jobs of this owner.")
 ACCOUNT = click.option("--account", help="Jobs of this account.")
 REGION = click.option("--region", help="Jobs of this AWS region.")
-FILTERS = _together(
+FILTERS = options.together(
     "filters",
     Filters,
     since(),
@@ -173,13 +153,11 @@ FILTERS = _together(
     OWNER,
     ACCOUNT,
     REGION,
-    click.option(
-        "--kind", type=click.Choice([kind.value for kind in JobKind]), help="Kind of job."
-    ),
+    click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
     click.option("--status", help="Completed, Failed or Stopped."),
     click.option(
         "--severity",
-        type=click.Choice([severity.value for severity in reversed(Severity)]),
+        type=options.SEVERITIES,
         help="Jobs with a finding of this severity or a higher one.",
     ),
     click.option("--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."),
@@ -207,13 +185,13 @@ class SumFilters:
         return window_of_days("30d" if self.since is None else self.since, self.until, now)
 
 
-def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> Decorator:
+def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
     """The filters of a command that adds up daily sums."""
     decorators = (since(default_since, shown, DAY_FORMS), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
-    return _together("filters", SumFilters, *decorators)
+    return options.together("filters", SumFilters, *decorators)
 
 
-def limit(default: int) -> Decorator:
+def limit(default: int) -> options.Decorator:
     """--limit, with its default."""
     return click.option(
         "--limit", type=options.ROWS, default=default, show_default=True, help="Most rows to print."
@@ -223,7 +201,7 @@ def limit(default: int) -> Decorator:
 ALL = click.option("--all", "every", is_flag=True, help="Print all rows.")
 SORT_AMOUNTS = click.option(
     "--sort",
-    type=click.Choice([sort.value for sort in AMOUNTS]),
+    type=options.EnumChoice(Sort, AMOUNTS),
     default=Sort.WASTE.value,
     show_default=True,
     help="Order by these dollars, the most first; waste is avoidable plus lost.",
@@ -299,14 +277,13 @@ def say_next(cursor: str | None) -> None:
 
 def show_totals(
     rows: Sequence[Any], limit: int | None, listing: ListLayout, shown: Shown, read: ReadCounts
-) -> int:
+) -> None:
     """Prints the first rows of sums, and says how many there are besides."""
     count = shown.write(rows[:limit], listing, tail(read))
     if not rows:
         say("no audited job ended in these days; an earlier --since shows older ones")
     elif count < len(rows):
         say(f"{count:,} of {len(rows):,} rows: --all prints all of them")
-    return int(Exit.DONE)
 
 
 def _dollars(text: str) -> Decimal:

@@ -146,7 +146,9 @@ class BesideTable(SqliteHistory):
         wider = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider)
         others = (head for head in stored if head.key not in names)
-        return heapq.merge(rows, others, key=_end, reverse=True)
+        return heapq.merge(
+            rows, others, key=lambda head: ended_sk(head.ended_at, head.key), reverse=True
+        )
 
     def head(self, key: JobKey) -> Head | None:
         """The head in memory, or the stored one."""
@@ -159,7 +161,3 @@ class BesideTable(SqliteHistory):
     def detail(self, key: JobKey) -> Detail | None:
         """The detail in memory, or the stored one."""
         return super().detail(key) or self._table.detail(key)
-
-
-def _end(head: Head) -> str:
-    return ended_sk(head.ended_at, head.key)

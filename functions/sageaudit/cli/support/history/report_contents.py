@@ -40,13 +40,10 @@ def heads_of(history: History, period: Period, account: str | None) -> list[Head
 
     They are read by account and month, which is one query where the days of a month are hundreds.
     """
-    accounts = {account} if account else _accounts(history, period) or {None}
-    heads = (heads_of_period(history, period, one) for one in accounts)
+    sums = history.sums(Scope.ACCOUNT, period.since, period.until)
+    accounts: set[str | None] = {account} if account else {row.account for row in sums}
+    heads = (heads_of_period(history, period, one) for one in accounts or {None})
     return sorted(chain.from_iterable(heads), key=by_rank)
-
-
-def _accounts(history: History, period: Period) -> set[str | None]:
-    return {row.account for row in history.sums(Scope.ACCOUNT, period.since, period.until)}
 
 
 def account_report(

@@ -92,7 +92,7 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
 
 def audit_recorded(read: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """The audit of what a file holds. Raises Malformed or BadRecording."""
-    jobs = [RecordedJob.of(one, partial(_given, one)) for one in recordings_in(read)]
+    jobs = [RecordedJob.of(one, partial(lambda given: given, one)) for one in recordings_in(read)]
     file = _RecordedFile(jobs, isinstance(read, RecordedSet))
     audit = _document(file, _audits([file], policy, SqliteHistory(), lasts=False), policy)
     if isinstance(audit, BadRecording):
@@ -106,10 +106,6 @@ def _read(path: Path, *, lasts: bool) -> _RecordedFile | BadRecording:
         return _RecordedFile(jobs, isinstance(recording.read(path), RecordedSet))
     except BadRecording as error:
         return error
-
-
-def _given(recorded: Recording) -> Recording:
-    return recorded
 
 
 def _audits(

@@ -6,7 +6,7 @@ The audit itself runs as always: each source is asked as before, and its answer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,114 +19,81 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.measurements import Missing, ReadSeries
-from sageaudit.ports import Buckets, Jobs, Markets
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited
 
 _NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not asked for"))
 
 
-@dataclass(slots=True)
-class ReadAnswers:
-    """What was read of the job that is being audited."""
+class AnswerRecorder(CloudWatchMetrics):
+    """Stands before an audit's jobs, metrics, buckets and markets, and keeps what they answer.
 
-    answer: Mapping[str, Any] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    regions: Mapping[str, str] | None = None
-    metrics: ReadSeries = _NOTHING_ASKED
-    prices: ListedPrices | None = None
+    It begins anew with each Describe.
+    """
 
-
-class Recorder:
-    """Records the answers of an audit's sources. `read` begins anew with each Describe."""
-
-    def __init__(self) -> None:
-        self.read = ReadAnswers()
-
-    def around(
+    def __init__(
         self,
-        deps: AuditDependencies,
+        asked: AuditDependencies,
         cloudwatch_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
-    ) -> AuditDependencies:
-        """The same dependencies, with a recorder around each source that a recording needs.
+    ) -> None:
+        """`cloudwatch_of` returns the CloudWatch client for an account and region."""
+        super().__init__(cloudwatch_of, types)
+        self._asked = asked
+        self._begin({})
 
-        `cloudwatch_of` returns the CloudWatch client for an account and region.
-        """
-        return replace(
-            deps,
-            jobs=_RecordedJobs(deps.jobs, self),
-            metrics=_RecordedMetrics(cloudwatch_of, types, self),
-            buckets=_RecordedBuckets(deps.buckets, self),
-            markets=_RecordedMarkets(deps.markets, self),
-        )
+    def _begin(self, answer: Mapping[str, Any]) -> None:
+        self._answer, self._located = answer, dict[str, Any]()
+        self._tags: Mapping[str, str] = {}
+        self._metrics = _NOTHING_ASKED
+        self._prices: ListedPrices | None = None
+
+    @property
+    def dependencies(self) -> AuditDependencies:
+        """The same dependencies, with the recorder before those that a recording needs."""
+        return replace(self._asked, jobs=self, metrics=self, buckets=self, markets=self)
 
     def recording(self, ref: JobRef, done: Audited, now: datetime) -> Recording:
         """The recording of the job that was audited last."""
-        read = self.read
-        located = {} if read.regions is None else {buckets.KEY: dict(read.regions)}
+        metrics = self._metrics
         return Recording(
-            describe={**read.answer, **located},
-            tags=read.tags,
-            series=read.metrics.series,
+            describe={**self._answer, **self._located},
+            tags=self._tags,
+            series=metrics.series,
             account=ref.account,
             region=ref.region,
-            as_read=AsRead(now, read.metrics.absent, read.metrics.notes, done.notes, read.prices),
+            as_read=AsRead(now, metrics.absent, metrics.notes, done.notes, self._prices),
         )
 
-
-class _RecordedJobs:
-    def __init__(self, inner: Jobs, recorder: Recorder) -> None:
-        self._inner = inner
-        self._recorder = recorder
-
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        answer = self._inner.describe(ref)
-        self._recorder.read = ReadAnswers(answer=answer)
+        """What SageMaker answers, kept."""
+        answer = self._asked.jobs.describe(ref)
+        self._begin(answer)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        tags = self._inner.tags(ref)
-        self._recorder.read.tags = tags
+        """The tags, kept."""
+        tags = self._asked.jobs.tags(ref)
+        self._tags = tags
         return tags
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        return self._inner.children(ref)
-
-
-class _RecordedMetrics(CloudWatchMetrics):
-    def __init__(
-        self,
-        client_of: Callable[[str, str], Any],
-        types: Mapping[str, InstanceType],
-        recorder: Recorder,
-    ) -> None:
-        super().__init__(client_of, types)
-        self._recorder = recorder
+        """A tuning job's training jobs."""
+        return self._asked.jobs.children(ref)
 
     def series(self, job: Job, now: datetime) -> ReadSeries:
-        """What CloudWatch answered, kept."""
-        self._recorder.read.metrics = super().series(job, now)
-        return self._recorder.read.metrics
-
-
-class _RecordedBuckets:
-    def __init__(self, inner: Buckets, recorder: Recorder) -> None:
-        self._inner = inner
-        self._recorder = recorder
+        """What CloudWatch answers, kept."""
+        self._metrics = super().series(job, now)
+        return self._metrics
 
     def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        regions = self._inner.regions(account, region, names)
-        self._recorder.read.regions = regions
+        """The regions of buckets, kept."""
+        regions = self._asked.buckets.regions(account, region, names)
+        self._located = {buckets.KEY: dict(regions)}
         return regions
 
-
-class _RecordedMarkets:
-    def __init__(self, inner: Markets, recorder: Recorder) -> None:
-        self._inner = inner
-        self._recorder = recorder
-
     def market(self, job: Job, now: datetime) -> Market:
-        market = self._inner.market(job, now)
+        """The market, whose price list is kept."""
+        market = self._asked.markets.market(job, now)
         known = getattr(market.prices, "sources", ())
-        self._recorder.read.prices = next((s for s in known if isinstance(s, ListedPrices)), None)
+        self._prices = next((one for one in known if isinstance(one, ListedPrices)), None)
         return market

@@ -127,18 +127,14 @@ def _examples(record: TrackRecord) -> Iterator[str]:
         yield f"> {record.fires.says}"
         yield ""
     if record.silent:
-        silent = f"{_place(record.silent)} {_why_silent(record.silent)}".rstrip()
-        yield f"**It stays silent on** {silent}"
+        why = f" Not judged: {record.silent.reason}." if record.silent.reason else ""
+        yield f"**It stays silent on** {_place(record.silent)}{why}"
 
 
 def _place(example: Example) -> str:
     cost = "cost unknown" if example.bill_usd is None else usd(example.bill_usd)
     happened = example.happened.rstrip(".")
     return f"`{example.job}` ({example.ran_on}, {cost}): {happened[0].upper()}{happened[1:]}."
-
-
-def _why_silent(example: Example) -> str:
-    return f"Not judged: {example.reason}." if example.reason else ""
 
 
 def figures(record: TrackRecord) -> tuple[str, str, str]:

@@ -1,21 +1,167 @@
-"""The audited dollars beside the SageMaker bill, on the terminal and as JSON."""
+"""The SageMaker bill beside the audits of a scan: as Cost Explorer has it, and as it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
 
-from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
-from sageaudit.cli.support.scan.billed import BilledAccounts, Covered
-from sageaudit.domain.reconcile.coverage import Coverage
+from sageaudit.adapters.aws import organization
+from sageaudit.adapters.aws.clients import CONFIG, client
+from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
+from sageaudit.cli.exits import exit_of
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.account.accounts import identity
+from sageaudit.cli.support.scan.scan_run import ScanRun
+from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
+from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.domain.job.listed import Period
+from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
+from sageaudit.domain.reconcile.coverage import Coverage, coverage
+from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
+from sageaudit.ports import History
+from sageaudit.queries.lists import heads_of_period
+
+_CHINA = "cn-northwest-1"
+
+
+@dataclass(frozen=True, slots=True)
+class BilledAccounts:
+    """Whose bill is read. `session_of` gives each account's session.
+
+    `by_payer`: one session sees them all, that of the account which pays for them.
+    """
+
+    own: str
+    accounts: tuple[str, ...]
+    session_of: Mapping[str, Any]
+    by_payer: bool
+
+    @property
+    def least_requests(self) -> int:
+        """The Cost Explorer requests that it takes, if each answer has one page."""
+        if len(self.accounts) == 1:
+            return 1
+        return 2 if self.by_payer else len(self.accounts)
+
+    @property
+    def usd(self) -> Decimal:
+        """What these requests cost."""
+        return self.least_requests * USD_PER_REQUEST
+
+    @property
+    def groups(self) -> Iterator[tuple[Any, tuple[str, ...]]]:
+        """Each session that is asked, with the accounts that it is asked about."""
+        if self.by_payer or self.accounts == (self.own,):
+            yield self.session_of[self.own], self.accounts
+        else:
+            yield from ((self.session_of[account], (account,)) for account in self.accounts)
+
+
+def of_one(session: Any, region: str) -> BilledAccounts:
+    """The bill of the session's own account. Raises AwsError, or BadUsage as `of_several`."""
+    _check(region)
+    own = identity(session, region).account
+    return BilledAccounts(own, (own,), {own: session}, by_payer=False)
+
+
+def of_several(several: ScannedAccounts, region: str) -> BilledAccounts:
+    """The bills of the accounts that could be opened, by whoever may read them.
+
+    Raises BadUsage where Cost Explorer has no endpoint.
+    """
+    _check(region)
+    own, sessions = several.listed.own.account, several.sessions
+    payer = organization.payer(client(sessions[own], "organizations", region))
+    names = several.listed.names
+    seen = names if payer == own else [account for account in names if account in sessions]
+    return BilledAccounts(own, tuple(seen), sessions, by_payer=payer == own)
+
+
+def _check(region: str) -> None:
+    if partition_of(region) not in {"aws", "aws-cn"}:
+        raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """The bill beside the audits; None where no bill could be read."""
+
+    coverage: Coverage | None = None
+    requests: int = 0
+
+
+def read(asked: BilledAccounts, run: ScanRun, period: Period, audited_usd: Decimal) -> Covered:
+    """Reads the bill and puts it beside the audits of the scanned accounts and regions.
+
+    An account that refuses is said, and sets the exit code; it is left out on both sides, but not
+    in the list of accounts.
+    """
+    regions, requests = run.asked.regions, 0
+    lines: list[AwsLine] = []
+    bills: dict[str, Decimal] = {}
+    endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
+    for session, accounts in asked.groups:
+        explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
+        try:
+            found, by_account = _of_accounts(explorer, accounts, period)
+            lines += found
+            bills |= by_account
+        except (AwsError, Malformed) as error:
+            for account in accounts:
+                say(f"the SageMaker bill of {account} is not known: {error}")
+            run.tally.codes.add(exit_of(error))
+        requests += explorer.requests
+    if not bills:
+        return Covered(None, requests)
+    audited = dict.fromkeys(asked.accounts, Decimal(0))
+    sums = grouped(run.sums(Scope.ACCOUNT, period), lambda row: row.account)
+    audited |= {name: of_account.total_usd for name, of_account in sums.items()}
+    unknown_usd = sum((usd for name, usd in audited.items() if name not in bills), Decimal(0))
+    places = {place for place in run.places if place[0] in bills}
+    known = coverage(
+        AwsSpend(tuple(lines)),
+        audited_lines(run.history, places, period),
+        days=(period.since, period.until),
+        audited_usd=audited_usd - unknown_usd,
+        regions=regions,
+        accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
+    )
+    return Covered(known, requests)
+
+
+def _of_accounts(
+    explorer: CostExplorer, accounts: Sequence[str], period: Period
+) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
+    """The usage of these accounts together, and the dollars of each."""
+    spend = explorer.usage(accounts, period.since, period.until)
+    if len(accounts) == 1:
+        return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
+    of_account = explorer.by_account(accounts, period.since, period.until)
+    return spend.lines, {account: of_account.get(account, Decimal(0)) for account in accounts}
+
+
+def audited_lines(
+    history: History, places: Collection[tuple[str, str]], period: Period
+) -> Iterator[AuditedLine]:
+    """The bill lines of the audits of jobs that ended in the period, roll-ups left out."""
+    for account in sorted({account for account, _ in places}):
+        for head in heads_of_period(history, period, account):
+            if head.rollup or (account, head.region) not in places:
+                continue
+            document = history.audit(head.key, head.version)
+            if document is not None:
+                yield from lines_of(document, None)
+
 
 _SHOWN = 10
 _NAME = 44

@@ -214,12 +214,11 @@ def _sums_table(
     console: Console,
 ) -> None:
     """The names with their sums; a narrow terminal lacks the jobs first."""
-    cells = [[*name, *_row(one.sums)] for name, one in zip(names, ranked, strict=True)]
+    cells = [
+        [*name, f"{one.sums.jobs:,}", *map(str, of_sums(one.sums)[:3])]
+        for name, one in zip(names, ranked, strict=True)
+    ]
     console.print(fitted([*columns, *_SUMS], cells, _DROPPED, console.width))
-
-
-def _row(sums: Sums) -> tuple[str, ...]:
-    return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])
 
 
 def _name_of(ranked: RankedName, scope: str) -> str:

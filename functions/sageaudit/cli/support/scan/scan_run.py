@@ -1,36 +1,159 @@
-"""Runs the lanes of a scan into a history, and ranks the history's sums of their places."""
+"""One scan: lists its jobs, audits them into a history, and ranks the sums of their places."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
+from pathlib import Path
 
 from sageaudit.cli.exits import exit_of
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
 from sageaudit.cli.support.scan.interruption import Interruption
 from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
+from sageaudit.cli.support.scan.scanned_accounts import ScannedAccount, ScannedAccounts, lanes_of
 from sageaudit.domain.audit.ranking import FamilyFix, RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow, grouped
-from sageaudit.domain.job.listed import Listed, Period
-from sageaudit.errors import HistoryFileError
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period, chosen, newest
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, HistoryFileError, NoCredentials, SageauditError
 from sageaudit.ports import History, Workers
+from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
 from sageaudit.workflows.scan.run import Lane, scan, to_audit
 
 _FAMILY_RUNS = 500
 """Runs of a family among which the dearest is looked for, newest first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which jobs are audited, and how. `period` is None for all days of recordings.
+
+    `some_regions`: an account need not have all of the regions.
+    """
+
+    period: Period | None
+    kinds: tuple[JobKind, ...]
+    limit: int | None
+    again: bool
+    policy: Policy
+    regions: tuple[str, ...] = ()
+    some_regions: bool = False
+
+    @property
+    def days(self) -> Period:
+        """The days of an account's jobs; only recordings may be of all days."""
+        assert self.period is not None  # noqa: S101 - the command gives an account's scan days
+        return self.period
+
+    def of(self, jobs: Iterable[Listed]) -> list[Listed]:
+        """At most `limit` jobs, those that ended last."""
+        return [*jobs] if self.limit is None else newest([*jobs], self.limit)
+
+
 @dataclass
 class ScanRun:
-    """One scan of some lanes. `tally` counts while it runs."""
+    """One scan. `tally` counts what could not be listed, and then while it runs.
+
+    `statuses` are of each account, where several are scanned. Unless `quiet`, messages say what
+    could not be listed.
+    """
 
     history: History
-    lanes: Sequence[Lane]
+    asked: Asked
+    workers: Workers
+    quiet: bool = False
+    lanes: Sequence[Lane] = ()
     tally: ScanTally = field(default_factory=ScanTally)
-    statuses: Mapping[str, AccountStatus] = field(default_factory=dict)
-    """Of each account, where several are scanned."""
+    statuses: dict[str, AccountStatus] = field(default_factory=dict)
+
+    def list_recordings(self, folder: Path) -> None:
+        """Takes the recorded jobs; a file that cannot be audited is counted by its name."""
+
+        def refused(error: BadRecording) -> None:
+            self._refuse(error, quiet=self.quiet, tally=self.tally)
+
+        asked = self.asked
+        recorded = {
+            (job.listed.ref, job.listed.created_at): job
+            for job in recordings_below(folder, refused)
+            if job.listed.ref.kind in asked.kinds
+        }
+        jobs = [job.listed for job in recorded.values()]
+        if asked.period is not None:
+            jobs = chosen(jobs, asked.period, asked.kinds)
+
+        def of(listed: Listed) -> tuple[AuditDependencies, datetime]:
+            job = recorded[listed.ref, listed.created_at]
+            return job.dependencies(self.history, asked.policy), job.final_at
+
+        if jobs:
+            lanes = lanes_of(asked.of(jobs), of(jobs[0])[0], again=asked.again)
+            self.lanes = [replace(lane, recorded=of) for lane in lanes]
+
+    def list_account(self, account: ScannedAccount) -> None:
+        """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
+        jobs = self._listed(account, self.tally, quiet=self.quiet)
+        deps = account.dependencies(self.history, self.asked.policy)
+        self.lanes = lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
+
+    def list_accounts(self, several: ScannedAccounts, stopped: Callable[[], bool]) -> None:
+        """Takes the listed jobs of several accounts; one that refuses is said and stops no other.
+
+        Raises Stopped as soon as `stopped()` becomes true.
+        """
+        jobs: list[Listed] = []
+        for status, found in several.each(
+            lambda account, tally: self._listed(account, tally, quiet=True), stopped
+        ):
+            self.statuses[status.account] = status
+            jobs += found
+            for reason in status.reasons:
+                say(f"{status.account}: {reason}")
+            self.tally.take(status.tally, status.error)
+        taken = self.asked.of(jobs)
+        names = sorted({job.ref.account for job in taken})
+        deps = several.dependencies(names, self.history, self.asked.policy)
+        self.lanes = [
+            lane
+            for name in names
+            for lane in lanes_of(
+                [job for job in taken if job.ref.account == name],
+                deps[name],
+                again=self.asked.again,
+            )
+        ]
+        for lane in self.lanes:
+            if (known := self.statuses.get(lane.account)) is not None:
+                known.listed += len(lane.jobs)
+
+    def _listed(self, account: ScannedAccount, tally: ScanTally, *, quiet: bool) -> list[Listed]:
+        """The jobs of an account; what cannot be listed is counted, and said unless `quiet`.
+
+        Raises the error where nothing can be listed with the account's credentials.
+        """
+        asked = self.asked
+        listing = list_jobs(account.lists, asked.regions, asked.kinds, asked.days, self.workers)
+        closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
+        for refusal in listing.refusals:
+            if closed == set(asked.regions) and _no_credentials(refusal):
+                raise refusal.error
+            if not (asked.some_regions and refusal.region in closed):
+                self._refuse(refusal.error, quiet=quiet, tally=tally)
+        if asked.some_regions and closed and not quiet:
+            say(f"not enabled for this account: {', '.join(sorted(closed))}")
+        return [*listing.jobs]
+
+    @staticmethod
+    def _refuse(error: SageauditError, *, quiet: bool, tally: ScanTally) -> None:
+        if not quiet:
+            say(str(error))
+        tally.refuse(str(error), exit_of(error))
 
     @property
     def jobs(self) -> int:
@@ -52,11 +175,11 @@ class ScanRun:
         now = datetime.now(UTC)
         return (job for lane in self.lanes for job in to_audit(lane, now))
 
-    def run(self, workers: Workers, interruption: Interruption, draw: Callable[[], None]) -> None:
+    def run(self, interruption: Interruption, draw: Callable[[], None]) -> None:
         """Audits and records until all is done, or Ctrl-C, or the history takes no more."""
         outcomes = scan(
             self.lanes,
-            workers,
+            self.workers,
             clock=lambda: datetime.now(UTC),
             stopped=lambda: interruption.wished,
         )
@@ -71,43 +194,43 @@ class ScanRun:
         finally:
             outcomes.close()
 
-    def ranking(self, period: Period) -> Ranking:
+    def period(self, today: date) -> Period:
+        """The days that were asked for, else those in which the jobs ended; today without any."""
+        if self.asked.period is not None:
+            return self.asked.period
+        days = [job.last_at.astimezone(UTC).date() for lane in self.lanes for job in lane.jobs]
+        return Period(min(days, default=today), max(days, default=today))
+
+    def sums(self, scope: Scope, period: Period) -> Iterator[SumRow]:
         """The history's sums of the scanned accounts and regions in the period."""
-        return ranking(self._rows(period), period.since, period.until, self._fix_of(period))
+        for account, region in self.places:
+            yield from self.history.sums(
+                scope, period.since, period.until, account=account, region=region
+            )
+
+    def ranking(self, period: Period) -> Ranking:
+        """These sums, ranked."""
+
+        def fix_of(family: RankedName) -> FamilyFix | None:
+            if family.name is None:
+                return None
+            query = RunQuery.of_family(family.account or "", family.region or "", family.name)
+            heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
+            newest_runs = islice(heads, _FAMILY_RUNS)
+            in_period = (head for head in newest_runs if head.ended_at.date() >= period.since)
+            return family_fix(in_period, self.history.audit)
+
+        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
         """What became of each account, with the history's sums: they add up to the ranking's."""
-        rows = self._rows(period)(Scope.ACCOUNT) if self.statuses else ()
+        rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
         for account, sums in grouped(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:
                 status.sums = sums
         return [*self.statuses.values()]
 
-    def _rows(self, period: Period) -> Callable[[Scope], Iterator[SumRow]]:
-        places = self.places
 
-        def rows(scope: Scope) -> Iterator[SumRow]:
-            for account, region in places:
-                yield from self.history.sums(
-                    scope, period.since, period.until, account=account, region=region
-                )
-
-        return rows
-
-    def _fix_of(self, period: Period) -> Callable[[RankedName], FamilyFix | None]:
-        def fix(family: RankedName) -> FamilyFix | None:
-            if family.name is None:
-                return None
-            query = RunQuery.of_family(family.account or "", family.region or "", family.name)
-            heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
-            newest = islice(heads, _FAMILY_RUNS)
-            in_period = (head for head in newest if head.ended_at.date() >= period.since)
-            return family_fix(in_period, self.history.audit)
-
-        return fix
-
-
-def period_of(lanes: Sequence[Lane], today: date) -> Period:
-    """The days in which the jobs of these lanes ended; today without any."""
-    days = [job.last_at.astimezone(UTC).date() for lane in lanes for job in lane.jobs]
-    return Period(min(days, default=today), max(days, default=today))
+def _no_credentials(refusal: ListRefusal) -> bool:
+    """A region that is not enabled refuses credentials that are good elsewhere."""
+    return isinstance(refusal.error, NoCredentials)

@@ -53,17 +53,16 @@ class ScanTally:
         if outcome.error is not None:
             self.refuse(str(outcome.error), exit_of(outcome.error))
 
-    def refuse(self, reason: str, code: Exit) -> None:
+    def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
         """Counts something that failed, with its exit code."""
         known = reason in self.refused or len(self.refused) < _MOST_REASONS
-        self.refused[reason if known else _OTHERS] += 1
+        self.refused[reason if known else _OTHERS] += times
         self.codes.add(code)
 
     def take(self, other: ScanTally, error: SageauditError | None) -> None:
         """Counts what could not be listed of one account, `error` where that is all of it."""
         for reason, count in other.refused.items():
-            known = reason in self.refused or len(self.refused) < _MOST_REASONS
-            self.refused[reason if known else _OTHERS] += count
+            self.refuse(reason, other.exit, count)
         self.codes |= {*other.codes, *([exit_of(error)] if error else [])}
 
     @property

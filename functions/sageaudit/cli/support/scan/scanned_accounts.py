@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 from botocore.config import Config
 
-from sageaudit.adapters.aws import clients, s3
+from sageaudit.adapters.aws import clients
 from sageaudit.adapters.aws.accounts import Accounts, AssumedRoles
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.aws.s3 import S3Buckets
-from sageaudit.adapters.aws.sagemaker import SageMakerJobs
-from sageaudit.adapters.prices import packaged
-from sageaudit.adapters.prices.price_list import PriceList
-from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.cli.support.account.accounts import AccountList
+from sageaudit.cli.support.account.live import live_dependencies
 from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.cli.support.scan.threads import Threads
@@ -32,7 +26,6 @@ from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
-from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.run import Lane
 
@@ -71,19 +64,8 @@ class ScannedAccount:
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
         """What its audits read from, write to and are judged by."""
-        return AuditDependencies(
-            jobs=SageMakerJobs(self._paced("sagemaker")),
-            metrics=CloudWatchMetrics(self._paced("cloudwatch"), packaged.types(), lists_once=True),
-            history=history,
-            buckets=S3Buckets(self._paced("s3", s3.CONFIG), time.monotonic),
-            markets=live_markets(
-                PriceList(lambda endpoint: self._paced("pricing")("", endpoint)),
-                None,
-                lambda: datetime.now(UTC),
-            ),
-            policy=policy,
-            ruleset=catalogue.ruleset(),
-            fingerprint_key=fingerprint_key,
+        return live_dependencies(
+            self._paced, history, policy, fingerprint_key=fingerprint_key, lists_once=True
         )
 
     def _paced(self, service: str, config: Config = _CONFIG) -> Callable[[str, str], Any]:
@@ -126,28 +108,6 @@ _MOST_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""
 
 
-class Clients:
-    """Clients of several accounts by session; those that were not used for long are dropped."""
-
-    def __init__(self, sessions: Mapping[str, Any]) -> None:
-        self._sessions = sessions
-        self._kept: OrderedDict[tuple[str, str, str], Any] = OrderedDict()
-
-    def of(self, service: str, config: Config) -> Callable[[str, str], Any]:
-        """A function from account and region to the service's client."""
-
-        def client_of(account: str, region: str) -> Any:
-            key = service, account, region
-            if key not in self._kept:
-                self._kept[key] = client(self._sessions[account], service, region, config)
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MOST_CLIENTS:
-                self._kept.popitem(last=False)
-            return self._kept[key]
-
-        return client_of
-
-
 class ScannedAccounts:
     """The accounts of a list. The own one is read with the user's credentials, without a role."""
 
@@ -157,7 +117,7 @@ class ScannedAccounts:
         self._own = ScannedAccount(session, pace)
         self.sessions: dict[str, Any] = {listed.own.account: session}
         self._roles = AssumedRoles(session, listed.role, region) if listed.role else None
-        self._clients = Clients(self.sessions)
+        self._client = lru_cache(_MOST_CLIENTS)(self._new_client)
 
     def __len__(self) -> int:
         return len(self.listed.accounts)
@@ -172,9 +132,17 @@ class ScannedAccounts:
         `list_of` is called on other threads; the AwsError that it raises is the account's. Raises
         Stopped as soon as `stopped()` becomes true.
         """
+
+        def ask(status: AccountStatus) -> tuple[AccountStatus, Sequence[Listed]]:
+            try:
+                return status, list_of(self._opened(status.account), status.tally)
+            except AwsError as error:
+                status.error = error
+                return status, ()
+
         with Threads(_AT_ONCE) as workers:
             asked = [
-                workers.submit(_Asked(self, AccountStatus(account.id, account.name), list_of))
+                workers.submit(partial(ask, AccountStatus(account.id, account.name)))
                 for account in self.listed.accounts
             ]
             for pending in asked:
@@ -183,46 +151,25 @@ class ScannedAccounts:
                         raise Stopped
                 yield pending.result()
 
-    def open(self, account: str) -> ScannedAccount:
-        """The account to read from. Raises AwsError where its role cannot be assumed."""
-        if account not in self.sessions:
-            assert self._roles is not None  # noqa: S101 - the list has others only with a role
-            self.sessions[account] = self._roles.session(account)
-        return self.account(account)
-
-    def account(self, account: str) -> ScannedAccount:
-        """An account that is open."""
-        return ScannedAccount(None, self._pace, account, self._clients.of)
-
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
         markets = self._own.dependencies(history, policy).markets
         return {
-            account: replace(self.account(account).dependencies(history, policy), markets=markets)
+            account: replace(self._opened(account).dependencies(history, policy), markets=markets)
             for account in accounts
         }
 
+    def _opened(self, account: str) -> ScannedAccount:
+        """The account to read from. Raises AwsError where its role cannot be assumed."""
+        if account not in self.sessions:
+            assert self._roles is not None  # noqa: S101 - the list has others only with a role
+            self.sessions[account] = self._roles.session(account)
+        return ScannedAccount(None, self._pace, account, self._clients_of)
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    accounts: ScannedAccounts
-    status: AccountStatus
-    list_of: Callable[[ScannedAccount, ScanTally], Sequence[Listed]]
+    def _clients_of(self, service: str, config: Config) -> Callable[[str, str], Any]:
+        return lambda account, region: self._client(account, service, region, config)
 
-    def __call__(self) -> tuple[AccountStatus, Sequence[Listed]]:
-        status = self.status
-        try:
-            jobs = self.list_of(self.accounts.open(status.account), status.tally)
-        except AwsError as error:
-            status.error = error
-            return status, ()
-        return status, jobs
-
-
-def note_lanes(statuses: Mapping[str, AccountStatus], lanes: Sequence[Lane]) -> None:
-    """Counts the jobs of each account that a scan will come to."""
-    for lane in lanes:
-        if (status := statuses.get(lane.account)) is not None:
-            status.listed += len(lane.jobs)
+    def _new_client(self, account: str, service: str, region: str, config: Config) -> Any:
+        return client(self.sessions[account], service, region, config)

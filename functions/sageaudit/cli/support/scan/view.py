@@ -1,4 +1,4 @@
-"""A scan on the terminal: its plan, its progress, and what became of the jobs."""
+"""A scan on the terminal and as JSON: its plan, its progress, its jobs and its accounts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from sageaudit.cli.support.scan.scan_tally import ScanCost, ScanTally, usd_of
+from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanCost, ScanTally, usd_of
 from sageaudit.domain.job.duration import duration
 from sageaudit.domain.job.listed import Period
-from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
+from sageaudit.output.text.amounts import TITLES, of_sums
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
@@ -195,3 +196,70 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
 def may_ask() -> bool:
     """Whether somebody is there to answer a question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+STATUS_WORDS = {
+    "audited": "audited",
+    "partly": "partly",
+    "no_jobs": "no jobs",
+    "role_refused": "role refused",
+    "denied": "denied",
+    "no_credentials": "credentials",
+    "throttled": "throttled",
+    "unavailable": "no answer",
+}
+_SHOWN_REASONS = 20
+_COLUMNS = (
+    FittedColumn("account", "Account", False, 0),
+    FittedColumn("name", "Name", False, 8),
+    *(FittedColumn(title.lower(), title, True, 0) for title in ("Audited", *TITLES[:3])),
+    FittedColumn("status", "Status", False, 0),
+)
+_DROPPED = ("name", "lost", "avoidable")
+
+
+def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
+    """One object for each account; empty where one account was scanned by itself."""
+    return [
+        {
+            "account": status.account,
+            "name": status.name,
+            "status": status.word,
+            "reasons": status.reasons,
+            "jobs": {
+                **{result.value: status.tally.results[result] for result in Result},
+                "left": status.left,
+            },
+            "total_usd": status.sums.total_usd,
+            "avoidable_usd": status.sums.avoidable_usd,
+            "lost_usd": status.sums.lost_usd,
+            "possible_usd": status.sums.possible_usd,
+        }
+        for status in statuses
+    ]
+
+
+def show_accounts(statuses: Sequence[AccountStatus], console: Console) -> None:
+    """Prints a row for each account, those with the most dollars first, then the reasons."""
+    if not statuses:
+        return
+    heading(console, counted(len(statuses), "account"))
+    ranked = sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account))
+    rows = [
+        (one.account, terminal(one.name or "-"), *_account_figures(one), STATUS_WORDS[one.word])
+        for one in ranked
+    ]
+    console.print(fitted(_COLUMNS, rows, _DROPPED, console.width))
+    reasons = [(status.account, reason) for status in statuses for reason in status.reasons]
+    for account, reason in reasons[:_SHOWN_REASONS]:
+        line(console, f"{account}: {reason}", "dim")
+    if len(reasons) > _SHOWN_REASONS:
+        line(console, f"and {len(reasons) - _SHOWN_REASONS} reasons more: see --output json", "dim")
+
+
+def _account_figures(status: AccountStatus) -> tuple[str, ...]:
+    """Jobs and dollars; a dash where nothing is known of the account."""
+    sums = status.sums
+    if status.error is not None and not sums.jobs:
+        return "-", "-", "-", "-"
+    return f"{sums.jobs:,}", *map(str, of_sums(sums)[:3])

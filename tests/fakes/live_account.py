@@ -1,0 +1,95 @@
+"""An AWS account in moto, as far as the command line asks it: its jobs, calls and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from moto import mock_aws
+
+from local.recorded import RecordedJob, of_file
+from local.sagemaker import RecordedSageMaker, put_series
+
+DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
+SET = DATA / "tuning-set-bayesian-221019-1807.json"
+TUNING = DATA / "tuning-013-completed.json"
+
+
+class LiveAccount:
+    """`calls` are those made so far, as `sagemaker:ListTags`."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.calls: list[str] = []
+        session.events.register("before-parameter-build.*.*", self._note)
+
+    def _note(self, model: Any, **_: Any) -> None:
+        self.calls.append(f"{model.service_model.service_name}:{model.name}")
+
+    @cached_property
+    def jobs(self) -> RecordedSageMaker:
+        """What answers about recorded jobs."""
+        return RecordedSageMaker(self.session)
+
+    def add(self, path: Path, *, series: bool = True, **changes: Any) -> RecordedJob:
+        """Puts one recorded job of Ana Belen's into the account, with other fields in its answer.
+
+        Without `series`, CloudWatch has no point of it.
+        """
+        [job] = of_file(path)
+        job = RecordedJob(job.kind, {**job.describe, **changes}, {"owner": "ana-belen"}, job.series)
+        self.jobs.add(job)
+        if series:
+            put_series(self.session, job)
+        return job
+
+    def refuse(self, operation: str, code: str, message: str = "refused", after: int = 0) -> None:
+        """Answers one operation with an error, `after` some good answers."""
+        body = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {}}
+        left = [after]
+
+        def answer(**_: Any) -> Any:
+            left[0] -= 1
+            return None if left[0] >= 0 else (AWSResponse("https://aws", 400, {}, None), body)
+
+        self.session.events.register_first(f"before-call.{operation}", answer)
+
+    def tuning(self) -> str:
+        """A tuning job with its five training jobs; its ARN."""
+        children = list(of_file(SET))
+        for child in children:
+            self.jobs.add(child)
+            put_series(self.session, child)
+        parent = str(children[0].describe["TuningJobArn"])
+        self.add(
+            TUNING,
+            HyperParameterTuningJobName=parent.rpartition("/")[2],
+            HyperParameterTuningJobArn=parent,
+            CreationTime=min(one.describe["TrainingStartTime"] for one in children),
+            HyperParameterTuningEndTime=max(one.describe["TrainingEndTime"] for one in children),
+            TrainingJobStatusCounters={"Completed": len(children)},
+        )
+        rows = [{"TrainingJobName": child.name, "TrainingJobArn": child.arn} for child in children]
+        page = {"TrainingJobSummaries": rows, "ResponseMetadata": {}}
+        self.session.events.register_first(
+            "before-call.sagemaker.ListTrainingJobsForHyperParameterTuningJob",
+            lambda **_: (AWSResponse("https://aws", 200, {}, None), page),
+        )
+        return parent
+
+
+@contextmanager
+def live_account(
+    monkeypatch: pytest.MonkeyPatch, region: str = "us-east-1"
+) -> Iterator[LiveAccount]:
+    """An account whose session every `boto3.Session()` gives."""
+    with mock_aws():
+        session = boto3.Session(region_name=region)
+        monkeypatch.setattr(boto3, "Session", lambda **_: session)
+        yield LiveAccount(session)
