@@ -148,6 +148,8 @@ LARGE = found(205, SetType("ml.m5.large"))
         # what saves nothing is not applied: the download still counts at the job's own rate
         (job(), (found(101, DOWNLOAD), found(202, SetType("ml.g4dn.12xlarge"))), (),
          {"r101": "0.505000"}, {}),
+        (job(), (found(303, SetCount(2, Decimal(1), refills=False)), found(202, SMALLER)), (),
+         {"r202": "1.725000"}, {}),
         # of two types the one that saves most, 3 h x (0.92 - 0.23); the loser says who won
         (BIG, TWO_TYPES, (), {"r205": "2.070000"}, {"r202": "r205"}),
         # an exempt finding leaves the sums, and its stage is free for another: 3 h x (0.92 - 0.46)
