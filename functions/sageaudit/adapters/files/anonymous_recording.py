@@ -14,7 +14,7 @@ from typing import Any
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job.buckets import known_region
 from sageaudit.domain.job.kept import DERIVED, TAGS, UNKNOWN, keep
-from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
+from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
@@ -104,20 +104,20 @@ class _File:
     def _answer(self, answer: Mapping[str, Any], own_account: str | None) -> dict[str, Any]:
         """An answer; `own_account`: whose images are not AWS's."""
         names = self._names
-        pseudonyms: Mapping[Field, Callable[[str], str]] = {
-            Field.TYPE: lambda text: text if text in self._types else UNKNOWN,
-            Field.JOB: names.job,
-            Field.ARN: names.arn,
-            Field.IMAGE: lambda text: names.image(text, own_account),
-            Field.MODEL: lambda text: names.word("mod", text),
-            Field.ADDRESS: names.address,
-            Field.CHANNEL: names.channel,
-            Field.GROUP: lambda text: names.word("grp", text),
-            Field.METRIC: names.metric,
-            Field.RULE: names.debugger_rule,
+        pseudonyms: Mapping[KeptAs, Callable[[str], str]] = {
+            KeptAs.TYPE: lambda text: text if text in self._types else UNKNOWN,
+            KeptAs.JOB: names.job,
+            KeptAs.ARN: names.arn,
+            KeptAs.IMAGE: lambda text: names.image(text, own_account),
+            KeptAs.MODEL: lambda text: names.word("mod", text),
+            KeptAs.ADDRESS: names.address,
+            KeptAs.CHANNEL: names.channel,
+            KeptAs.GROUP: lambda text: names.word("grp", text),
+            KeptAs.METRIC: names.metric,
+            KeptAs.RULE: names.debugger_rule,
         }
 
-        def shared(field: Field, section: Mapping[str, Any], key: str) -> Any:
+        def shared(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
             text, pseudonym = section[key], pseudonyms.get(field)
             return pseudonym(text) if pseudonym and isinstance(text, str) else text
 

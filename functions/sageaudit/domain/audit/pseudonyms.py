@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable
 
 from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of
-from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.image import cuda, pytorch
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.job.user_settings import script
 from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import telling_words

@@ -15,12 +15,12 @@ from typing import Any
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import KEY as BUCKET_REGIONS
 from sageaudit.domain.job.buckets import bucket_of, data_pinned, known_region
-from sageaudit.domain.job.entry_point import entry_point, script
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
-from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
+from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.job.user_settings import entry_point, script
 from sageaudit.domain.privacy import token_shapes
 from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name
 
@@ -83,20 +83,20 @@ def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> d
     }
 
 
-def _read(field: Field, section: Mapping[str, Any], key: str) -> Any:
+def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
     match field:
-        case Field.COUNT:
+        case KeptAs.COUNT:
             return fields.count(section, key)
-        case Field.NUMBER:
+        case KeptAs.NUMBER:
             return None if fields.number(section, key) is None else section[key]
-        case Field.SWITCH:
+        case KeptAs.SWITCH:
             return fields.known_flag(section, key)
-        case Field.TIME:
+        case KeptAs.TIME:
             moment = fields.time(section, key)
             return moment and moment.isoformat().replace("+00:00", "Z")
-        case Field.GIVEN:
+        case KeptAs.GIVEN:
             return _given(section[key])
-        case Field.PULL if section.get("Status") not in _PULLS:
+        case KeptAs.PULL if section.get("Status") not in _PULLS:
             return None
     text = fields.text(section, key)
     return text and _TEXTS[field](text)
@@ -124,20 +124,20 @@ def _image(text: str) -> str:
     return plain if is_name(_COMMIT.sub("", plain)) and "@" not in plain else WITHHELD
 
 
-_TEXTS: Mapping[Field, Callable[[str], str | None]] = {
-    Field.STATE: lambda text: text if text in STATES else UNKNOWN,
-    Field.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
-    Field.FAILURE: lambda text: str(failure_of(text) or "") or None,
-    Field.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
-    Field.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
-    Field.ARN: token_shapes.name,
-    Field.IMAGE: _image,
-    Field.MODEL: lambda text: token_shapes.name(stem(text)),
-    Field.ADDRESS: _address,
-    Field.CHANNEL: token_shapes.name,
-    Field.GROUP: token_shapes.name,
-    Field.METRIC: token_shapes.name,
-    Field.RULE: token_shapes.name,
+_TEXTS: Mapping[KeptAs, Callable[[str], str | None]] = {
+    KeptAs.STATE: lambda text: text if text in STATES else UNKNOWN,
+    KeptAs.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
+    KeptAs.FAILURE: lambda text: str(failure_of(text) or "") or None,
+    KeptAs.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
+    KeptAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
+    KeptAs.ARN: token_shapes.name,
+    KeptAs.IMAGE: _image,
+    KeptAs.MODEL: lambda text: token_shapes.name(stem(text)),
+    KeptAs.ADDRESS: _address,
+    KeptAs.CHANNEL: token_shapes.name,
+    KeptAs.GROUP: token_shapes.name,
+    KeptAs.METRIC: token_shapes.name,
+    KeptAs.RULE: token_shapes.name,
 }
 
 

@@ -1,4 +1,4 @@
-"""A job's hyperparameters, environment and command-line options as plain pairs of name and text.
+"""A job's hyperparameters, environment and options as plain pairs of name and text; its script.
 
 The SDK writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for
 a tuning job; configurations nest. All become lower-case names and texts, limited in number.
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from sageaudit.domain.job import fields
+
 _MOST = 500
 """Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
 _MOST_CHARACTERS = 10_000
@@ -26,6 +28,14 @@ _OFF = frozenset(
      "fp32", "float32", "o0"}
 )  # fmt: skip
 _WORD = re.compile(r"[a-z0-9]+")
+_SCRIPT = re.compile(
+    r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
+    r"|scala|jar|php|go|exe|bat|ps1))\Z",
+    re.ASCII,
+)
+"""A file of a language that jobs are written in. Any other word may be a secret."""
+_LONGEST = 255
+"""A file name is not longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +126,23 @@ def _options(words: list[str]) -> Iterator[UserSetting]:
 def _setting(name: str, text: str) -> UserSetting:
     plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
     return UserSetting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)
+
+
+def entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script's file name, or None.
+
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or from the first
+    script of a processing command.
+    """
+    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
+    if isinstance(program, str):
+        return script(program.strip('"'))
+    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
+    words = command if isinstance(command, list) else ()
+    return next((name for word in words if (name := script(str(word)))), None)
+
+
+def script(word: str) -> str | None:
+    """A script's file name; None for a word without a script's suffix."""
+    found = _SCRIPT.match(word)
+    return found[1] if found and len(found[1]) <= _LONGEST else None

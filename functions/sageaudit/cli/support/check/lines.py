@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle

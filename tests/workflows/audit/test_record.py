@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sageaudit.domain.audit.detail import MAX_BYTES, detail_of
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
 from sageaudit.domain.usage.series import Series
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
+from sageaudit.workflows.audit.record import MAX_BYTES, detail_of
 from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 
