@@ -24,23 +24,15 @@ def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
 def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     """The whole policy with every example's mark removed is valid."""
     lines = SHIPPED.read_text(encoding="utf-8").splitlines()
-    taken = [
-        line.removeprefix("# ") if line.startswith("# [") or " = " in line else line
-        for line in lines
-    ]
+    taken = [one.removeprefix("# ") if one[:3] == "# [" or " = " in one else one for one in lines]
     path = tmp_path / "policy.toml"
     path.write_text("\n".join(taken), encoding="utf-8")
     rates = own_rates_file.text_of(OwnRates(RateBasis.NET))
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load(path)
     assert policy.discounts.learnt is not None
-    assert policy.thresholds
-    assert policy.accounts
-    assert policy.mentions
-    assert policy.exemptions
-    assert policy.sections
-    assert policy.objectives
-    assert policy.commitment_usd_per_hour
+    names = ("thresholds", "accounts", "mentions", "exemptions", "sections", "objectives")
+    assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
 
 
 @pytest.mark.parametrize(
