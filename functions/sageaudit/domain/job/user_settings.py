@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from sageaudit.domain.job import fields
@@ -71,18 +71,11 @@ def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
     """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
-    return islice(_all(hyperparameters, environment, command), _MOST)
-
-
-def _all(
-    hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
-) -> Iterator[UserSetting]:
-    for source in (hyperparameters, environment):
-        for name, value in source.items():
-            yield from _flat(name, value, _DEEPEST)
+    named = chain(hyperparameters.items(), environment.items())
+    flat = chain.from_iterable(_flat(name, value, _DEEPEST) for name, value in named)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
-    yield from _options(text[:_MOST_CHARACTERS].split())
+    return islice(chain(flat, _options(text[:_MOST_CHARACTERS].split())), _MOST)
 
 
 def _flat(name: str, value: Any, deeper: int) -> Iterator[UserSetting]:
