@@ -109,52 +109,46 @@ def test_tags_of_an_event_that_a_person_sent_are_not_read() -> None:
 OTHER = "arn:aws:sagemaker:us-east-1:999988887777:training-job/train-bert"
 
 
+NO_NAMES = (..., None, 5, "a" * 64, "train bert", "train-bert\n", "<!channel>")
+OTHER_ARNS = (
+    "arn:aws:iam::111122223333:role/x", ARN.replace("training", "processing"), ARN + "/x",
+)  # fmt: skip
+NO_ACCOUNTS = ("evil", "999988887777", 111122223333, ["111122223333"], {"id": ACCOUNT})
+FORGED: dict[str, list[tuple[str, Any]]] = {
+    "wrong_source": [("source", x) for x in ("custom.sagemaker", ..., ["aws.sagemaker"], {})],
+    "not_a_job": [("detail-type", x) for x in ("SageMaker Endpoint State Change", None, {"a": 1})],
+    "no_detail": [("detail", x) for x in (None, [], "Completed")],
+    "malformed": [
+        ("detail", {}),
+        *(("detail/TrainingJobName", x) for x in NO_NAMES),
+        *(("detail/TrainingJobArn", x) for x in (..., {})),
+        ("detail/TrainingJobStatus", ["Completed"]),
+        *(("detail/CreationTime", x) for x in ("yesterday", {"$date": 1})),
+        ("time", []),
+    ],
+    "arn_disagrees": [
+        ("detail/TrainingJobName", "another-job"),
+        *(("detail/TrainingJobArn", x) for x in OTHER_ARNS),
+    ],
+    "wrong_account": [
+        ("detail/TrainingJobArn", OTHER),
+        *(("account", x) for x in NO_ACCOUNTS),
+    ],
+    "wrong_region": [
+        ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1")),
+        *(("region", x) for x in ("eu-west-1", "us-east-1\nx", None)),
+    ],
+    "account_disagrees": [
+        ("account", "222233334444"),
+        ("detail/TrainingJobArn", ARN.replace(ACCOUNT, "222233334444")),
+    ],
+    "not_terminal": [("detail/TrainingJobStatus", x) for x in ("InProgress", ...)],
+}
+
+
 @pytest.mark.parametrize(
     ("path", "value", "code"),
-    [
-        ("source", "custom.sagemaker", "wrong_source"),
-        ("source", ..., "wrong_source"),
-        ("source", ["aws.sagemaker"], "wrong_source"),
-        ("source", {}, "wrong_source"),
-        ("detail-type", "SageMaker Endpoint State Change", "not_a_job"),
-        ("detail-type", None, "not_a_job"),
-        ("detail-type", {"a": 1}, "not_a_job"),
-        ("detail", None, "no_detail"),
-        ("detail", [], "no_detail"),
-        ("detail", "Completed", "no_detail"),
-        ("detail", {}, "malformed"),
-        ("detail/TrainingJobName", ..., "malformed"),
-        ("detail/TrainingJobName", None, "malformed"),
-        ("detail/TrainingJobName", 5, "malformed"),
-        ("detail/TrainingJobName", "a" * 64, "malformed"),
-        ("detail/TrainingJobName", "train bert", "malformed"),
-        ("detail/TrainingJobName", "train-bert\n", "malformed"),
-        ("detail/TrainingJobName", "<!channel>", "malformed"),
-        ("detail/TrainingJobName", "another-job", "arn_disagrees"),
-        ("detail/TrainingJobArn", ..., "malformed"),
-        ("detail/TrainingJobArn", {}, "malformed"),
-        ("detail/TrainingJobArn", "arn:aws:iam::111122223333:role/x", "arn_disagrees"),
-        ("detail/TrainingJobArn", ARN.replace("training", "processing"), "arn_disagrees"),
-        ("detail/TrainingJobArn", ARN + "/x", "arn_disagrees"),
-        ("detail/TrainingJobArn", OTHER, "wrong_account"),
-        ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1"), "wrong_region"),
-        ("account", "222233334444", "account_disagrees"),
-        ("detail/TrainingJobArn", ARN.replace(ACCOUNT, "222233334444"), "account_disagrees"),
-        ("region", "eu-west-1", "wrong_region"),
-        ("region", "us-east-1\nx", "wrong_region"),
-        ("region", None, "wrong_region"),
-        ("account", "evil", "wrong_account"),
-        ("account", "999988887777", "wrong_account"),
-        ("account", 111122223333, "wrong_account"),
-        ("account", ["111122223333"], "wrong_account"),
-        ("account", {"id": ACCOUNT}, "wrong_account"),
-        ("detail/TrainingJobStatus", "InProgress", "not_terminal"),
-        ("detail/TrainingJobStatus", ..., "not_terminal"),
-        ("detail/TrainingJobStatus", ["Completed"], "malformed"),
-        ("detail/CreationTime", "yesterday", "malformed"),
-        ("detail/CreationTime", {"$date": 1}, "malformed"),
-        ("time", [], "malformed"),
-    ],
+    [(*change, code) for code, changes in FORGED.items() for change in changes],
     ids=str,
 )
 def test_a_forged_or_malformed_event_is_refused_with_its_reason(

@@ -32,12 +32,10 @@ UNKNOWN = "Unknown"
 """In place of a state that the packaged service model does not have."""
 PINNED = "?versionId=kept"
 """In place of what names a version of the data in an address."""
-TAGS = frozenset(
-    {
-        *("sageaudit:ignore", "sageaudit:deadline"),
-        *("sagemaker:pipeline-step-name", "sagemaker:pipeline-execution-arn"),
-    }
-)
+_TAGS = """
+sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
+"""
+TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
@@ -99,7 +97,7 @@ def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
         case KeptAs.PULL if section.get("Status") not in _PULLS:
             return None
     text = fields.text(section, key)
-    return text and _TEXTS[field](text)
+    return text and _TEXTS.get(field, token_shapes.name)(text)
 
 
 def _given(value: Any) -> Any:
@@ -130,15 +128,11 @@ _TEXTS: Mapping[KeptAs, Callable[[str], str | None]] = {
     KeptAs.FAILURE: lambda text: str(failure_of(text) or "") or None,
     KeptAs.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
     KeptAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
-    KeptAs.ARN: token_shapes.name,
     KeptAs.IMAGE: _image,
     KeptAs.MODEL: lambda text: token_shapes.name(stem(text)),
     KeptAs.ADDRESS: _address,
-    KeptAs.CHANNEL: token_shapes.name,
-    KeptAs.GROUP: token_shapes.name,
-    KeptAs.METRIC: token_shapes.name,
-    KeptAs.RULE: token_shapes.name,
 }
+"""What is kept of a text that is not just a name."""
 
 
 def _derived(

@@ -161,7 +161,6 @@ FIELDS: Shape = {
         ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped"), KeptAs.COUNT
     ),
 }
-"""The fields that are kept, with how. The names are botocore's."""
 
 
 Read = Callable[[KeptAs, Mapping[str, Any], str], Any]
@@ -184,17 +183,15 @@ def walked(section: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, An
     return kept
 
 
-def shown_fields() -> Iterator[tuple[tuple[str, ...], KeptAs]]:
+def shown_fields(
+    shape: Shape = FIELDS, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
     """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
-    yield from _shown(FIELDS, ())
-
-
-def _shown(shape: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
     for key, inner in shape.items():
         if isinstance(inner, KeptAs):
             if isinstance(inner.value, str):
                 yield (*path, key), inner
         elif isinstance(inner, list):
-            yield from _shown(inner[0], (*path, key, "*"))
+            yield from shown_fields(inner[0], (*path, key, "*"))
         else:
-            yield from _shown(inner, (*path, key))
+            yield from shown_fields(inner, (*path, key))
