@@ -89,33 +89,32 @@ def changed(**series: Any) -> dict[str, Any]:
     return whole(metrics={"period_s": 60, "series": [SERIES | series]})
 
 
+REFUSED: dict[str, list[Any]] = {
+    "is not JSON": ["", "{", "[" * 100_000],
+    "is not an object": ["null", "[]", '"x"'],
+    "children": [{}, {"EndpointName": "e"}, {"children": []}, {"children": {}}, {"children": [5]}],
+    "describe": [{"describe": None}, {"describe": []}, {"describe": {"TrainingJobName": "a"}}],
+    "tags": [whole(tags={"a": "b"}), whole(tags=[{"Value": "b"}])],
+    "Key": [whole(tags=[{"Key": 5, "Value": "b"}])],
+    "region": [whole(region=5)],
+    "buckets": [whole(buckets=x) for x in ({"far": "x"}, {"far": 1}, ["far"], "far")],
+    "metrics": [whole(metrics=[])],
+    "series": [whole(metrics={"series": {}})],
+    "metrics.series[0]": [
+        whole(metrics={"series": [SERIES]}), changed(host=None), changed(metric=""),
+        changed(period_s=0, start=None),
+    ],
+    "metrics.series[0].start": [changed(start="noon")],
+    "metrics.series[0].values": [
+        changed(values=x) for x in (None, "40", [40, "80"], [True], [[1]], [10**400])
+    ],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("document", "named"),
-    [
-        (document, named)
-        for named, documents in {
-            "is not JSON": ["", "{", "[" * 100_000],
-            "is not an object": ["null", "[]", '"x"'],
-            "children": [{}, {"EndpointName": "e"}, *({"children": x} for x in ([], {}, [5]))],
-            "describe": [{"describe": x} for x in (None, [], {"TrainingJobName": "a"})],
-            "tags": [whole(tags={"a": "b"}), whole(tags=[{"Value": "b"}])],
-            "Key": [whole(tags=[{"Key": 5, "Value": "b"}])],
-            "region": [whole(region=5)],
-            "buckets": [whole(buckets=x) for x in ({"far": "x"}, {"far": 1}, ["far"], "far")],
-            "metrics": [whole(metrics=[])],
-            "series": [whole(metrics={"series": {}})],
-            "metrics.series[0]": [
-                whole(metrics={"series": [SERIES]}), changed(host=None), changed(metric=""),
-                changed(period_s=0, start=None),
-            ],
-            "metrics.series[0].start": [changed(start="noon")],
-            "metrics.series[0].values": [
-                changed(values=x) for x in (None, "40", [40, "80"], [True], [[1]], [10**400])
-            ],
-        }.items()
-        for document in documents
-    ],
-)  # fmt: skip
+    [(document, named) for named, documents in REFUSED.items() for document in documents],
+)
 def test_what_is_no_recording_is_refused_in_one_sentence(
     tmp_path: Path, document: object, named: str
 ) -> None:

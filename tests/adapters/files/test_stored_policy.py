@@ -115,7 +115,7 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
     """Values of a type that a policy's fields have."""
     inner = get_args(kind)
     match get_origin(kind):
-        case None if is_dataclass(kind):
+        case None if isinstance(kind, type) and is_dataclass(kind):
             types = get_type_hints(kind)
             return st.builds(kind, **{name: any_of(types[name]) for name in types})
         case origin if origin is UnionType:

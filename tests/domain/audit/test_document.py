@@ -85,8 +85,8 @@ def test_children_are_shown_where_they_are_given() -> None:
 def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
     """Also not of a tuning job; its coverage names the reason as what is missing, and no metric."""
     written = document(gone(kind))
-    coverage = {"period_s": None, "hosts": 0, "hosts_expected": None, "share": {}}
-    assert written["audit"]["coverage"] == coverage | {"missing": ["there is no such job"]}
+    unseen: dict[str, Any] = {"period_s": None, "hosts": 0, "hosts_expected": None, "share": {}}
+    assert written["audit"]["coverage"] == unseen | {"missing": ["there is no such job"]}
     assert (written["rollup"], written["unauditable"]) == (False, "there is no such job")
     assert (written["bill"]["total_usd"], written["job"]["purchase"]) == (None, None)
 

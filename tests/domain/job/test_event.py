@@ -114,14 +114,18 @@ OTHER_ARNS = (
     "arn:aws:iam::111122223333:role/x", ARN.replace("training", "processing"), ARN + "/x",
 )  # fmt: skip
 NO_ACCOUNTS = ("evil", "999988887777", 111122223333, ["111122223333"], {"id": ACCOUNT})
+NO_SOURCES = ("custom.sagemaker", ..., ["aws.sagemaker"], {"a": 1})
+NO_TYPES = ("SageMaker Endpoint State Change", None, {"a": 1})
+NO_DETAILS: tuple[Any, ...] = (None, [], "Completed")
 FORGED: dict[str, list[tuple[str, Any]]] = {
-    "wrong_source": [("source", x) for x in ("custom.sagemaker", ..., ["aws.sagemaker"], {})],
-    "not_a_job": [("detail-type", x) for x in ("SageMaker Endpoint State Change", None, {"a": 1})],
-    "no_detail": [("detail", x) for x in (None, [], "Completed")],
+    "wrong_source": [("source", x) for x in NO_SOURCES],
+    "not_a_job": [("detail-type", x) for x in NO_TYPES],
+    "no_detail": [("detail", x) for x in NO_DETAILS],
     "malformed": [
         ("detail", {}),
         *(("detail/TrainingJobName", x) for x in NO_NAMES),
-        *(("detail/TrainingJobArn", x) for x in (..., {})),
+        ("detail/TrainingJobArn", ...),
+        ("detail/TrainingJobArn", {}),
         ("detail/TrainingJobStatus", ["Completed"]),
         *(("detail/CreationTime", x) for x in ("yesterday", {"$date": 1})),
         ("time", []),

@@ -71,20 +71,18 @@ def test_nonsense_is_no_count(value: object) -> None:
         fields.count({"n": value}, "n")
 
 
+OTHER_TYPES: dict[Any, list[Any]] = {
+    fields.section: [[], "x"],
+    fields.items: [{}, [1], "ab"],
+    fields.text: [5, []],
+    fields.flag: ["true", 1],
+    fields.known_flag: ["yes"],
+    fields.number: [True, "0.5", [], {}],
+}
+
+
 @pytest.mark.parametrize(
-    ("read", "value"),
-    [
-        (read, value)
-        for read, values in (
-            (fields.section, ([], "x")),
-            (fields.items, ({}, [1], "ab")),
-            (fields.text, (5, [])),
-            (fields.flag, ("true", 1)),
-            (fields.known_flag, ("yes",)),
-            (fields.number, (True, "0.5", [], {})),
-        )
-        for value in values
-    ],
+    ("read", "value"), [(read, value) for read, wrong in OTHER_TYPES.items() for value in wrong]
 )
 def test_a_field_of_another_type_names_its_key(read: Any, value: object) -> None:
     """An object where text belongs, and so on."""

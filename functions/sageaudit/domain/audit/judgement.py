@@ -71,8 +71,7 @@ class Judgement:
         price, or the bill is an upper bound.
         """
         if self.still_runs:
-            sums = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "possible_usd")
-            return replace(savings, **dict.fromkeys(sums))
+            return Savings(savings.findings, None, None, None, savings.waterfall, None)
         open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
         unseen = not self.answered and not savings.avoidable_usd

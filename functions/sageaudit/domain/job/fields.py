@@ -77,7 +77,8 @@ def flag(answer: Mapping[str, Any], key: str) -> bool:
 
 def known_flag(answer: Mapping[str, Any], key: str) -> bool | None:
     """A boolean, None when absent."""
-    return _typed(answer, key, bool, "is not true or false")
+    value: bool | None = _typed(answer, key, bool, "is not true or false")
+    return value
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
