@@ -12,6 +12,7 @@ from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
 
 SECTION = '[[for]]\nfamily = "a"\nrules.off = ["spot-not-used"]\n'
+BELOW_ZERO = "[rules.gpu-underused]\nmean_below = -5"
 SHIPPED = Path(__file__).parents[3] / "policy.toml"
 
 
@@ -67,19 +68,14 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
         ("[rules.gpu-underused]\n\nmean_below = -5", ":3: rules.gpu-underused.mean_below is"),
         ("[rules]\n'gpu-underused'.\"mean_below\" = -5", ":2: rules.gpu-underused.mean_below is"),
         ("[rules]\ngpu-underused = { mean_below = -5 }", ":2: rules.gpu-underused.mean_below is"),
-        (
-            'family_tag = """\n[rules]\n"""\n[rules.gpu-underused]\nmean_below = -5',
-            ":5: rules.gpu-underused.mean_below is",
-        ),
-        (
-            SECTION + SECTION + "[for.rules.gpu-underused]\nmean_below = -5",
-            ":8: for[1].rules.gpu-underused.mean_below is",
-        ),
+        (f'family_tag = """\n[rules]\n"""\n{BELOW_ZERO}', ":5: rules.gpu-underused.mean_below is"),
+        (SECTION + SECTION + BELOW_ZERO.replace("[", "[for."),
+         ":8: for[1].rules.gpu-underused.mean_below is"),
         ('[rules]\noff = []\n[[exempt]]\nrule = "spot-not-used"', ":3: exempt[0] needs"),
         ("[discounts.percent]\ng5 = 1\ng99 = 2", ":3: discounts.percent.g99 is neither"),
         ('[discounts.rates.us-east-1]\n"ml.g99.x" = 2', ':2: discounts.rates.us-east-1."ml.g99.x"'),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     """The line on which the statement begins that holds the key, however the key is written."""
     path = tmp_path / "policy.toml"
