@@ -124,6 +124,7 @@ SIGNS: dict[tuple[str, object], list[str]] = {
     ("distributed_sampler", True): [
         "sagemaker_pytorch_ddp_enabled=true", "distributed_sampler=true",
         'data={"sampler": "torch.utils.data.DistributedSampler"}',
+        'loading="torch.utils.data.DistributedSampler"',
     ],
     ("distributed_sampler", False): [
         "sagemaker_parameter_server_enabled=true", "distributed_sampler=false", "epochs=3",
