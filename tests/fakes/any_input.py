@@ -44,21 +44,29 @@ USD = st.none() | st.decimals(0, 500, places=2)
 MINE = CustomRule("mine", "ml.m5.xlarge", of_profiler=True)
 
 
-@st.composite
-def hints(draw: st.DrawFn) -> Hints:
-    """Any signs in any combination."""
-    deep, half, flash, compiler, checkpoints, sampler = (draw(FLAG) for _ in range(6))
-    return Hints(
-        deep,
-        half,
-        flash,
-        compiler,
-        checkpoints,
-        sampler,
-        distribution=draw(st.sampled_from([None, "ddp", "smddp", "horovod"])),
-        loader_workers=draw(st.sampled_from([None, 0, 1, 64])),
-        schedule=draw(st.sampled_from([None, "cosine", "linear"])),
-    )
+HINTS = st.builds(
+    Hints,
+    *[FLAG] * 6,
+    distribution=st.sampled_from([None, "ddp", "smddp", "horovod"]),
+    loader_workers=st.sampled_from([None, 0, 1, 64]),
+    schedule=st.sampled_from([None, "cosine", "linear"]),
+)
+CHANNELS = st.builds(
+    InputChannel,
+    st.sampled_from(["train", "train", "code"]),
+    st.sampled_from([DataSource.S3, DataSource.S3, DataSource.FSX]),
+    st.sampled_from(["File", "File", "FastFile", None]),
+    st.sampled_from(["FullyReplicated", "FullyReplicated", "ShardedByS3Key", None]),
+)
+STATES = st.sampled_from([None, "Available", "InUse", "Reused", "Terminated"])
+POOLS = st.builds(WarmPool, STATES, MAYBE_SECONDS, EXACT_S)
+BATCHES = st.builds(
+    TransformBatching,
+    st.sampled_from([None, "SingleRecord", "MultiRecord"]),
+    st.sampled_from([None, 1, 8]),
+    st.sampled_from([None, 0, 6, 100]),
+)
+GROUPS = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
 
 
 @st.composite
@@ -66,23 +74,9 @@ def odd_jobs(draw: st.DrawFn) -> Job:
     """A job of one of three kinds. Its times need not agree with its phases."""
     kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
     parts = draw(st.lists(st.tuples(st.sampled_from(PHASES[kind]), SECONDS), max_size=6))
-    groups = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
     seconds = sum(s for _, s in parts)
     ways = [*Purchase] if kind is JobKind.TRAINING else [Purchase.ON_DEMAND, Purchase.SERVERLESS]
     purchase = draw(st.sampled_from(ways))
-    channels = st.builds(
-        InputChannel,
-        st.sampled_from(["train", "train", "code"]),
-        st.sampled_from([DataSource.S3, DataSource.S3, DataSource.FSX]),
-        st.sampled_from(["File", "File", "FastFile", None]),
-        st.sampled_from(["FullyReplicated", "FullyReplicated", "ShardedByS3Key", None]),
-    )
-    pools = st.builds(
-        WarmPool,
-        st.sampled_from([None, "Available", "InUse", "Reused", "Terminated"]),
-        MAYBE_SECONDS,
-        EXACT_S,
-    )
     return job(
         kind=kind,
         status=draw(st.sampled_from([*["Completed"] * 4, "Failed", "Stopped"])),
@@ -96,33 +90,25 @@ def odd_jobs(draw: st.DrawFn) -> Job:
             st.sampled_from([None, START - timedelta(1), START + timedelta(seconds=seconds)])
         ),
         phases=phases(*parts),
-        groups=tuple(draw(st.lists(groups, min_size=draw(st.integers(0, 1)), max_size=2))),
+        groups=tuple(draw(st.lists(GROUPS, min_size=draw(st.integers(0, 1)), max_size=2))),
         purchase=purchase,
         training_s=draw(EXACT_S),
         billable_s=draw(EXACT_S),
         volume_gb=draw(st.sampled_from([None, 1, 30, 31, 500])),
-        channels=tuple(draw(st.lists(channels, max_size=2))),
+        channels=tuple(draw(st.lists(CHANNELS, max_size=2))),
         max_runtime_s=draw(MAYBE_SECONDS),
         max_wait_s=draw(MAYBE_SECONDS) if purchase is Purchase.SPOT else None,
         checkpointed=draw(FLAG),
         left_artifact=draw(st.none() | FLAG),
-        warm_pool=draw(st.none() | pools),
+        warm_pool=draw(st.none() | POOLS),
         custom_rules=draw(st.sampled_from([(), (MINE,)])),
-        hints=draw(hints()),
+        hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
         profiled=draw(st.none() | FLAG),
         network_isolation=draw(st.none() | FLAG),
         evaluations=draw(st.sampled_from([(), (RuleEvaluation("Overfit", "IssuesFound", None),)])),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
-        batch=draw(
-            st.none()
-            | st.builds(
-                TransformBatching,
-                st.sampled_from([None, "SingleRecord", "MultiRecord"]),
-                st.sampled_from([None, 1, 8]),
-                st.sampled_from([None, 0, 6, 100]),
-            )
-        ),
+        batch=draw(st.none() | BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
         data_pinned=draw(st.none() | FLAG),
     )

@@ -100,6 +100,9 @@ PLAIN: dict[str, Any] = {
     "notes": [],
 }
 """A bill at list prices with nothing to add."""
+NO_LINES: dict[str, Any] = {"missing": [], "basis": "none", "lines": [], **PLAIN}
+NO_HOSTS: dict[str, Any] = {"instances": None, "purchase": None}
+NO_RULES: dict[str, Any] = {"unknown": [], "not_applicable": [], "clear": []}
 
 
 def line(**overrides: Any) -> LineDocument:
@@ -216,17 +219,24 @@ def document(**overrides: Any) -> AuditDocument:
         ],
         "not_applicable": [{"rule": "failed-spend", "reason": "the job completed"}],
         "clear": ["max-runtime-loose"],
-        "waterfall": [
-            {"slice": "avoidable: gpu-underused", "usd": Decimal("1.53")},
-            {"slice": "avoidable: download-dominates", "usd": Decimal("0.505")},
-            {"slice": "rest", "usd": Decimal("2.5184")},
-        ],
+        "waterfall": slices(gpu_underused="1.53", download_dominates="0.505", rest="2.5184"),
         "children": None,
         "rollup": False,
         "own_rules": [],
         "unauditable": None,
     }
     return cast("AuditDocument", whole | overrides)
+
+
+def bill(**changes: Any) -> dict[str, Any]:
+    """The bill of `document` with changes."""
+    return {**document()["bill"], **changes}
+
+
+def slices(**usd: str) -> list[dict[str, Any]]:
+    """A waterfall: the avoidable part of a rule, by its name with underscores, and the rest."""
+    rules = {name: f"avoidable: {name.replace('_', '-')}" for name in usd if name != "rest"}
+    return [{"slice": rules.get(name, name), "usd": Decimal(part)} for name, part in usd.items()]
 
 
 def set_aside_document() -> AuditDocument:
@@ -298,20 +308,11 @@ def lost_document() -> AuditDocument:
 
 def idle_document() -> AuditDocument:
     """Eight hosts at a third of their GPUs, which no cheaper type holds: no finding has dollars."""
+    usage_type, usd, rate_usd = "USE1-Train:ml.p5.48xlarge", Decimal("12152.832"), Decimal("63.296")
+    hours = line(usage_type=usage_type, quantity=Decimal(192), rate_usd=rate_usd, usd=usd)
     return document(
         job=job(name="llm-0412", instances="8 x ml.p5.48xlarge", ended_at="2026-05-21T10:00:00Z"),
-        bill={
-            **document()["bill"],
-            "total_usd": Decimal("12152.832"),
-            "lines": [
-                line(
-                    usage_type="USE1-Train:ml.p5.48xlarge",
-                    quantity=Decimal(192),
-                    rate_usd=Decimal("63.296"),
-                    usd=Decimal("12152.832"),
-                )
-            ],
-        },
+        bill=bill(total_usd=usd, lines=[hours]),
         phases=[phase("Training", 86400, "12152.832")],
         avoidable_usd=Decimal(0),
         possible_usd=Decimal(0),
@@ -330,42 +331,29 @@ def idle_document() -> AuditDocument:
                 confidence="heuristic",
                 bucket="none",
                 summary="The GPU averaged 34% (P95 34%) over 23 h 49 min.",
-                saving_usd=None,
-                saving_alone_usd=None,
-                saving_range_usd=None,
+                **dict.fromkeys(("saving_usd", "saving_alone_usd", "saving_range_usd")),
                 fix=[],
                 caution="This is the smallest type with an H100.",
             )
         ],
-        waterfall=[{"slice": "rest", "usd": Decimal("12152.832")}],
+        waterfall=slices(rest="12152.832"),
     )
 
 
 def unpriced_idle_document() -> AuditDocument:
     """The same on a type that has no price."""
-    whole = idle_document()
-    return cast(
-        "AuditDocument",
-        {
-            **whole,
-            "bill": {
-                **whole["bill"],
-                "total_usd": None,
-                "complete": False,
-                "missing": ["no price is known for ml.p9.48xlarge"],
-                "lines": [],
-            },
+    whole: dict[str, Any] = {**idle_document()}
+    lacks = ["no price is known for ml.p9.48xlarge"]
+    return document(
+        **whole
+        | {
+            "bill": whole["bill"]
+            | {"total_usd": None, "complete": False, "missing": lacks, "lines": []},
             "job": job(name="llm-0413", instances="8 x ml.p9.48xlarge"),
             "phases": [phase("Training", 86400, None)],
-            "avoidable_usd": None,
-            "lost_usd": None,
-            "lost_up_to_usd": None,
-            "idle_capacity": {
-                **(whole["idle_capacity"] or {}),
-                "list_usd": None,
-                "counted_usd": None,
-            },
-        },
+            **dict.fromkeys(("avoidable_usd", "lost_usd", "lost_up_to_usd")),
+            "idle_capacity": whole["idle_capacity"] | {"list_usd": None, "counted_usd": None},
+        }
     )
 
 
@@ -374,7 +362,6 @@ GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from
 
 def estimated_document() -> AuditDocument:
     """The same audit on a type whose rate is an estimate."""
-    plain = document()
     compute = line(
         usage_type="USE1-Train:ml.m6i.2xlarge",
         rate_usd=Decimal("0.4608"),
@@ -386,15 +373,14 @@ def estimated_document() -> AuditDocument:
     )
     return document(
         job=job(instances="1 x ml.m6i.2xlarge"),
-        bill={
-            **plain["bill"],
-            "total_usd": Decimal("1.3908"),
-            "complete": False,
-            "missing": [GUESSED],
-            "estimated": [GUESSED],
-            "price_kind": "estimate",
-            "lines": [compute, *plain["bill"]["lines"][1:]],
-        },
+        bill=bill(
+            total_usd=Decimal("1.3908"),
+            complete=False,
+            missing=[GUESSED],
+            estimated=[GUESSED],
+            price_kind="estimate",
+            lines=[compute, *bill()["lines"][1:]],
+        ),
         phases=[
             phase("Downloading", 1500, "0.192"),
             phase("Training", 9240, "1.18272"),
@@ -412,10 +398,7 @@ def estimated_document() -> AuditDocument:
                 estimated=True,
             )
         ],
-        waterfall=[
-            {"slice": "avoidable: gpu-underused", "usd": Decimal("0.96")},
-            {"slice": "rest", "usd": Decimal("0.4308")},
-        ],
+        waterfall=slices(gpu_underused="0.96", rest="0.4308"),
     )
 
 
@@ -426,7 +409,7 @@ def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
     found = [] if saving is None else [type_finding(saving_usd=Decimal(saving))]
     return document(
         job=job(name=name, parent=TUNING_ARN, family=TUNING_ARN),
-        bill={**document()["bill"], "total_usd": total, "lines": [line(usd=total)]},
+        bill=bill(total_usd=total, lines=[line(usd=total)]),
         findings=found,
         avoidable_usd=Decimal(saving or 0),
         possible_usd=Decimal(0),
@@ -437,23 +420,9 @@ def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
 def rollup_document() -> AuditDocument:
     """A tuning job with three trials, two of them with an underused GPU."""
     return document(
-        job=job(
-            name="sweep-7",
-            arn=TUNING_ARN,
-            kind="tuning",
-            family="sweep",
-            instances=None,
-            purchase=None,
-        ),
+        job=job(name="sweep-7", arn=TUNING_ARN, kind="tuning", family="sweep", **NO_HOSTS),
         phases=[],
-        bill={
-            "total_usd": Decimal("12.30"),
-            "complete": True,
-            "missing": [],
-            "basis": "none",
-            "lines": [],
-            **PLAIN,
-        },
+        bill={"total_usd": Decimal("12.30"), "complete": True, **NO_LINES},
         avoidable_usd=Decimal("3.80"),
         possible_usd=Decimal(0),
         findings=[
@@ -465,13 +434,8 @@ def rollup_document() -> AuditDocument:
                 evidence={"training_jobs": 2, **type_finding()["evidence"]},
             )
         ],
-        unknown=[],
-        not_applicable=[],
-        clear=[],
-        waterfall=[
-            {"slice": "avoidable: gpu-underused", "usd": Decimal("3.80")},
-            {"slice": "rest", "usd": Decimal("8.50")},
-        ],
+        **NO_RULES,
+        waterfall=slices(gpu_underused="3.80", rest="8.50"),
         children=[trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None)],
         rollup=True,
     )
@@ -480,17 +444,9 @@ def rollup_document() -> AuditDocument:
 def unauditable_document() -> AuditDocument:
     """A job that was gone when it was looked at."""
     return document(
-        job=job(owner=None, instances=None, purchase=None, started_at=None, ended_at=None),
+        job=job(owner=None, started_at=None, ended_at=None, **NO_HOSTS),
         phases=[],
-        bill={
-            "total_usd": None,
-            "complete": False,
-            "missing": [],
-            "basis": "none",
-            "lines": [],
-            **PLAIN,
-            "price_kind": None,
-        },
+        bill={"total_usd": None, "complete": False, **NO_LINES, "price_kind": None},
         judged="no",
         not_judged=["It could not be audited: SageMaker knows no such training job."],
         avoidable_usd=None,
@@ -498,9 +454,7 @@ def unauditable_document() -> AuditDocument:
         possible_usd=None,
         idle_capacity=None,
         findings=[],
-        unknown=[],
-        not_applicable=[],
-        clear=[],
+        **NO_RULES,
         waterfall=[],
         unauditable="SageMaker knows no such training job",
     )
@@ -510,12 +464,9 @@ NO_METRICS = (
     "The use of its machines was not judged: cloudwatch:GetMetricData is not permitted. "
     "Allow cloudwatch:GetMetricData."
 )
+_DENIED = "GPUUtilization: cloudwatch:GetMetricData is not permitted"
 UNMEASURED: list[dict[str, str]] = [
-    {
-        "rule": rule,
-        "code": "metric_denied",
-        "reason": "GPUUtilization: cloudwatch:GetMetricData is not permitted",
-    }
+    {"rule": rule, "code": "metric_denied", "reason": _DENIED}
     for rule in ("gpu-idle", "gpu-underused")
 ]
 
@@ -529,7 +480,7 @@ def not_judged_document() -> AuditDocument:
         possible_usd=Decimal(0),
         findings=[],
         unknown=UNMEASURED,
-        waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}],
+        waterfall=slices(rest="4.5534"),
     )
 
 
@@ -542,27 +493,22 @@ def partly_judged_document() -> AuditDocument:
         possible_usd=Decimal(0),
         findings=[finding()],
         unknown=UNMEASURED,
-        waterfall=[
-            {"slice": "avoidable: download-dominates", "usd": Decimal("0.505")},
-            {"slice": "rest", "usd": Decimal("4.0484")},
-        ],
+        waterfall=slices(download_dominates="0.505", rest="4.0484"),
     )
 
 
 def running_document() -> AuditDocument:
     """A run that has not ended: its cost so far, and no judgement."""
     status = "the job has not ended (status InProgress)"
-    bill = document()["bill"]
-    until = "its cost is counted until 2026-05-20 13:00 UTC"
+    still = "the job still runs (status InProgress)"
     return document(
         job=job(status="InProgress", ended_at=None),
         audit={**document()["audit"], "settled": False},
-        bill={
-            **bill,
-            "complete": False,
-            "missing": [f"the job still runs (status InProgress): {until}"],
-            "basis": "estimated_from_times",
-        },
+        bill=bill(
+            complete=False,
+            missing=[f"{still}: its cost is counted until 2026-05-20 13:00 UTC"],
+            basis="estimated_from_times",
+        ),
         judged="no",
         not_judged=[
             "It has not ended (status InProgress): its use can be judged only after its end."
@@ -577,5 +523,5 @@ def running_document() -> AuditDocument:
         ],
         not_applicable=[],
         clear=[],
-        waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}],
+        waterfall=slices(rest="4.5534"),
     )

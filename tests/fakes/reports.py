@@ -14,7 +14,6 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import report_contents
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
-from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Detail, Entry, JobKey
@@ -24,6 +23,7 @@ from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.page import page
+from sageaudit.workflows.audit.record import detail_of
 from tests.fakes import documents
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -165,27 +165,9 @@ Leaf = tuple[str, ...]
 """The path of a field: its keys, with "*" for a place in a list or a key of a map."""
 
 
-def leaves(shape: str, path: Leaf = (), seen: frozenset[str] = frozenset()) -> Iterator[Leaf]:
-    """The paths of all texts in an answer of this shape, the keys of maps included."""
-    model = _MODEL[shape]
-    if shape in seen:
-        return
-    match model["type"]:
-        case "structure":
-            for name, member in model["members"].items():
-                yield from leaves(member["shape"], (*path, name), seen | {shape})
-        case "list":
-            yield from leaves(model["member"]["shape"], (*path, "*"), seen | {shape})
-        case "map":
-            yield (*path, "key")
-            yield from leaves(model["value"]["shape"], (*path, "*"), seen | {shape})
-        case "string":
-            yield path
-
-
 def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> dict[str, Any]:
     """A Describe answer with all its fields: texts by path; `other` in place of all else."""
-    made: dict[str, Any] = _filled(_response(kind), (), texts, other)
+    made: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
     start = CREATED + timedelta(minutes=2)
     prefix = kind.row.prefix
     return made | {
@@ -205,24 +187,26 @@ def _response(kind: JobKind) -> str:
 
 def text_fields(kind: JobKind) -> list[Leaf]:
     """The paths of all texts in the Describe answer of this kind of job."""
-    return list(dict.fromkeys(leaves(_response(kind))))
+    found: dict[Leaf, Any] = {}
+    _filled(_response(kind), (), found.setdefault, None)
+    return list(found)
 
 
-def _filled(shape: str, path: Leaf, texts: Mapping[Leaf, Any], other: Any) -> Any:
+def _filled(shape: str, path: Leaf, text: Callable[[Leaf, str], Any], other: Any) -> Any:
     model = _MODEL[shape]
     match model["type"]:
         case "structure":
             return {
-                name: _filled(member["shape"], (*path, name), texts, other)
+                name: _filled(member["shape"], (*path, name), text, other)
                 for name, member in model["members"].items()
             }
         case "list":
-            return [_filled(model["member"]["shape"], (*path, "*"), texts, other)]
+            return [_filled(model["member"]["shape"], (*path, "*"), text, other)]
         case "map":
-            value = _filled(model["value"]["shape"], (*path, "*"), texts, other)
-            return {texts.get((*path, "key"), "key"): value}
+            value = _filled(model["value"]["shape"], (*path, "*"), text, other)
+            return {text((*path, "key"), "key"): value}
         case "string":
-            return texts.get(path, model.get("enum", ["a"])[0])
+            return text(path, model.get("enum", ["a"])[0])
         case "timestamp":
             return CREATED if other is None else other
         case "boolean":

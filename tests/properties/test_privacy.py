@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kept import keep
-from sageaudit.domain.job.kept_fields import Field, shown_fields
+from sageaudit.domain.job.kept_fields import KeptAs, shown_fields
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
@@ -37,9 +37,9 @@ def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind
     """A word of its own in each text field: exactly those of the table are found in some sink."""
     shown = dict(shown_fields())
     words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
-    forms = {Field.TYPE: "ml.{0}.large", Field.ADDRESS: "s3://{0}/{0}"}
+    forms = {KeptAs.TYPE: "ml.{0}.large", KeptAs.ADDRESS: "s3://{0}/{0}"}
     texts: dict[Leaf, Any] = {
-        path: forms.get(shown.get(path, Field.GIVEN), "{0}").format(word)
+        path: forms.get(shown.get(path, KeptAs.GIVEN), "{0}").format(word)
         for path, word in words.items()
     }
     texts[(f"{kind.row.prefix}JobStatus",)] = "Failed"

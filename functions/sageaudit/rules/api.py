@@ -53,8 +53,7 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
-from sageaudit.domain.job.duration import duration, duration_min
-from sageaudit.domain.job.job import Job, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, ParentKind, Purchase, duration, duration_min
 from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis

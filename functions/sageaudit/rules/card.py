@@ -19,8 +19,7 @@ from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
-from sageaudit.domain.job.duration import duration_min
-from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
 from sageaudit.domain.policy.policy import Policy

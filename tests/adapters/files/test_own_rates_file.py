@@ -21,19 +21,17 @@ RATE = OwnRate(
     "us-east-1", Component.TRAINING, "ml.g5.2xlarge", Decimal("1.3332"),
     date(2026, 10, 1), date(2026, 10, 31), Decimal("812.5"), "cur.csv.gz",
 )  # fmt: skip
-DAYS = st.dates(date(2020, 1, 1), date(2030, 1, 1))
 RATES = st.builds(
-    lambda region, component, what, usd, days, quantity, source, note: OwnRate(
-        region, component, what, usd, min(days), max(days), quantity, source, note
-    ),
-    st.sampled_from(["us-east-1", "us-gov-west-1", "eu-central-2"]),
-    st.sampled_from(Component),
-    st.sampled_from(["ml.g5.2xlarge", "ml.p6-b200.48xlarge", "VolumeUsage.gp2"]),
-    st.decimals("0.000001", 9999, places=6),
-    st.tuples(DAYS, DAYS),
-    st.decimals(0, 10**9, places=10),
-    st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace").decode()),
-    st.none() | st.just("a mixture"),
+    OwnRate,
+    region=st.sampled_from(["us-east-1", "us-gov-west-1", "eu-central-2"]),
+    component=st.sampled_from(Component),
+    what=st.sampled_from(["ml.g5.2xlarge", "ml.p6-b200.48xlarge", "VolumeUsage.gp2"]),
+    usd=st.decimals("0.000001", 9999, places=6),
+    first=st.dates(date(2020, 1, 1), date(2025, 1, 1)),
+    last=st.dates(date(2025, 1, 1), date(2030, 1, 1)),
+    quantity=st.decimals(0, 10**9, places=10),
+    source=st.text(max_size=20).map(lambda text: text.encode("utf-8", "replace").decode()),
+    note=st.none() | st.just("a mixture"),
 )
 
 
@@ -58,27 +56,22 @@ def document(**changes: Any) -> dict[str, Any]:
     return dict(written)
 
 
+NO_FILE = "is no file of own rates"
+NO_FILES = ("", "[]", "{}", '{"schema": 1}', "[" * 100_000)
+DAMAGED = ({"usd": "much"}, {"first": "soon"}, {"typo": 1}, {"component": "Hosting"})
+IMPOSSIBLE = [{"usd": usd} for usd in (-1, 10**6, "NaN")]
+IMPOSSIBLE += [{"type": "m5.large"}, {"region": "Ireland"}, {"last": "2026-09-30"}]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no file of own rates"),
-        ("[]", "is no file of own rates"),
-        ("{}", "is no file of own rates"),
-        ('{"schema": 1}', "is no file of own rates"),
-        ("[" * 100_000, "is no file of own rates"),
+        *((text, NO_FILE) for text in NO_FILES),
         (json.dumps(document() | {"schema": 2}), "newer version"),
-        (json.dumps(document() | {"basis": "gross"}), "is no file of own rates"),
-        (json.dumps(document(usd="much")), "is no file of own rates"),
-        (json.dumps(document(first="soon")), "is no file of own rates"),
-        (json.dumps(document(typo=1)), "is no file of own rates"),
-        (json.dumps(document(component="Hosting")), "is no file of own rates"),
+        (json.dumps(document() | {"basis": "gross"}), NO_FILE),
+        *((json.dumps(document(**changes)), NO_FILE) for changes in DAMAGED),
         (json.dumps(document(usd=0)), "impossible rate of ml.g5.2xlarge in us-east-1"),
-        (json.dumps(document(usd=-1)), "impossible rate"),
-        (json.dumps(document(usd=10**6)), "impossible rate"),
-        (json.dumps(document(usd="NaN")), "impossible rate"),
-        (json.dumps(document(type="m5.large")), "impossible rate"),
-        (json.dumps(document(region="Ireland")), "impossible rate"),
-        (json.dumps(document(last="2026-09-30")), "impossible rate"),
+        *((json.dumps(document(**changes)), "impossible rate") for changes in IMPOSSIBLE),
     ],
     ids=range(18),
 )

@@ -12,6 +12,7 @@ from sageaudit.domain.prices.own_rates import OwnRates, RateBasis
 from sageaudit.errors import BadPolicy
 
 SECTION = '[[for]]\nfamily = "a"\nrules.off = ["spot-not-used"]\n'
+BELOW_ZERO = "[rules.gpu-underused]\nmean_below = -5"
 SHIPPED = Path(__file__).parents[3] / "policy.toml"
 
 
@@ -24,23 +25,15 @@ def test_the_shipped_policy_is_that_of_a_fresh_install() -> None:
 def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     """The whole policy with every example's mark removed is valid."""
     lines = SHIPPED.read_text(encoding="utf-8").splitlines()
-    taken = [
-        line.removeprefix("# ") if line.startswith("# [") or " = " in line else line
-        for line in lines
-    ]
+    taken = [one.removeprefix("# ") if one[:3] == "# [" or " = " in one else one for one in lines]
     path = tmp_path / "policy.toml"
     path.write_text("\n".join(taken), encoding="utf-8")
     rates = own_rates_file.text_of(OwnRates(RateBasis.NET))
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load(path)
     assert policy.discounts.learnt is not None
-    assert policy.thresholds
-    assert policy.accounts
-    assert policy.mentions
-    assert policy.exemptions
-    assert policy.sections
-    assert policy.objectives
-    assert policy.commitment_usd_per_hour
+    names = ("thresholds", "accounts", "mentions", "exemptions", "sections", "objectives")
+    assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
 
 
 @pytest.mark.parametrize(
@@ -75,19 +68,14 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path: Path, content: bytes, s
         ("[rules.gpu-underused]\n\nmean_below = -5", ":3: rules.gpu-underused.mean_below is"),
         ("[rules]\n'gpu-underused'.\"mean_below\" = -5", ":2: rules.gpu-underused.mean_below is"),
         ("[rules]\ngpu-underused = { mean_below = -5 }", ":2: rules.gpu-underused.mean_below is"),
-        (
-            'family_tag = """\n[rules]\n"""\n[rules.gpu-underused]\nmean_below = -5',
-            ":5: rules.gpu-underused.mean_below is",
-        ),
-        (
-            SECTION + SECTION + "[for.rules.gpu-underused]\nmean_below = -5",
-            ":8: for[1].rules.gpu-underused.mean_below is",
-        ),
+        (f'family_tag = """\n[rules]\n"""\n{BELOW_ZERO}', ":5: rules.gpu-underused.mean_below is"),
+        (SECTION + SECTION + BELOW_ZERO.replace("[", "[for."),
+         ":8: for[1].rules.gpu-underused.mean_below is"),
         ('[rules]\noff = []\n[[exempt]]\nrule = "spot-not-used"', ":3: exempt[0] needs"),
         ("[discounts.percent]\ng5 = 1\ng99 = 2", ":3: discounts.percent.g99 is neither"),
         ('[discounts.rates.us-east-1]\n"ml.g99.x" = 2', ':2: discounts.rates.us-east-1."ml.g99.x"'),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     """The line on which the statement begins that holds the key, however the key is written."""
     path = tmp_path / "policy.toml"

@@ -97,12 +97,8 @@ def test_an_audit_is_made_at_the_recorded_prices() -> None:
     """And says the day on which they were read."""
     made = live(recorded.one("profiled-053").recording, AS_OF)
     known = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
-    prices = ListedPrices(
-        "us-east-1",
-        Component.TRAINING,
-        Stored(replace(known.listing, region="us-east-1"), AS_OF),
-        None,
-    )
+    listing = Stored(replace(known.listing, region="us-east-1"), AS_OF)
+    prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
     assert made.as_read is not None
     dear = replace(made, as_read=replace(made.as_read, prices=prices))
     [line, *_] = audit(written(dear))["bill"]["lines"]
@@ -153,6 +149,10 @@ def test_the_text_is_for_people_too() -> None:
     assert max(len(line) for line in lines if '"values"' not in line) < 160
 
 
+PRICED = {"component": "Training", "region": "eu-west-1", "read_at": "2026-01-01"}
+RATE = "prices.rates.ml.m5.large"
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -162,16 +162,8 @@ def test_the_text_is_for_people_too() -> None:
         ({"as_of": "2026-01-01", "prices": {"component": "Cluster"}}, "prices.component"),
         ({"as_of": "2026-01-01", "prices": []}, "prices is not an object"),
         *(
-            ({"as_of": "2026-01-01", "prices": _rate}, "prices.rates.ml.m5.large")
-            for _rate in (
-                {
-                    "component": "Training",
-                    "region": "eu-west-1",
-                    "read_at": "2026-01-01",
-                    "rates": {"ml.m5.large": rate},
-                }
-                for rate in ({"usd": "-1"}, {"usd": "NaN"}, {"usd": "1", "effective": "May"}, {})
-            )
+            ({"as_of": "2026-01-01", "prices": PRICED | {"rates": {"ml.m5.large": rate}}}, RATE)
+            for rate in ({"usd": "-1"}, {"usd": "NaN"}, {"usd": "1", "effective": "May"}, {})
         ),
     ],
 )

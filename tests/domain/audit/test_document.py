@@ -83,22 +83,12 @@ def test_children_are_shown_where_they_are_given() -> None:
 
 @pytest.mark.parametrize("kind", JobKind)
 def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
-    """Also not of a tuning job: there is nothing to leave out of other sums."""
+    """Also not of a tuning job; its coverage names the reason as what is missing, and no metric."""
     written = document(gone(kind))
+    unseen: dict[str, Any] = {"period_s": None, "hosts": 0, "hosts_expected": None, "share": {}}
+    assert written["audit"]["coverage"] == unseen | {"missing": ["there is no such job"]}
     assert (written["rollup"], written["unauditable"]) == (False, "there is no such job")
     assert (written["bill"]["total_usd"], written["job"]["purchase"]) == (None, None)
-
-
-@pytest.mark.parametrize("kind", JobKind)
-def test_a_job_that_could_not_be_audited_has_no_hosts(kind: JobKind) -> None:
-    """Its coverage names the reason as what is missing, and no metric."""
-    assert document(gone(kind))["audit"]["coverage"] == {
-        "period_s": None,
-        "hosts": 0,
-        "hosts_expected": None,
-        "share": {},
-        "missing": ["there is no such job"],
-    }
 
 
 @pytest.mark.parametrize("written", [finding(), type_finding()])

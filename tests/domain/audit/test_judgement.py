@@ -79,18 +79,14 @@ def test_a_finding_of_the_phases_stands_and_is_judged_in_part() -> None:
     assert (found["judged"], len(found["not_judged"])) == ("partly", 1)
 
 
+NO_TIMES: dict[str, Any] = dict.fromkeys(("started_at", "ended_at", "training_s", "billable_s"))
+
+
 @pytest.mark.parametrize(
     "of",
     [
         ran(7200, status="Failed", secondary_status="Failed", left_artifact=False),
-        job(
-            status="Failed",
-            started_at=None,
-            ended_at=None,
-            training_s=None,
-            billable_s=None,
-            phases=(),
-        ),
+        replace(job(), status="Failed", phases=(), **NO_TIMES),
         ran(7200, free="built-in Debugger rule"),
     ],
     ids=["lost at its whole cost", "never started", "free"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -71,28 +70,25 @@ def test_only_some_names_are_shown_and_all_are_counted() -> None:
 
 
 USD = st.integers(0, 10**12).map(lambda micro: Decimal(micro).scaleb(-6))
-ROWS = st.lists(
-    st.builds(
-        lambda name, region, day, jobs, usd, saved, rule: replace(
-            row(name, region, jobs=jobs, total_usd=usd, avoidable_usd=saved),
-            day=DAY + timedelta(days=day),
-            sums=Sums(
-                jobs=jobs,
-                total_usd=usd,
-                avoidable_usd=saved,
-                rules={rule: RuleSums(1, avoidable_usd=saved)},
-            ),
-        ),
-        st.sampled_from(["a", "b", "c", None]),
-        st.sampled_from(["eu-west-1", "us-east-1"]),
-        st.integers(0, 3),
-        st.integers(0, 5),
-        USD,
-        USD,
-        st.sampled_from(["gpu-idle", "old-generation"]),
+SUMS = st.builds(
+    lambda jobs, usd, saved, rule: Sums(
+        jobs=jobs,
+        total_usd=usd,
+        avoidable_usd=saved,
+        rules={rule: RuleSums(1, avoidable_usd=saved)},
     ),
-    max_size=8,
+    *(st.integers(0, 5), USD, USD, st.sampled_from(["gpu-idle", "old-generation"])),
 )
+ROW = st.builds(
+    SumRow,
+    scope=st.just(Scope.FAMILY),
+    account=st.just("111122223333"),
+    region=st.sampled_from(["eu-west-1", "us-east-1"]),
+    name=st.sampled_from(["a", "b", "c", None]),
+    day=st.dates(DAY, DAY + timedelta(days=3)),
+    sums=SUMS,
+)
+ROWS = st.lists(ROW, max_size=8)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,6 +18,7 @@ from tests.fakes.documents import (
     TUNING_ARN,
     document,
     finding,
+    slices,
     trial,
     type_finding,
 )
@@ -124,52 +125,40 @@ BLIND = "The use of its machines was not judged: CloudWatch has no points."
 UNJUDGED: dict[str, Any] = {"avoidable_usd": None, "judged": "no", "not_judged": [BLIND]}
 
 
+SHORT = document(judged="partly", avoidable_usd=Decimal(0), not_judged=["Short."])
+
+
 @pytest.mark.parametrize(
     ("children", "launched", "avoidable_usd", "judged", "not_judged"),
     [
         # no avoidable dollars are known, so there is no sum of them
-        ([document(**UNJUDGED)] * 2, 2, None, "no", [f"In 2 of 2 training jobs: {BLIND}"]),
+        ([document(**UNJUDGED)] * 2, 2, None, "no", f"In 2 of 2 training jobs: {BLIND}"),
         # the sum is of what is known, and says that something is missing
-        (
-            [document(), document(**UNJUDGED)],
-            2,
-            "2.035",
-            "partly",
-            [f"In 1 of 2 training jobs: {BLIND}"],
-        ),
-        (
-            [
-                document(),
-                document(judged="partly", avoidable_usd=Decimal(0), not_judged=["Short."]),
-            ],
-            2,
-            "2.035",
-            "partly",
-            ["In 1 of 2 training jobs: Short."],
-        ),
-        ([document()] * 2, 3, "4.07", "partly", ["1 of 3 training jobs is not audited."]),
-        ([], None, None, "no", ["Its training jobs are not audited."]),
+        ([document(), document(**UNJUDGED)], 2, "2.035", "partly",
+         f"In 1 of 2 training jobs: {BLIND}"),
+        ([document(), SHORT], 2, "2.035", "partly", "In 1 of 2 training jobs: Short."),
+        ([document()] * 2, 3, "4.07", "partly", "1 of 3 training jobs is not audited."),
+        ([], None, None, "no", "Its training jobs are not audited."),
     ],
-)
+)  # fmt: skip
 def test_how_much_was_judged_is_that_of_the_training_jobs(
     children: list[AuditDocument],
     launched: int | None,
     avoidable_usd: str | None,
     judged: str,
-    not_judged: list[str],
+    not_judged: str,
 ) -> None:
     """One that was not judged leaves the sum of the others."""
     whole = up(*children, launched=launched)
     assert whole["avoidable_usd"] == (None if avoidable_usd is None else Decimal(avoidable_usd))
-    assert (whole["judged"], whole["not_judged"]) == (judged, not_judged)
+    assert (whole["judged"], whole["not_judged"]) == (judged, [not_judged])
 
 
 def test_many_reasons_are_a_handful_of_sentences() -> None:
     """The most frequent reasons come first; jobs that differ only by figures are one reason."""
-    words = ("one", "two", "three", "four", "five", "six", "seven")
     children = [
         document(judged="no", avoidable_usd=None, not_judged=[f"Reason {word}.", f"Ran {n} min."])
-        for n, word in enumerate(words)
+        for n, word in enumerate("abcdefg")
     ]
     said = up(*children, launched=7)["not_judged"]
     assert len(said) == 5
@@ -187,43 +176,32 @@ def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
     assert up(document(findings=quiet), launched=1)["findings"] == []
 
 
-def unpriced() -> AuditDocument:
-    """A training job without a known cost."""
-    made = trial(2, "1.00", None)
-    made["bill"]["total_usd"] = None
-    return made
+def unpriced(of: AuditDocument) -> AuditDocument:
+    """The same on a type without a known price."""
+    return cast("AuditDocument", {**of, "bill": {**of["bill"], "total_usd": None}})
 
 
 @pytest.mark.parametrize(
-    ("children", "launched", "total_usd", "missing", "settled"),
+    ("children", "launched", "total_usd", "missing"),
     [
-        ([trial(1, "5.10", None)], 1, "5.10", [], True),
-        ([trial(1, "5.10", None)], 3, "5.10", ["2 of 3 training jobs are not audited"], False),
+        ([trial(1, "5.10", None)], 1, "5.10", []),
+        ([trial(1, "5.10", None)], 3, "5.10", ["2 of 3 training jobs are not audited"]),
         # half a sum is no sum
-        (
-            [trial(1, "5.10", None), unpriced()],
-            2,
-            None,
-            ["1 of 2 training jobs have no known cost"],
-            False,
-        ),
+        ([trial(1, "5.10", None), unpriced(trial(2, "1.00", None))], 2, None,
+         ["1 of 2 training jobs have no known cost"]),
         # its counters say 0: that is known, like a job that never started
-        ([], 0, "0", [], True),
-        ([], None, None, ["the training jobs that it launched are not known"], False),
+        ([], 0, "0", []),
+        ([], None, None, ["the training jobs that it launched are not known"]),
     ],
-)
+)  # fmt: skip
 def test_a_total_is_complete_where_every_training_job_is_known(
-    children: list[AuditDocument],
-    launched: int | None,
-    total_usd: str | None,
-    missing: list[str],
-    settled: bool,
+    children: list[AuditDocument], launched: int | None, total_usd: str | None, missing: list[str]
 ) -> None:
-    """Else it says how many are missing."""
+    """Else it says how many are missing, and is not final."""
     whole = up(*children, launched=launched)
     assert whole["bill"]["total_usd"] == (None if total_usd is None else Decimal(total_usd))
     assert (whole["bill"]["missing"], whole["bill"]["complete"]) == (missing, not missing)
-    assert whole["audit"]["settled"] is settled
+    assert whole["audit"]["settled"] is (not missing)
     if launched == 0:
         assert (whole["avoidable_usd"], whole["lost_usd"]) == (0, 0)
     if total_usd is None:
@@ -233,21 +211,12 @@ def test_a_total_is_complete_where_every_training_job_is_known(
 @pytest.mark.parametrize("launched", [2, None])
 def test_the_waterfall_sums_to_the_children(launched: int | None) -> None:
     """Slice by slice, the rest last."""
-    first, second = document(), document()
-    first["waterfall"] = [
-        {"slice": "avoidable: a", "usd": Decimal("1.5")},
-        {"slice": "rest", "usd": Decimal("3.0534")},
-    ]
-    second["waterfall"] = [
-        {"slice": "lost: b", "usd": Decimal("0.5534")},
-        {"slice": "rest", "usd": Decimal(4)},
-    ]
+    lost = {"slice": "lost: b", "usd": Decimal("0.5534")}
+    first = document(waterfall=slices(a="1.5", rest="3.0534"))
+    second = document(waterfall=[lost, *slices(rest="4")])
     whole = up(first, second, launched=launched)
-    assert whole["waterfall"] == [
-        {"slice": "avoidable: a", "usd": Decimal("1.5")},
-        {"slice": "lost: b", "usd": Decimal("0.5534")},
-        {"slice": "rest", "usd": Decimal("7.0534")},
-    ]
+    avoidable, rest = slices(a="1.5", rest="7.0534")
+    assert whole["waterfall"] == [avoidable, lost, rest]
     assert sum(part["usd"] for part in whole["waterfall"]) == whole["bill"]["total_usd"]
 
 
@@ -255,12 +224,8 @@ def test_a_possible_saving_of_the_tuning_job_is_no_slice_of_its_bill() -> None:
     """Counted shares are taken from the rest; a trial's dollars are in no sum with them."""
     shares = {Bucket.AVOIDABLE: Decimal(1), Bucket.POSSIBLE: Decimal(2)}
     own = TrialSavings(tuple(tuning_finding(bucket, usd) for bucket, usd in shares.items()))
-    child = document(waterfall=[{"slice": "rest", "usd": Decimal("4.5534")}])
-    whole = up(child, launched=1, own=own)
-    assert whole["waterfall"] == [
-        {"slice": "avoidable: tuning-avoidable", "usd": Decimal(1)},
-        {"slice": "rest", "usd": Decimal("3.5534")},
-    ]
+    whole = up(document(waterfall=slices(rest="4.5534")), launched=1, own=own)
+    assert whole["waterfall"] == slices(tuning_avoidable="1", rest="3.5534")
     assert whole["possible_usd"] == Decimal("2.9")
 
 
@@ -324,12 +289,6 @@ def child(idle: IdleCapacityDocument | None) -> AuditDocument:
     return cast("AuditDocument", {**made, "idle_capacity": idle})
 
 
-def unpriced_child(idle: IdleCapacityDocument | None) -> AuditDocument:
-    """The same on a type without a known price."""
-    made = child(idle)
-    return cast("AuditDocument", {**made, "bill": {**made["bill"], "total_usd": None}})
-
-
 BARE = figure(list_usd=None, counted_usd=None)
 NO_FIGURE = "1 of {} training jobs have no figure"
 
@@ -344,9 +303,9 @@ NO_FIGURE = "1 of {} training jobs have no figure"
         # half of the dollars is under the 70% that the points of one job need
         ([child(figure()), child(None)], 0, None, None, None, NO_FIGURE.format(2)),
         # without dollars the jobs are counted: two of three are under 70%, three of four are not
-        ([*[unpriced_child(BARE)] * 2, unpriced_child(None)], 0, None, None, None,
+        ([*[unpriced(child(BARE))] * 2, unpriced(child(None))], 0, None, None, None,
          NO_FIGURE.format(3)),
-        ([*[unpriced_child(BARE)] * 3, unpriced_child(None)], 0, 30, None, None,
+        ([*[unpriced(child(BARE))] * 3, unpriced(child(None))], 0, 30, None, None,
          NO_FIGURE.format(4)),
         ([child(figure()), child(BARE)], 0, 20, None, None, None),
         # $10 are left of the child, $6 of them idle: of $5 for the tuning job $3 more are counted

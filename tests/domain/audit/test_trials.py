@@ -60,27 +60,17 @@ ADVICE = Found(Confidence.HEURISTIC, Bucket.NONE, "so", {})
     ("one", "trials", "exempt", "alone_usd", "saving_usd"),
     [
         # $1 less $0.30 possible on the child itself
-        (
-            found(Bucket.POSSIBLE, "trial-1"),
-            (trial(1, "0.9", possible_usd=Decimal("0.30")),),
-            False,
-            "1",
-            "0.70",
-        ),
+        (found(Bucket.POSSIBLE, "trial-1"), (trial(1, "0.9", possible_usd=Decimal("0.30")),),
+         False, "1", "0.70"),
         # an unpriced trial makes the figure unknown, never the sum of the others
-        (
-            found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
-            (trial(1, "0.9"), trial(2, "0.9", total_usd=None)),
-            False,
-            None,
-            None,
-        ),
+        (found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
+         (trial(1, "0.9"), trial(2, "0.9", total_usd=None)), False, None, None),
         # an exempt finding stays visible with what it would be alone
         (found(Bucket.LOST, "trial-1"), (trial(1, None),), True, "1", "0"),
         # advice on the strategy alone
         (ADVICE, (trial(1, "0.9"),), False, None, None),
     ],
-)
+)  # fmt: skip
 def test_a_share_is_what_is_left_of_the_trials(
     one: Found,
     trials: tuple[Trial, ...],

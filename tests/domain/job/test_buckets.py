@@ -76,27 +76,15 @@ def test_processing_and_transform_jobs_name_theirs() -> None:
     assert names({"TransformJobName": "x", "TransformJobStatus": "Failed"}) == {}
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        None,
-        "",
-        "s3://",
-        "s3:///key",
-        "s3://ab/key",
-        "s3://Old_Style/key",
-        "s3://10.0.0.1/key",
-        "s3://my-point-abc123-s3alias/key",
-        "s3://fast--use1-az4--x-s3/key",
-        "s3://lambda-abc--ol-s3/key",
-        "s3://arn:aws:s3:us-east-1:111122223333:accesspoint/mine/key",
-        "arn:aws:s3:us-east-1:111122223333:accesspoint/mine",
-        "https://bucket.s3.amazonaws.com/key",
-        "file:///opt/ml/model",
-        "s3://user:secret@bucket/key",
-        "s3://" + "a" * 64,
-    ],
-)
+NO_BUCKETS = """
+s3:// s3:///key s3://ab/key s3://Old_Style/key s3://10.0.0.1/key file:///opt/ml/model
+s3://my-point-abc123-s3alias/key s3://fast--use1-az4--x-s3/key s3://lambda-abc--ol-s3/key
+s3://arn:aws:s3:us-east-1:111122223333:accesspoint/mine/key s3://user:secret@bucket/key
+arn:aws:s3:us-east-1:111122223333:accesspoint/mine https://bucket.s3.amazonaws.com/key
+"""
+
+
+@pytest.mark.parametrize("address", [None, "", "s3://" + "a" * 64, *NO_BUCKETS.split()])
 def test_what_is_no_plain_bucket_is_unknown(address: str | None) -> None:
     """Access points, directory buckets, ARNs and HTTP addresses are never asked for."""
     assert bucket_of(address) is None
@@ -137,57 +125,29 @@ PINNED = "s3://bucket/data/v3/train"
 MOVING = "s3://bucket/data/train"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "data/v1/train",
-        "data/v2.3.1",
-        "data/version=7/",
-        "data/dataset_version=1.2/part-0.csv",
-        "data/2026-05-20/",
-        "data/20260520",
-        "data/20260520T103000Z/train.csv",
-        "data/2026/05/20/13",
-        "data/year=2026/month=05/day=20/",
-        "data/dt=2026-05-20/",
-        "KMeans-2018-01-12-18-27-57-930/.amazon.manifest",
-        "export-1614050333/",
-        "data/1763632620265/train",
-        "data/9f86d081884c7d65/",
-        "data/217fbab1/train",
-        "models/3f2504e0-4f89-41d3-9a0c-0305e82c3301/",
-        "churn/j2vr4zwau6n3/Prepare/output",
-        "bias/pipelines-j2vr4zwau6n3-createmodel/x.jsonl",
-        "data/train.csv?versionId=3HL4kqtJlcpXroDTDmJ",
-    ],
-)
+VERSIONS = """
+data/v1/train data/v2.3.1 data/version=7/ data/dataset_version=1.2/part-0.csv data/2026-05-20/
+data/20260520 data/20260520T103000Z/train.csv data/2026/05/20/13 data/year=2026/month=05/day=20/
+data/dt=2026-05-20/ KMeans-2018-01-12-18-27-57-930/.amazon.manifest export-1614050333/
+data/1763632620265/train data/9f86d081884c7d65/ data/217fbab1/train
+models/3f2504e0-4f89-41d3-9a0c-0305e82c3301/ churn/j2vr4zwau6n3/Prepare/output
+bias/pipelines-j2vr4zwau6n3-createmodel/x.jsonl data/train.csv?versionId=3HL4kqtJlcpXroDTDmJ
+"""
+NO_VERSIONS = """
+data data/train/ data/latest/train data/v3/latest/ data/2026-05-20/current/ data/train-latest.csv
+data/year=2026/ data/2026/05/ data/2026-05 mobilenet_v2/train data/training2024 data/deadbeef
+data/111122223333/train chapter05/input/training_data.csv data/train.csv?versionId=
+data/.amazon.manifest
+"""
+
+
+@pytest.mark.parametrize("path", VERSIONS.split())
 def test_an_address_that_names_a_version_is_pinned(path: str) -> None:
     """A version, a day or moment, a hash, a pipeline's execution, an object's own version."""
     assert data_pinned([("train", f"s3://bucket/{path}")]) is True
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "data",
-        "data/train/",
-        "data/latest/train",
-        "data/v3/latest/",
-        "data/2026-05-20/current/",
-        "data/train-latest.csv",
-        "data/year=2026/",
-        "data/2026/05/",
-        "data/2026-05",
-        "mobilenet_v2/train",
-        "data/training2024",
-        "data/deadbeef",
-        "data/111122223333/train",
-        "chapter05/input/training_data.csv",
-        "data/train.csv?versionId=",
-        "data/.amazon.manifest",
-    ],
-)
+@pytest.mark.parametrize("path", ["", *NO_VERSIONS.split()])
 def test_an_address_that_may_hold_other_data_tomorrow_is_not(path: str) -> None:
     """A month still grows; a word, an account's number and a model's name are no versions."""
     assert data_pinned([("train", f"s3://bucket-20260520/{path}")]) is False

@@ -37,11 +37,8 @@ def test_a_stem_is_the_name_without_its_moment(names: list[str], expected: str) 
 @pytest.mark.parametrize(
     ("image", "path"),
     [
-        (
-            "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0",
-            "pytorch-training",
-        ),
-        ("763104351884.dkr.ecr.us-east-1.amazonaws.com/team/model@sha256:abc", "team/model"),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0", "pytorch-training"),
+        ("1.dkr.ecr.us-east-1.amazonaws.com/team/model@sha256:abc", "team/model"),
         ("localhost:5000/model:1", "model"),
         ("python:3.11", "python"),
         (None, None),

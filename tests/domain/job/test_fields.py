@@ -19,18 +19,10 @@ NINE = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
         NINE,
         datetime(2025, 11, 20, 9, 0),  # noqa: DTZ001 - naive on purpose
         datetime(2025, 11, 20, 11, 0, tzinfo=timezone(timedelta(hours=2))),
-        1763629200,
-        1763629200.0,
-        Decimal(1763629200),
-        1763629200000,
-        "1763629200",
-        "1763629200000",
-        "1763629200.000",
-        "2025-11-20T09:00:00Z",
-        "2025-11-20T09:00:00+00:00",
-        "2025-11-20T11:00:00.000+02:00",
-        "2025-11-20T09:00:00",
-        "2025-11-20 09:00:00",
+        *(1763629200, 1763629200.0, Decimal(1763629200), 1763629200000),
+        *("1763629200", "1763629200000", "1763629200.000"),
+        *("2025-11-20T09:00:00Z", "2025-11-20T09:00:00+00:00", "2025-11-20T11:00:00.000+02:00"),
+        *("2025-11-20T09:00:00", "2025-11-20 09:00:00"),
     ],
     ids=str,
 )
@@ -79,24 +71,18 @@ def test_nonsense_is_no_count(value: object) -> None:
         fields.count({"n": value}, "n")
 
 
+OTHER_TYPES: dict[Any, list[Any]] = {
+    fields.section: [[], "x"],
+    fields.items: [{}, [1], "ab"],
+    fields.text: [5, []],
+    fields.flag: ["true", 1],
+    fields.known_flag: ["yes"],
+    fields.number: [True, "0.5", [], {}],
+}
+
+
 @pytest.mark.parametrize(
-    ("read", "value"),
-    [
-        (fields.section, []),
-        (fields.section, "x"),
-        (fields.items, {}),
-        (fields.items, [1]),
-        (fields.items, "ab"),
-        (fields.text, 5),
-        (fields.text, []),
-        (fields.flag, "true"),
-        (fields.flag, 1),
-        (fields.known_flag, "yes"),
-        (fields.number, True),
-        (fields.number, "0.5"),
-        (fields.number, []),
-        (fields.number, {}),
-    ],
+    ("read", "value"), [(read, value) for read, wrong in OTHER_TYPES.items() for value in wrong]
 )
 def test_a_field_of_another_type_names_its_key(read: Any, value: object) -> None:
     """An object where text belongs, and so on."""

@@ -34,284 +34,146 @@ def test_nothing_given_is_no_sign_of_anything() -> None:
     assert of_answer({}) == Hints()
 
 
+DEEP = """
+pytorch-training:2.0 tensorflow-training:2.11 mxnet-training:1.9 sagemaker-pytorch:1.0.0-gpu-py3
+huggingface-pytorch-training:1.9-transformers4.12-gpu-py38-cu111-ubuntu20.04
+huggingface-pytorch-training-neuronx:2.1.2 huggingface-pytorch-trcomp-training:1.11.0
+pytorch-training-neuronx:1.13 autogluon-training:1.3.0 djl-inference:0.28.0-lmi10.0.0-cu124
+smdistributed-modelparallel:2.4.1-gpu-py311 image-classification:1 object-detection:latest
+semantic-segmentation:1 seq2seq:1 blazingtext:1 forecasting-deepar:1
+"""
+OTHER = """
+sagemaker-xgboost:1.5-1 xgboost:latest linear-learner:1 kmeans:1 pca:1 factorization-machines:1
+sagemaker-scikit-learn:1.2-1-cpu-py3 randomcutforest:1 team/pytorch-training-of-ours-2:1
+sagemaker-data-wrangler-container:2.x
+"""
+
+
 @pytest.mark.parametrize(
-    "repository",
-    [
-        "pytorch-training:2.0",
-        "tensorflow-training:2.11",
-        "mxnet-training:1.9",
-        "huggingface-pytorch-training:1.9-transformers4.12-gpu-py38-cu111-ubuntu20.04",
-        "huggingface-pytorch-training-neuronx:2.1.2",
-        "huggingface-pytorch-trcomp-training:1.11.0",
-        "pytorch-training-neuronx:1.13",
-        "autogluon-training:1.3.0",
-        "djl-inference:0.28.0-lmi10.0.0-cu124",
-        "smdistributed-modelparallel:2.4.1-gpu-py311",
-        "sagemaker-pytorch:1.0.0-gpu-py3",
-        "image-classification:1",
-        "object-detection:latest",
-        "semantic-segmentation:1",
-        "seq2seq:1",
-        "blazingtext:1",
-        "forecasting-deepar:1",
-    ],
+    ("repository", "deep"),
+    [*((one, True) for one in DEEP.split()), *((one, False) for one in OTHER.split())],
 )
-def test_deep_learning_images_are_known_by_their_repository(repository: str) -> None:
-    """AWS's containers and the built-in algorithms that train networks."""
-    assert told(image=f"{REGISTRY}/{repository}").deep_learning
+def test_deep_learning_images_are_known_by_their_repository(repository: str, *, deep: bool) -> None:
+    """AWS's containers and the algorithms that train networks; one's own may hold anything."""
+    assert told(image=f"{REGISTRY}/{repository}").deep_learning is deep
 
 
-@pytest.mark.parametrize(
-    "repository",
-    ["sagemaker-xgboost:1.5-1", "xgboost:latest", "linear-learner:1", "kmeans:1", "pca:1",
-     "sagemaker-scikit-learn:1.2-1-cpu-py3", "factorization-machines:1", "randomcutforest:1",
-     "team/pytorch-training-of-ours-2:1", "sagemaker-data-wrangler-container:2.x"],
-)  # fmt: skip
-def test_other_images_are_no_sign_of_deep_learning(repository: str) -> None:
-    """An image of one's own may hold anything."""
-    assert not told(image=f"{REGISTRY}/{repository}").deep_learning
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("fp16", "true"),
-        ("fp16", '"True"'),
-        ("fp16", "1"),
-        ("bf16", "true"),
-        ("use-amp", "true"),
-        ("mixed_precision", "true"),
-        ("amp", '"O1"'),
-        ("mixed_precision", '"fp16"'),
-        ("precision", "16"),
-        ("precision", '"16-mixed"'),
-        ("precision", '"bf16-true"'),
-        ("precision_dtype", "float16"),
-        ("torch_dtype", '"torch.bfloat16"'),
-        ("dtype", '"half"'),
-        ("policy", '"mixed_float16 and bfloat16"'),
-        ("args", '"--epochs 3 --fp16"'),
-        ("deepspeed", '"ds_config.json"'),
-        ("deepspeed", '{"fp16": {"enabled": true}, "zero_optimization": {"stage": 2}}'),
-        ("accelerate_config_file", '"fsdp.yaml"'),
-        ("trainer", '{"precision": "bf16"}'),
-        ("fp16", '"\\"true\\""'),
+SIGNS: dict[tuple[str, object], list[str]] = {
+    # a switch, a precision, a word in a value, a file that holds it; also twice encoded
+    ("mixed_precision", True): [
+        "fp16=true", 'fp16="True"', "fp16=1", "bf16=true", "use-amp=true", "mixed_precision=true",
+        'amp="O1"', 'mixed_precision="fp16"', "precision=16", 'precision="16-mixed"',
+        'precision="bf16-true"', "precision_dtype=float16", 'torch_dtype="torch.bfloat16"',
+        'dtype="half"', 'policy="mixed_float16 and bfloat16"', 'args="--epochs 3 --fp16"',
+        'deepspeed="ds_config.json"', 'accelerate_config_file="fsdp.yaml"',
+        'deepspeed={"fp16": {"enabled": true}, "zero_optimization": {"stage": 2}}',
+        'trainer={"precision": "bf16"}', 'fp16="\\"true\\""',
     ],
-)
-def test_signs_of_mixed_precision(name: str, value: str) -> None:
-    """A switch, a precision, a word in a value, a file that holds it; also twice encoded."""
-    assert told({name: value}).mixed_precision
+    # switched off, a detail that works only with the switch, or another sense of the word
+    ("mixed_precision", False): [
+        "fp16=false", 'fp16="False"', "fp16=0", "bf16=null", "no-amp=true", 'amp="O0"',
+        'mixed_precision="no"', "precision=32", 'precision="32-true"', "precision=0.16",
+        'dtype="int16"', "precision_dtype=float32", "fp16_full_eval=true", "batch_size=16",
+        'half_precision_backend="auto"', 'data="s3://bucket/fp16/train"', "example=true",
+        'sagemaker_job_name="try-fp16-2026"', "sampler=true",
+        'deepspeed={"fp16": {"enabled": "auto", "loss_scale": 64}}',
+    ],
+    ("fp8", True): ["fp8=true", "mixed_precision=fp8"],
+    ("fp8", False): ["fp8=false", "no_fp8=true", "fp16=true", "precision=bf16"],
+    ("flash_attention", True): [
+        "use_flash_attention_2=true", 'attn_implementation="flash_attention_2"', "flash-attn=1",
+    ],
+    ("flash_attention", False): [
+        "use_flash_attention_2=false", "disable_flash_attn=true", 'attn_implementation="sdpa"',
+    ],
+    # TrainingCompilerConfig sends both; the debug mode alone switches nothing on
+    ("training_compiler", True): ["sagemaker_training_compiler_enabled=true"],
+    ("training_compiler", False): [
+        "sagemaker_training_compiler_enabled=false", "sagemaker_training_compiler_debug_mode=true",
+    ],
+    # a folder, an interval, a resumption
+    ("own_checkpoints", True): [
+        'output_dir="/opt/ml/checkpoints"', 'model_dir="s3://bucket/run/checkpoints/"',
+        'checkpoint-dir="/tmp/out"', "checkpoint_frequency=2", 'ckpt_path="/opt/ml/x"',
+        "save_steps=500", 'save_strategy="epoch"', "save_every_n_epochs=1", "checkpoint=true",
+        "resume_from_checkpoint=true", "auto_resume=true",
+    ],
+    # activations and published models are called checkpoints too
+    ("own_checkpoints", False): [
+        'save_strategy="no"', "save_steps=0", "resume_from_checkpoint=false",
+        "gradient_checkpointing=true", "gradient_checkpoint=true", 'output_dir="/opt/ml/model"',
+        'model_checkpoint="bert-base-uncased"', 'checkpoint="distilbert-base-cased"',
+        'pretrained_checkpoint="/opt/ml/input/data/model"',
+    ],
+    ("distribution", "smddp"): ["sagemaker_distributed_dataparallel_enabled=true"],
+    ("distribution", "mpi"): ["sagemaker_mpi_enabled=true"],
+    ("distribution", "ddp"): [
+        "sagemaker_torch_distributed_enabled=true", "sagemaker_pytorch_ddp_enabled=true",
+        'strategy="ddp"',
+    ],
+    ("distribution", "fsdp"): ['fsdp="full_shard auto_wrap"'],
+    ("distribution", "deepspeed"): ['strategy="deepspeed_stage_2"'],
+    ("distribution", "mirrored"): ["sagemaker_multi_worker_mirrored_strategy_enabled=true"],
+    ("distribution", "xla"): ["sagemaker_pytorch_xla_multi_worker_enabled=true"],
+    ("distribution", "parameter_server"): ["sagemaker_parameter_server_enabled=true"],
+    ("distribution", None): [
+        "sagemaker_distributed_dataparallel_enabled=false", "no_ddp=true",
+        'sagemaker_program="train_ddp.py"',
+    ],
+    # every data-parallel launch may have a sampler; a parameter server has none
+    ("distributed_sampler", True): [
+        "sagemaker_pytorch_ddp_enabled=true", "distributed_sampler=true",
+        'data={"sampler": "torch.utils.data.DistributedSampler"}',
+        'loading="torch.utils.data.DistributedSampler"',
+    ],
+    ("distributed_sampler", False): [
+        "sagemaker_parameter_server_enabled=true", "distributed_sampler=false", "epochs=3",
+    ],
+    # 0 is one: the main process loads
+    ("loader_workers", 0): ["dataloader_num_workers=0"],
+    ("loader_workers", 4): ['workers="4"'],
+    ("loader_workers", 6): ['data={"num_workers": 6}'],
+    ("loader_workers", 8): ["num_workers=8"],
+    ("loader_workers", None): [
+        "num_workers=many", "num_workers=-1", "num_workers=5000", "num_workers=true",
+        "num_workers=2.5", "preprocessing_num_workers=8", 'coworkers_email="a@b"',
+    ],
+    # words of a fixed list; any other word of the user's stays out
+    ("schedule", "cosine"): [
+        'lr_scheduler_type="cosine"', 'lr_scheduler_type="cosine_with_restarts"',
+        'scheduler="CosineAnnealingLR"', "cosine_decay=true", 'lr_decay_style="cosine"',
+    ],
+    ("schedule", "linear"): [
+        'lr_scheduler_type="linear"', 'deepspeed={"scheduler": {"type": "WarmupDecayLR"}}',
+    ],
+    ("schedule", "polynomial"): ["lr_scheduler=poly"],
+    ("schedule", "onecycle"): ['lr-schedule="OneCycleLR"'],
+    ("schedule", "step"): ["lr_scheduler=step"],
+    ("schedule", None): [
+        "lr_scheduler_step=10,20", "use_lr_scheduler=true", 'noise_scheduler="linear"',
+        'loss="cosine"', "cosine_similarity=true", 'lr_scheduler_type="my-secret-thing"',
+    ],
+}  # fmt: skip
+"""Hyperparameters by the hint that each gives alone."""
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("fp16", "false"),
-        ("fp16", '"False"'),
-        ("fp16", "0"),
-        ("bf16", "null"),
-        ("no-amp", "true"),
-        ("amp", '"O0"'),
-        ("mixed_precision", '"no"'),
-        ("precision", "32"),
-        ("precision", '"32-true"'),
-        ("precision", "0.16"),
-        ("dtype", '"int16"'),
-        ("precision_dtype", "float32"),
-        ("fp16_full_eval", "true"),
-        ("half_precision_backend", '"auto"'),
-        ("batch_size", "16"),
-        ("data", '"s3://bucket/fp16/train"'),
-        ("sagemaker_job_name", '"try-fp16-2026"'),
-        ("deepspeed", '{"fp16": {"enabled": "auto", "loss_scale": 64}}'),
-        ("example", "true"),
-        ("sampler", "true"),
-    ],
+    ("hint", "value", "setting"),
+    [(*given, setting) for given, settings in SIGNS.items() for setting in settings],
 )
-def test_what_is_no_sign_of_mixed_precision(name: str, value: str) -> None:
-    """Switched off, a detail that works only with the switch, or another sense of the word."""
-    assert not told({name: value}).mixed_precision
+def test_a_hyperparameter_gives_its_hint(hint: str, value: object, setting: str) -> None:
+    """By its name, its value or both, as public sources spell them."""
+    name, _, text = setting.partition("=")
+    assert getattr(told({name: text}), hint) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "on"),
-    [
-        ("fp8", "true", True),
-        ("mixed_precision", "fp8", True),
-        ("fp8", "false", False),
-        ("no_fp8", "true", False),
-        ("fp16", "true", False),
-        ("precision", "bf16", False),
-    ],
-)
-def test_fp8_is_more_than_16_bits(name: str, value: str, on: bool) -> None:
-    """Fewer GPUs have it, and other ratios hold for it."""
-    assert told({name: value}).fp8 is on
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "on"),
-    [
-        ("use_flash_attention_2", "true", True),
-        ("attn_implementation", '"flash_attention_2"', True),
-        ("flash-attn", "1", True),
-        ("use_flash_attention_2", "false", False),
-        ("disable_flash_attn", "true", False),
-        ("attn_implementation", '"sdpa"', False),
-    ],
-)
-def test_flash_attention(name: str, value: str, on: bool) -> None:
-    """By its name or as the value."""
-    assert told({name: value}).flash_attention is on
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "on"),
-    [
-        ("sagemaker_training_compiler_enabled", "true", True),
-        ("sagemaker_training_compiler_enabled", "false", False),
-        ("sagemaker_training_compiler_debug_mode", "true", False),
-    ],
-)
-def test_the_training_compiler_is_the_sdks_switch(name: str, value: str, on: bool) -> None:
-    """TrainingCompilerConfig sends both; the debug mode alone switches nothing on."""
-    assert told({name: value}).training_compiler is on
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("output_dir", '"/opt/ml/checkpoints"'),
-        ("model_dir", '"s3://bucket/run/checkpoints/"'),
-        ("checkpoint-dir", '"/tmp/out"'),
-        ("checkpoint_frequency", "2"),
-        ("ckpt_path", '"/opt/ml/x"'),
-        ("save_steps", "500"),
-        ("save_strategy", '"epoch"'),
-        ("save_every_n_epochs", "1"),
-        ("resume_from_checkpoint", "true"),
-        ("auto_resume", "true"),
-        ("checkpoint", "true"),
-    ],
-)
-def test_signs_of_own_checkpoints(name: str, value: str) -> None:
-    """A folder, an interval, a resumption."""
-    assert told({name: value}).own_checkpoints
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("save_strategy", '"no"'),
-        ("save_steps", "0"),
-        ("resume_from_checkpoint", "false"),
-        ("gradient_checkpointing", "true"),
-        ("gradient_checkpoint", "true"),
-        ("model_checkpoint", '"bert-base-uncased"'),
-        ("checkpoint", '"distilbert-base-cased"'),
-        ("pretrained_checkpoint", '"/opt/ml/input/data/model"'),
-        ("output_dir", '"/opt/ml/model"'),
-    ],
-)
-def test_what_is_no_sign_of_own_checkpoints(name: str, value: str) -> None:
-    """Activations and published models are called checkpoints too."""
-    assert not told({name: value}).own_checkpoints
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "distribution"),
-    [
-        ({"sagemaker_distributed_dataparallel_enabled": "true"}, "smddp"),
-        ({"sagemaker_distributed_dataparallel_enabled": "false"}, None),
-        ({"sagemaker_mpi_enabled": "true", "mp_parameters": '{"partitions": 2}'}, "smp"),
-        ({"sagemaker_mpi_enabled": "true"}, "mpi"),
-        ({"sagemaker_mpi_enabled": "true", "backend": '"horovod"'}, "horovod"),
-        ({"sagemaker_torch_distributed_enabled": "true"}, "ddp"),
-        ({"sagemaker_pytorch_ddp_enabled": "true"}, "ddp"),
-        ({"sagemaker_torch_distributed_enabled": "true", "deepspeed": '"ds.json"'}, "deepspeed"),
-        ({"fsdp": '"full_shard auto_wrap"'}, "fsdp"),
-        ({"strategy": '"ddp"'}, "ddp"),
-        ({"strategy": '"deepspeed_stage_2"'}, "deepspeed"),
-        ({"sagemaker_multi_worker_mirrored_strategy_enabled": "true"}, "mirrored"),
-        ({"sagemaker_pytorch_xla_multi_worker_enabled": "true"}, "xla"),
-        ({"sagemaker_parameter_server_enabled": "true"}, "parameter_server"),
-        ({"no_ddp": "true"}, None),
-        ({"sagemaker_program": '"train_ddp.py"'}, None),
-    ],
-)
-def test_the_distribution_is_the_most_telling_sign(
-    hyperparameters: dict[str, str], distribution: str | None
-) -> None:
-    """What is launched through MPI or torchrun says more than its launcher."""
-    assert told(hyperparameters).distribution == distribution
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "sampler"),
-    [
-        ({"sagemaker_pytorch_ddp_enabled": "true"}, True),
-        ({"distributed_sampler": "true"}, True),
-        ({"data": '{"sampler": "torch.utils.data.DistributedSampler"}'}, True),
-        ({"sagemaker_parameter_server_enabled": "true"}, False),
-        ({"distributed_sampler": "false"}, False),
-        ({"epochs": "3"}, False),
-    ],
-)
-def test_a_distributed_sampler_expects_all_data(
-    hyperparameters: dict[str, str], sampler: bool
-) -> None:
-    """Every data-parallel launch may have one; a parameter server has none."""
-    assert told(hyperparameters).distributed_sampler is sampler
-
-
-@pytest.mark.parametrize(
-    ("hyperparameters", "workers"),
-    [
-        ({"num_workers": "8"}, 8),
-        ({"dataloader_num_workers": "0"}, 0),
-        ({"workers": '"4"'}, 4),
-        ({"num-workers": "4", "eval_num_workers": "2"}, 4),
-        ({"data": '{"num_workers": 6}'}, 6),
-        ({"num_workers": "many"}, None),
-        ({"num_workers": "-1"}, None),
-        ({"num_workers": "5000"}, None),
-        ({"num_workers": "true"}, None),
-        ({"num_workers": "2.5"}, None),
-        ({"preprocessing_num_workers": "8"}, None),
-        ({"coworkers_email": '"a@b"'}, None),
-    ],
-)
-def test_loader_workers_are_a_small_whole_number(
-    hyperparameters: dict[str, str], workers: int | None
-) -> None:
-    """0 is one: the main process loads. Of several the most."""
-    assert told(hyperparameters).loader_workers == workers
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "schedule"),
-    [
-        ("lr_scheduler_type", '"cosine"', "cosine"),
-        ("lr_scheduler_type", '"cosine_with_restarts"', "cosine"),
-        ("scheduler", '"CosineAnnealingLR"', "cosine"),
-        ("cosine_decay", "true", "cosine"),
-        ("lr_scheduler_type", '"linear"', "linear"),
-        ("lr_scheduler", "poly", "polynomial"),
-        ("lr-schedule", '"OneCycleLR"', "onecycle"),
-        ("lr_scheduler", "step", "step"),
-        ("lr_decay_style", '"cosine"', "cosine"),
-        ("deepspeed", '{"scheduler": {"type": "WarmupDecayLR"}}', "linear"),
-        ("lr_scheduler_step", "10,20", None),
-        ("use_lr_scheduler", "true", None),
-        ("noise_scheduler", '"linear"', None),
-        ("loss", '"cosine"', None),
-        ("cosine_similarity", "true", None),
-        ("lr_scheduler_type", '"my-secret-thing"', None),
-    ],
-)
-def test_a_schedule_is_a_word_of_a_fixed_list(name: str, value: str, schedule: str | None) -> None:
-    """Any other word of the user's stays out."""
-    assert told({name: value}).schedule == schedule
+def test_of_several_signs_the_most_telling_counts() -> None:
+    """What is launched through MPI or torchrun says more than its launcher; the most workers."""
+    mpi, torchrun = "sagemaker_mpi_enabled", "sagemaker_torch_distributed_enabled"
+    assert told({mpi: "true", "mp_parameters": '{"partitions": 2}'}).distribution == "smp"
+    assert told({mpi: "true", "backend": '"horovod"'}).distribution == "horovod"
+    assert told({torchrun: "true", "deepspeed": '"ds.json"'}).distribution == "deepspeed"
+    assert told({"num-workers": "4", "eval_num_workers": "2"}).loader_workers == 4
 
 
 def test_the_environment_counts_as_well() -> None:

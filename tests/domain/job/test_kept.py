@@ -16,7 +16,7 @@ from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.buckets import data_pinned
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kept import STATES, TAGS, keep, kept_tags
-from sageaudit.domain.job.kept_fields import FIELDS, Field, Shape
+from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, Shape
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy, RuleChoices, Section
@@ -27,22 +27,22 @@ from tests.fakes.jobs import training_answer
 ECR = "111122223333.dkr.ecr.us-east-1.amazonaws.com"
 SHAPES = api_model().shapes
 TYPES = {
-    Field.COUNT: {"integer", "long"},
-    Field.NUMBER: {"float"},
-    Field.SWITCH: {"boolean"},
-    Field.TIME: {"timestamp"},
-    Field.GIVEN: {"string", "list", "structure"},
+    KeptAs.COUNT: {"integer", "long"},
+    KeptAs.NUMBER: {"float"},
+    KeptAs.SWITCH: {"boolean"},
+    KeptAs.TIME: {"timestamp"},
+    KeptAs.GIVEN: {"string", "list", "structure"},
 }
 """The types in AWS's service model of fields that are no text."""
 
 
-def leaves(shape: Shape, names: set[str], path: str = "") -> Iterator[tuple[str, Field, set[str]]]:
+def leaves(shape: Shape, names: set[str], path: str = "") -> Iterator[tuple[str, KeptAs, set[str]]]:
     """Each field of the table with the shapes that AWS's model has for it."""
     for key, inner in shape.items():
         members = [SHAPES[name]["members"].get(key) for name in names]
         found = {member["shape"] for member in members if member}
         assert found, f"{path}{key} is in no answer of AWS"
-        if isinstance(inner, Field):
+        if isinstance(inner, KeptAs):
             yield f"{path}{key}", inner, found
         elif isinstance(inner, list):
             items = {SHAPES[name]["member"]["shape"] for name in found}
@@ -57,14 +57,14 @@ def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
     for path, field, names in leaves(FIELDS, answers):
         for name in names:
             assert SHAPES[name]["type"] in TYPES.get(field, {"string"}), path
-            if field is Field.STATE:
+            if field is KeptAs.STATE:
                 assert set(SHAPES[name]["enum"]) <= STATES, path
 
 
 def test_the_page_of_permissions_lists_what_is_shown() -> None:
     """Each kind of name, in the words of the table."""
     page = (Path(__file__).parents[3] / "docs" / "permissions.md").read_text(encoding="utf-8")
-    shown = {field.value for field in Field if isinstance(field.value, str)}
+    shown = {field.value for field in KeptAs if isinstance(field.value, str)}
     assert [text for text in sorted(shown) if f"| {text} |" not in page] == []
 
 

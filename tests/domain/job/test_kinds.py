@@ -28,7 +28,6 @@ from sageaudit.domain.job.kinds import (
     Component,
     JobKind,
 )
-from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.price_list import ROLES
 from tests.fakes.request import known
 from tests.infra.reading import one, statements
@@ -60,17 +59,12 @@ def test_every_kind_has_a_row_that_is_complete(kind: JobKind) -> None:
 def test_no_two_kinds_share_what_tells_them_apart() -> None:
     """ARN words, events, prefixes, namespaces, console pages."""
     rows = [kind.row for kind in JobKind]
-    for distinct in (
-        [row.arn_word for row in rows],
-        [row.detail_type for row in rows],
-        [row.prefix for row in rows],
-        [row.sdk_noun for row in rows],
-        [row.console_page for row in rows],
-        [row.metrics.namespace for row in rows if row.metrics],
-        [row.usage_role for row in rows if row.usage_role],
-        [row.component for row in rows if row.usage_role],
-    ):
-        assert len(set(distinct)) == len(distinct)
+    for name in ("arn_word", "detail_type", "prefix", "sdk_noun", "console_page"):
+        assert len({getattr(row, name) for row in rows}) == len(rows)
+    billed = [kind.row for kind in BILLED_KINDS]
+    assert len({row.metrics.namespace for row in rows if row.metrics}) == len(billed)
+    for name in ("usage_role", "component"):
+        assert len({getattr(row, name) for row in billed}) == len(billed)
 
 
 @EVERY_KIND
@@ -90,17 +84,6 @@ def test_the_calls_and_keys_of_a_kind_are_those_of_the_api(kind: JobKind) -> Non
 
 
 @EVERY_KIND
-def test_the_arn_word_is_the_apis(kind: JobKind) -> None:
-    """botocore's pattern of the ARN takes an ARN of the kind, and so does JobRef."""
-    arn = f"arn:aws:sagemaker:eu-west-1:111122223333:{kind.row.arn_word}/nightly"
-    pattern = model().shape_for(f"{kind.row.prefix}JobArn").metadata["pattern"]
-    ref = JobRef.from_arn(arn)
-    assert re.fullmatch(pattern, arn)
-    assert ref is not None
-    assert ref.kind is kind
-
-
-@EVERY_KIND
 def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
     """Type, count and volume; a kind without instances of its own has none."""
     paths = [by_kind.get(kind) for by_kind in (TYPE_PATHS, COUNT_PATHS, VOLUME_PATHS)]
@@ -109,28 +92,19 @@ def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
 
 
 @EVERY_KIND
-def test_an_event_of_every_kind_is_read(kind: JobKind) -> None:
-    """By the row's detail type and prefix."""
-    arn = f"arn:aws:sagemaker:eu-west-1:111122223333:{kind.row.arn_word}/nightly"
+def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> None:
+    """By the row's detail type, prefix and ARN word, which is the API's; a status is enough."""
+    row = kind.row
+    arn = f"arn:aws:sagemaker:eu-west-1:111122223333:{row.arn_word}/nightly"
+    assert re.fullmatch(model().shape_for(row.arn_key).metadata["pattern"], arn)
+    answer = {row.name_key: "nightly", row.status_key: "Stopped"}
     event = {
         "source": "aws.sagemaker",
-        "detail-type": kind.row.detail_type,
-        "detail": {
-            f"{kind.row.prefix}JobName": "nightly",
-            f"{kind.row.prefix}JobArn": arn,
-            f"{kind.row.prefix}JobStatus": "Stopped",
-        },
+        "detail-type": row.detail_type,
+        "detail": answer | {row.arn_key: arn},
     }
     ended = job_ended(json.dumps(event), accounts={"111122223333"}, region="eu-west-1")
-    assert ended.ref.kind is kind
-
-
-@EVERY_KIND
-def test_a_bare_answer_of_every_kind_is_parsed(kind: JobKind) -> None:
-    """A parser for each kind; name and status are enough."""
-    prefix = kind.row.prefix
-    job = describe.parse({f"{prefix}JobName": "x", f"{prefix}JobStatus": "Completed"}, {})
-    assert job.kind is kind
+    assert ended.ref.kind is describe.parse(answer, {}).kind is kind
 
 
 def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, Any]) -> None:

@@ -14,9 +14,8 @@ from typing import Any
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
 from sageaudit.domain.job.buckets import known_region
 from sageaudit.domain.job.kept import DERIVED, TAGS, UNKNOWN, keep
-from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
+from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
 
@@ -73,51 +72,45 @@ class _File:
 
     def one(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """One recorded job."""
-        names, account, region = self._names, document.get("account"), document.get("region")
-        kept: dict[str, Any] = {}
-        if "account" in document:
-            kept["account"] = account and names.account(account)
-        if "region" in document:
-            kept["region"] = region if region and REGION.fullmatch(region) else None
-        if "as_of" in document:
-            kept["as_of"] = document["as_of"]
-        if "notes" in document:
-            kept["notes"] = [_sentence(text) for text in document["notes"]]
-        if "describe" in document:
-            kept["describe"] = self._answer(document["describe"], account)
-        if "tags" in document:
-            tags = {item["Key"]: item["Value"] for item in document["tags"]}
-            kept["tags"] = [self._tag(name, value) for name, value in tags.items()]
-        if "buckets" in document:
-            kept["buckets"] = {
-                names.bucket(name): known_region(place)
-                for name, place in document["buckets"].items()
-            }
-        if "metrics" in document:
-            kept["metrics"] = self._metrics(document["metrics"])
-        if "prices" in document:
-            why = document["prices"]["why"]
-            public = {key: document["prices"][key] for key in _PUBLIC if key in document["prices"]}
-            kept["prices"] = {**public, "why": why and _sentence(why)}
-        return kept
+        names, account = self._names, document.get("account")
+        shared: Mapping[str, Callable[[Any], Any]] = {
+            "account": lambda known: known and names.account(known),
+            "region": known_region,
+            "as_of": lambda moment: moment,
+            "notes": lambda texts: [_sentence(text) for text in texts],
+            "describe": lambda answer: self._answer(answer, account),
+            "tags": lambda tags: [
+                self._tag(name, value)
+                for name, value in {item["Key"]: item["Value"] for item in tags}.items()
+            ],
+            "buckets": lambda regions: {
+                names.bucket(name): known_region(place) for name, place in regions.items()
+            },
+            "metrics": self._metrics,
+            "prices": lambda prices: {
+                **{key: prices[key] for key in _PUBLIC if key in prices},
+                "why": prices["why"] and _sentence(prices["why"]),
+            },
+        }
+        return {key: share(document[key]) for key, share in shared.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], own_account: str | None) -> dict[str, Any]:
         """An answer; `own_account`: whose images are not AWS's."""
         names = self._names
-        pseudonyms: Mapping[Field, Callable[[str], str]] = {
-            Field.TYPE: lambda text: text if text in self._types else UNKNOWN,
-            Field.JOB: names.job,
-            Field.ARN: names.arn,
-            Field.IMAGE: lambda text: names.image(text, own_account),
-            Field.MODEL: lambda text: names.word("mod", text),
-            Field.ADDRESS: names.address,
-            Field.CHANNEL: names.channel,
-            Field.GROUP: lambda text: names.word("grp", text),
-            Field.METRIC: names.metric,
-            Field.RULE: names.debugger_rule,
+        pseudonyms: Mapping[KeptAs, Callable[[str], str]] = {
+            KeptAs.TYPE: lambda text: text if text in self._types else UNKNOWN,
+            KeptAs.JOB: names.job,
+            KeptAs.ARN: names.arn,
+            KeptAs.IMAGE: lambda text: names.image(text, own_account),
+            KeptAs.MODEL: lambda text: names.word("mod", text),
+            KeptAs.ADDRESS: names.address,
+            KeptAs.CHANNEL: names.channel,
+            KeptAs.GROUP: lambda text: names.word("grp", text),
+            KeptAs.METRIC: names.metric,
+            KeptAs.RULE: names.debugger_rule,
         }
 
-        def shared(field: Field, section: Mapping[str, Any], key: str) -> Any:
+        def shared(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
             text, pseudonym = section[key], pseudonyms.get(field)
             return pseudonym(text) if pseudonym and isinstance(text, str) else text
 
@@ -161,7 +154,7 @@ class _File:
         names = self._names
         shown = name if name in _KNOWN_TAGS else names.word("tag", name)
         if name == EXEMPTION:
-            value = " ".join(self._exempt(word) for word in value.split())
+            value = " ".join(map(self._exempt, value.split()))
         elif value:
             value = names.arn(value) if value.startswith("arn:") else names.word("val", value)
         return {"Key": shown, "Value": value}

@@ -6,6 +6,7 @@ With it an audit of the recording is the audit that the live job got at that mom
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -70,23 +71,15 @@ def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def absent_document(absent: Missing) -> dict[str, str | None]:
-    """Why metrics without points have none, as a recording has it."""
-    return {"code": absent.code, "reason": absent.reason, "advice": absent.advice}
-
-
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
     """The price list of a region and component, as a recording has it; rates are texts in USD."""
-    stored = prices.stored
-    listing = None if stored is None else stored.listing
+    entries = prices.stored.listing.entries if prices.stored else {}
     return {
         "region": prices.region,
         "component": prices.component.value,
-        "read_at": None if stored is None else iso(stored.read_at),
+        "read_at": iso(prices.stored.read_at) if prices.stored else None,
         "why": prices.why,
-        "rates": {}
-        if listing is None
-        else {name: _entry_document(entry) for name, entry in listing.entries.items()},
+        "rates": {name: _entry_document(entry) for name, entry in entries.items()},
     }
 
 
@@ -130,10 +123,8 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
 
 
 def _usd(value: object, where: str) -> Decimal:
-    try:
+    with suppress(InvalidOperation):
         usd = Decimal(str(value))
-    except InvalidOperation as error:
-        raise Malformed(where, "has a rate that is not an amount") from error
-    if not usd.is_finite() or usd <= 0:
-        raise Malformed(where, "has a rate that is not an amount")
-    return usd
+        if usd.is_finite() and usd > 0:
+            return usd
+    raise Malformed(where, "has a rate that is not an amount")

@@ -20,13 +20,10 @@ from sageaudit.domain.prices.own_rates import (
     own_rates,
 )
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.errors import BadUsage
+from sageaudit.errors import UNREADABLE, BadUsage
 
 SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
-_UNREADABLE = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
 
 
 def read(path: Path) -> OwnRates:
@@ -43,10 +40,8 @@ def read(path: Path) -> OwnRates:
             raise BadUsage(f"{path}: is of a newer version of sageaudit (schema)")
         account = document["account"]
         rates = [_rate(row) for row in document["rates"]]
-        found = own_rates(
-            RateBasis(document["basis"]), None if account is None else str(account), rates
-        )
-    except _UNREADABLE as error:
+        found = own_rates(RateBasis(document["basis"]), account and str(account), rates)
+    except UNREADABLE as error:
         raise BadUsage(
             f"{path}: is no file of own rates as `sageaudit prices learn` writes it"
         ) from error

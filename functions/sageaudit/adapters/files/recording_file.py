@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,14 @@ def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dic
     kept = kept_tags(recorded.tags, tags)
     read = recorded.as_read
     named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
-    metrics: dict[str, Any] = {"series": [_series(series) for series in named]}
+    metrics: dict[str, Any] = {"series": [_series(one) for one in named]}
     written: dict[str, Any] = {"account": recorded.account, "region": recorded.region}
     if read is not None:
         written["as_of"] = iso(read.as_of)
         if read.notes:
             written["notes"] = list(read.notes)
         metrics = {
-            "absent": as_read.absent_document(read.absent),
+            "absent": asdict(read.absent),
             **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
             **metrics,
         }

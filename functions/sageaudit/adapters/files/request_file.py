@@ -21,15 +21,38 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 @dataclass(frozen=True, slots=True)
 class RequestFile:
-    """A parsed file. `lines`: the line (from 1) of each key and list item, by path."""
+    """A parsed file."""
 
     name: str
     document: Any
     text: str
 
     def lines(self) -> dict[Place, int]:
-        """Where each key and each item of a list begins."""
-        return _lines(self.text)
+        """The line (from 1) of each key and list item, by path."""
+        found: dict[Place, int] = {(): 1}
+        # The key or index, and whether it is a list.
+        stack: list[tuple[str | int | None, bool]] = []
+        line, at, key_next = 1, 0, False
+        for token in _TOKEN.finditer(self.text):
+            line += self.text.count("\n", at, token.start())
+            at, word = token.start(), token[0]
+            if stack and stack[-1][1] and word not in {"]", ","}:
+                found.setdefault(tuple(_steps(stack)), line)
+            if word in {"{", "["}:
+                stack.append((0 if word == "[" else None, word == "["))
+                key_next = word == "{"
+            elif word in {"}", "]"}:
+                stack.pop()
+                key_next = False
+            elif word == ",":
+                if stack[-1][1]:
+                    stack[-1] = (int(stack[-1][0] or 0) + 1, True)
+                key_next = not stack[-1][1]
+            elif word != ":" and key_next:
+                stack[-1] = (json.loads(word), False)
+                found[tuple(_steps(stack))] = line
+                key_next = False
+        return found
 
 
 def read(path: str) -> RequestFile:
@@ -67,33 +90,6 @@ def _bytes(path: Path) -> bytes:
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _lines(text: str) -> dict[Place, int]:
-    """The line of each key and item of a text that is known to be JSON."""
-    found: dict[Place, int] = {(): 1}
-    stack: list[tuple[str | int | None, bool]] = []  # the key or index, and whether it is a list
-    line, at, key_next = 1, 0, False
-    for token in _TOKEN.finditer(text):
-        line += text.count("\n", at, token.start())
-        at, word = token.start(), token[0]
-        if stack and stack[-1][1] and word not in {"]", ","}:
-            found.setdefault(tuple(_steps(stack)), line)
-        if word in {"{", "["}:
-            stack.append((0 if word == "[" else None, word == "["))
-            key_next = word == "{"
-        elif word in {"}", "]"}:
-            stack.pop()
-            key_next = False
-        elif word == ",":
-            if stack[-1][1]:
-                stack[-1] = (int(stack[-1][0] or 0) + 1, True)
-            key_next = not stack[-1][1]
-        elif word != ":" and key_next:
-            stack[-1] = (json.loads(word), False)
-            found[tuple(_steps(stack))] = line
-            key_next = False
-    return found
 
 
 def _steps(stack: list[tuple[str | int | None, bool]]) -> list[str | int]:

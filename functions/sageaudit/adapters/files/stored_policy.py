@@ -18,13 +18,11 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadPolicy
+from sageaudit.errors import UNREADABLE, BadPolicy
 
 NAME = "policy.json"
 IN_ASSET = Path(__file__).parents[3] / NAME
 """Beside the package, at the root of the Lambda asset."""
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Errors that reading raises for a file that `to_text` did not write."""
 
 
 def load(path: Path | None = None) -> Policy:
@@ -34,7 +32,7 @@ def load(path: Path | None = None) -> Policy:
         return from_text(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise BadPolicy(f"{path}: is not a policy that `make synth` wrote") from error
 
 

@@ -15,10 +15,8 @@ from sageaudit.cli.support.history import asking, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import (
-    clear_names,
     finding_document,
-    not_applicable_documents,
-    unknown_documents,
+    other_outcomes,
 )
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
@@ -102,9 +100,7 @@ def _document(
         "runs_at_estimated_rates": sum(run.estimated for run in runs),
         "runs_with_incomplete_bills": incomplete,
         "findings": [finding_document(finding) for finding in audit.findings],
-        "unknown": unknown_documents(audit.outcomes),
-        "not_applicable": not_applicable_documents(audit.outcomes),
-        "clear": clear_names(audit.outcomes),
+        **other_outcomes(audit.outcomes),
     }
 
 

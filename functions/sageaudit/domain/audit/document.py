@@ -20,13 +20,11 @@ from sageaudit.domain.audit.finding_document import (
     FindingDocument,
     NotApplicableDocument,
     UnknownDocument,
-    clear_names,
     filled,
     finding_document,
     iso,
-    not_applicable_documents,
+    other_outcomes,
     rounded,
-    unknown_documents,
 )
 from sageaudit.domain.bill.bill import Line
 from sageaudit.domain.bill.billed_time import Basis
@@ -95,9 +93,7 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "possible_usd": rounded(audit.savings.possible_usd),
         "idle_capacity": _idle_capacity(audit.idle_capacity),
         "findings": [finding_document(finding) for finding in audit.savings.findings],
-        "unknown": unknown_documents(audit.outcomes),
-        "not_applicable": not_applicable_documents(audit.outcomes),
-        "clear": clear_names(audit.outcomes),
+        **other_outcomes(audit.outcomes),
         "waterfall": _waterfall(audit.savings.waterfall, audit.bill.total_usd),
         "children": None if children is None else list(children),
         "rollup": audit.rollup,
@@ -269,7 +265,7 @@ def gaps(bill: BillDocument) -> list[str]:
 
 
 class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
+    """One line. `usd` is None when the rate or the quantity is not known."""
 
     item: str
     usage_type: str | None

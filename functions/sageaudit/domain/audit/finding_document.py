@@ -182,15 +182,6 @@ class UnknownDocument(TypedDict):
     reason: str
 
 
-def unknown_documents(outcomes: Outcomes) -> list[UnknownDocument]:
-    """The rules that could not judge, with their reasons."""
-    return [
-        filled(UnknownDocument, outcome, rule=name.name)
-        for name, outcome in outcomes
-        if isinstance(outcome, Unknown)
-    ]
-
-
 class NotApplicableDocument(TypedDict):
     """A rule that does not apply to this job, and why."""
 
@@ -198,15 +189,24 @@ class NotApplicableDocument(TypedDict):
     reason: str
 
 
-def not_applicable_documents(outcomes: Outcomes) -> list[NotApplicableDocument]:
-    """The rules that do not apply to this job, with their reasons."""
-    return [
-        filled(NotApplicableDocument, outcome, rule=name.name)
-        for name, outcome in outcomes
-        if isinstance(outcome, NotApplicable)
-    ]
+class OtherOutcomes(TypedDict):
+    """The rules without a finding; `clear`: those that judged and found nothing."""
+
+    unknown: list[UnknownDocument]
+    not_applicable: list[NotApplicableDocument]
+    clear: list[str]
 
 
-def clear_names(outcomes: Outcomes) -> list[str]:
-    """The rules that judged and found nothing."""
-    return [name.name for name, outcome in outcomes if isinstance(outcome, Clear)]
+def other_outcomes(outcomes: Outcomes) -> OtherOutcomes:
+    """The rules without a finding, in the order of the outcomes."""
+    rows: OtherOutcomes = {"unknown": [], "not_applicable": [], "clear": []}
+    for name, outcome in outcomes:
+        match outcome:
+            case Unknown():
+                rows["unknown"].append(filled(UnknownDocument, outcome, rule=name.name))
+            case NotApplicable():
+                row = filled(NotApplicableDocument, outcome, rule=name.name)
+                rows["not_applicable"].append(row)
+            case Clear():
+                rows["clear"].append(name.name)
+    return rows

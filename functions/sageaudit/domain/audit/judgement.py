@@ -8,7 +8,7 @@ not enough: they show nothing of what the machines did.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sageaudit.domain.bill.bill import Bill
@@ -31,23 +31,11 @@ NOT_FINISHED = "job_not_finished"
 """The code of every rule's answer for a job that still runs."""
 UNLIKE_FAMILY = "unlike_family"
 """The code where a run too short to be judged alone differs from its family's last runs."""
-USE_CODES = frozenset(
-    {
-        NOT_FINISHED,
-        "accelerator_unseen",
-        "coverage_low",
-        "gap_long",
-        "hosts_missing",
-        "hosts_unmapped",
-        "metric_denied",
-        "metric_missing",
-        "period_too_coarse",
-        "too_few_points",
-        "too_short",
-        "type_unknown",
-        UNLIKE_FAMILY,
-    }
-)
+_CODES = """
+accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
+period_too_coarse too_few_points too_short type_unknown
+"""
+USE_CODES = frozenset({NOT_FINISHED, UNLIKE_FAMILY, *_CODES.split()})
 """Codes of unknown outcomes whose reason the sentences on the use of the machines give already."""
 _TOO_LITTLE = frozenset({"too_short", "too_few_points", "period_too_coarse"})
 """Codes of runs whose every point says too little: they are not seen in part."""
@@ -83,13 +71,7 @@ class Judgement:
         price, or the bill is an upper bound.
         """
         if self.still_runs:
-            return replace(
-                savings,
-                avoidable_usd=None,
-                lost_usd=None,
-                possible_usd=None,
-                lost_up_to_usd=None,
-            )
+            return Savings(savings.findings, None, None, None, savings.waterfall, None)
         open_ended = {finding.found.bucket for finding in _without_figure(savings)}
         open_sum = Bucket.AVOIDABLE in open_ended and not savings.avoidable_usd
         unseen = not self.answered and not savings.avoidable_usd
@@ -129,7 +111,8 @@ def judgement(
     its family by which a short run was judged, if any: that they were not its own is no gap.
     """
     if not job.finished:
-        return Judgement(Judged.NO, (_not_ended(job),), still_runs=True)
+        why = f"It has not ended (status {job.status}): its use can be judged only after its end."
+        return Judgement(Judged.NO, (why,), still_runs=True)
     if _nothing_left(billed, savings):
         return WHOLE
     answered = any(isinstance(one.outcome, Found | Clear) for one in waste if one.sees_devices)
@@ -148,9 +131,8 @@ def _seen_in_part(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     """Whether enough was recorded to see that hosts worked, although not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
     recorded = any(metric is not Metric.DISK for metric in usage.series)
-    return (
-        bool(codes) and recorded and usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
-    )
+    enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_LITTLE
+    return bool(codes) and recorded and enough
 
 
 def _without_figure(savings: Savings) -> list[Finding]:
@@ -181,10 +163,6 @@ def _nothing_left(billed: Bill, savings: Savings) -> bool:
     return total == 0 or (lost is not None and lost >= total)
 
 
-def _not_ended(job: Job) -> str:
-    return f"It has not ended (status {job.status}): its use can be judged only after its end."
-
-
 def _reasons(
     job: Job, usage: Measurements, waste: Sequence[Outcome], pool: PooledRuns | None
 ) -> Iterator[str]:
@@ -192,11 +170,10 @@ def _reasons(
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
         return
     unknown = [outcome for outcome in waste if isinstance(outcome, Unknown)]
-    applies = any(not isinstance(outcome, NotApplicable) for outcome in waste)
-    if waste and not applies:
-        yield "The use of its machines was not judged: no rule that could find waste applies to it."
-    elif not waste:
+    if not waste:
         yield "The policy switches off every rule that judges the use of the machines."
+    elif all(isinstance(outcome, NotApplicable) for outcome in waste):
+        yield "The use of its machines was not judged: no rule that could find waste applies to it."
     codes = {outcome.code for outcome in unknown}
     if pool is not None and pool.enough:
         codes.discard("too_short")
@@ -204,12 +181,7 @@ def _reasons(
     if UNLIKE_FAMILY in codes and pool is not None:
         own = f"Its {pool.own.minutes:.0f} active minutes"
         yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
-    yield from _others(unknown)
-
-
-def _others(unknown: Iterable[Unknown]) -> Iterator[str]:
-    """Reasons of single rules beyond the metrics, such as a type that the catalogue lacks."""
-    for outcome in unknown:
+    for outcome in unknown:  # reasons beyond the metrics, such as a type without a catalogue row
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
         elif outcome.code not in USE_CODES:

@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable
 
 from sageaudit.domain.job.buckets import CODE_INPUTS, bucket_of
-from sageaudit.domain.job.entry_point import script
 from sageaudit.domain.job.family import repository, stem
 from sageaudit.domain.job.image import cuda, pytorch
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.job.user_settings import script
 from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES, AWS_REPOSITORIES
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import telling_words
@@ -27,13 +28,10 @@ _ARN = re.compile(
     r"(?P<account>[^:]*):(?P<word>[a-z-]+)/(?P<name>.+)\Z",
     re.DOTALL,
 )
-_RESOURCES = frozenset(
-    {
-        "training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job",
-        "automl-job", "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
-        "training-plan",
-    }
-)  # fmt: skip
+_RESOURCES = frozenset(kind.row.arn_word for kind in JobKind) | {
+    "automl-job", "labeling-job", "monitoring-schedule", "pipeline", "user-profile",
+    "training-plan",
+}  # fmt: skip
 _EXECUTION = re.compile(r"(?P<pipeline>[^/]+)/execution/(?P<id>.+)\Z", re.DOTALL)
 _ECR = re.compile(
     rf"(?P<account>\d{{12}})\.dkr\.ecr\.(?P<region>{REGION.pattern})"
@@ -85,11 +83,8 @@ class Pseudonyms:
 
     def account(self, account: str) -> str:
         """Twelve digits that are no account of AWS's images."""
-        for attempt in range(100):
-            number = int.from_bytes(self._digest(f"account {attempt}", account)[:8]) % 10**11
-            if (found := f"9{number:011}") not in AWS_REGISTRIES:
-                return found
-        raise AssertionError("a hash does not repeat itself")
+        number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
+        return f"900{number:09}"  # no account of AWS begins so
 
     def arn(self, arn: str) -> str:
         """The ARN of a job, a pipeline's execution or another resource of SageMaker."""
@@ -144,7 +139,7 @@ class Pseudonyms:
     def script(self, name: str) -> str:
         """A script of the same language."""
         known = script(name)
-        return f"{self.word('run', name)}.{(known or name).rpartition('.')[2]}" if known else "-"
+        return f"{self.word('run', name)}.{known.rpartition('.')[2]}" if known else "-"
 
     def channel(self, name: str) -> str:
         """A channel, input or output; one with "train" in its name still has it."""

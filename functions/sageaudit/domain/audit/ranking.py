@@ -104,7 +104,12 @@ def ranking(
 
 def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
     """The rules with findings, the most avoidable and lost dollars first."""
-    return sorted(sums.rules.items(), key=lambda of: _rule_order(*of))
+
+    def order(row: tuple[str, RuleSums]) -> tuple[Any, ...]:
+        name, rule = row
+        return -rule.waste_usd, -rule.possible_usd, -rule.findings, name
+
+    return sorted(sums.rules.items(), key=order)
 
 
 def family_fix(
@@ -158,7 +163,3 @@ def _order(ranked: RankedName) -> tuple[Any, ...]:
     sums = ranked.sums
     names = (ranked.name or "", ranked.account or "", ranked.region or "")
     return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, names
-
-
-def _rule_order(name: str, sums: RuleSums) -> tuple[Any, ...]:
-    return -sums.waste_usd, -sums.possible_usd, -sums.findings, name

@@ -13,8 +13,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, gaps
-from sageaudit.domain.audit.finding_document import FindingDocument, Outcomes, read_finding, stands
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.finding_document import Outcomes, read_finding, stands
 from sageaudit.domain.audit.judgement import Judged, Judgement, judged_together
 from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.bill import UPPER_BOUND, BillSum
@@ -72,8 +72,11 @@ def roll_up(
     """
     empty = _ZERO if launched == 0 else None
     missing = tuple(_missing(children, launched))
-    estimated = tuple(_estimated(children))
-    total_usd = _sum((child["bill"]["total_usd"] for child in children), empty)
+    guessed = sum(bool(child["bill"]["estimated"]) for child in children)
+    rate = f"{guessed} of {len(children)} training jobs are billed at an estimated rate"
+    estimated = (rate,) if guessed else ()
+    totals = [child["bill"]["total_usd"] for child in children]
+    total_usd = whole_sum(totals) if totals else empty
     own_usd = own.usd(Bucket.AVOIDABLE) + own.usd(Bucket.LOST)
     idle, no_idle = idle_of_children(children, own_usd)
     judged = _judgement(children, launched)
@@ -126,11 +129,6 @@ def _of_child(child: AuditDocument) -> Judgement:
     return Judgement(judged, reasons)
 
 
-def _avoidable(children: Sequence[AuditDocument]) -> Iterable[Decimal]:
-    """The known avoidable dollars of the children: `judged` says that others are not known."""
-    return (usd for child in children if (usd := child["avoidable_usd"]) is not None)
-
-
 def _facts(children: Sequence[AuditDocument]) -> BillFacts:
     bills = [child["bill"] for child in children]
     kinds = {bill["price_kind"] for bill in bills if bill["price_kind"]}
@@ -166,12 +164,6 @@ def _incomplete(children: Sequence[AuditDocument]) -> Iterable[str]:
         yield f"in {count} of {len(children)} training jobs, {what}"
 
 
-def _estimated(children: Sequence[AuditDocument]) -> Iterable[str]:
-    count = sum(bool(child["bill"]["estimated"]) for child in children)
-    if count:
-        yield f"{count} of {len(children)} training jobs are billed at an estimated rate"
-
-
 def _savings(
     children: Sequence[AuditDocument],
     total_usd: Decimal | None,
@@ -181,31 +173,32 @@ def _savings(
 ) -> Savings:
     """The children's shares and the tuning findings' own."""
 
-    def total(parts: Iterable[Decimal | None], bucket: Bucket) -> Decimal | None:
+    def total(parts: Sequence[Decimal | None], bucket: Bucket) -> Decimal | None:
         usd = own.usd(bucket)
-        return _sum([*parts, *([usd] if usd else [])], empty)
+        return whole_sum([*parts, usd]) if parts or usd else empty
 
+    # What is not known of the avoidable dollars, `judged` says.
+    avoidable = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
     findings = [*_merged_findings(children, severities), *own.findings]
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
-        total(_avoidable(children), Bucket.AVOIDABLE),
-        total((child["lost_usd"] for child in children), Bucket.LOST),
-        total((child["possible_usd"] for child in children), Bucket.POSSIBLE),
+        total(avoidable, Bucket.AVOIDABLE),
+        total([child["lost_usd"] for child in children], Bucket.LOST),
+        total([child["possible_usd"] for child in children], Bucket.POSSIBLE),
         () if total_usd is None else tuple(_waterfall(children, own)),
-        total((child["lost_up_to_usd"] for child in children), Bucket.LOST),
+        total([child["lost_up_to_usd"] for child in children], Bucket.LOST),
     )
 
 
 def _merged_findings(
     children: Sequence[AuditDocument], severities: Severities
 ) -> Iterable[Finding]:
-    by_rule: dict[str, list[FindingDocument]] = {}
+    by_rule: dict[str, list[Finding]] = {}
     for child in children:
         for finding in filter(stands, child["findings"]):
-            by_rule.setdefault(finding["rule"], []).append(finding)
-    for rows in by_rule.values():
-        yield _merged(list(map(read_finding, rows)), len(children), severities)
+            by_rule.setdefault(finding["rule"], []).append(read_finding(finding))
+    return (_merged(findings, len(children), severities) for findings in by_rule.values())
 
 
 def _merged(findings: Sequence[Finding], children: int, severities: Severities) -> Finding:
@@ -248,15 +241,8 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
             if usd and bucket.counted:
                 sums[f"{bucket.value}: {finding.rule.name}"] = usd
                 rest -= usd
-    yield from (Slice(name, usd) for name, usd in sums.items())
-    if rest is not None:
-        yield Slice(REST, rest)
-
-
-def _sum(values: Iterable[Decimal | None], empty: Decimal | None) -> Decimal | None:
-    """`empty` when there is nothing to add, None when a part is not known."""
-    parts = list(values)
-    return whole_sum(parts) if parts else empty
+        sums[REST] = rest
+    return (Slice(name, usd) for name, usd in sums.items())
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
@@ -317,9 +303,6 @@ def _idle_share_left(children: Sequence[AuditDocument]) -> Decimal:
         figure, total = child["idle_capacity"], child["bill"]["total_usd"]
         claimed = (child["avoidable_usd"] or _ZERO) + (child["lost_usd"] or _ZERO)
         left += max((total or _ZERO) - claimed, _ZERO)
-        idle += _uncounted(figure) if figure else _ZERO
+        if figure:
+            idle += (figure["list_usd"] or _ZERO) - (figure["counted_usd"] or _ZERO)
     return min(idle / left, Decimal(1)) if left else _ZERO
-
-
-def _uncounted(figure: IdleCapacityDocument) -> Decimal:
-    return (figure["list_usd"] or _ZERO) - (figure["counted_usd"] or _ZERO)

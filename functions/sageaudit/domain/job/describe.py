@@ -73,17 +73,10 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
     """The latest time in an answer, its lists (transitions, metrics) included: until then the job
     was seen. Raises Malformed.
     """
-    rows = [answer]
-    for value in answer.values():
-        if isinstance(value, list):
-            rows += [row for row in value if isinstance(row, Mapping)]
-    times = (
-        fields.time(row, key)
-        for row in rows
-        for key in row
-        if isinstance(key, str) and key.endswith(("Time", "Timestamp"))
-    )
-    return max((moment for moment in times if moment is not None), default=None)
+    lists = [value for value in answer.values() if isinstance(value, list)]
+    rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
+    keys = ((row, key) for row in rows for key in row if key.endswith(("Time", "Timestamp")))
+    return max(filter(None, (fields.time(row, key) for row, key in keys)), default=None)
 
 
 def _parent(answer: Mapping[str, Any]) -> Parent | None:

@@ -125,13 +125,10 @@ def _training_channels(answer: Answer) -> tuple[InputChannel, ...]:
         data = fields.section(item, "DataSource")
         s3 = fields.section(data, "S3DataSource")
         files = fields.section(data, "FileSystemDataSource")
-        if s3:
-            source = DataSource.S3
-        elif files:
+        source = DataSource.S3 if s3 else DataSource.OTHER
+        if files and not s3:
             lustre = files.get("FileSystemType") == "FSxLustre"
             source = DataSource.FSX if lustre else DataSource.EFS
-        else:
-            source = DataSource.OTHER
         channels.append(
             InputChannel(
                 name=fields.text(item, "ChannelName") or "channel",

@@ -149,19 +149,15 @@ def described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
     if described is None:
         raise RejectedEvent("answer_disagrees", "the ARN that Describe answers is no job's ARN")
-    for what, asked, answered in (
-        ("kind", ref.kind.value, (kind or ref.kind).value),
-        ("name", ref.name, name or ref.name),
-        ("account", ref.account, described.account),
-        ("region", ref.region, described.region),
-        ("kind", ref.kind.value, described.kind.value),
-        ("name", ref.name, described.name),
+    for what, answered in (
+        ("kind", kind or ref.kind),
+        ("name", name or ref.name),
+        *((part, getattr(described, part)) for part in ("account", "region", "kind", "name")),
     ):
+        asked = getattr(ref, what)
         if asked.lower() != answered.lower():
-            raise RejectedEvent(
-                "answer_disagrees",
-                f"Describe answers with a job of another {what}: {answered} instead of {asked}",
-            )
+            why = f"Describe answers with a job of another {what}: {answered} instead of {asked}"
+            raise RejectedEvent("answer_disagrees", why)
     return DescribedRun(
         arn or ref.arn, fields.time(answer, "CreationTime"), fields.time(answer, "LastModifiedTime")
     )

@@ -15,9 +15,9 @@ from typing import Any
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.buckets import CODE_INPUTS
-from sageaudit.domain.job.entry_point import entry_point
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.user_settings import entry_point
 
 FAMILY_VERSION = 2
 """Stored with every family: increase it when the result of the function below changes."""

@@ -39,34 +39,30 @@ def at(
     return of
 
 
+def _typed(answer: Mapping[str, Any], key: str, kind: type, why: str) -> Any:
+    """The value under `key` if it is of this type, None when absent or null."""
+    value = answer.get(key)
+    if value is not None and not isinstance(value, kind):
+        raise Malformed(key, why)
+    return value
+
+
 def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The object under `key`, empty when absent or null."""
-    value = answer.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise Malformed(key, "is not an object")
-    return value
+    return _typed(answer, key, Mapping, "is not an object") or {}
 
 
 def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """The list of objects under `key`, empty when absent or null."""
-    value = answer.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+    value = _typed(answer, key, list, "is not a list of objects") or []
+    if not all(isinstance(item, Mapping) for item in value):
         raise Malformed(key, "is not a list of objects")
     return value
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
     """A string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
-    value = answer.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise Malformed(key, "is not a string")
-    return value or None
+    return _typed(answer, key, str, "is not a string") or None
 
 
 def has(answer: Mapping[str, Any], key: str) -> bool:
@@ -76,15 +72,13 @@ def has(answer: Mapping[str, Any], key: str) -> bool:
 
 def flag(answer: Mapping[str, Any], key: str) -> bool:
     """A boolean, False when absent."""
-    value = answer.get(key)
-    if value is not None and not isinstance(value, bool):
-        raise Malformed(key, "is not true or false")
-    return bool(value)
+    return bool(known_flag(answer, key))
 
 
 def known_flag(answer: Mapping[str, Any], key: str) -> bool | None:
     """A boolean, None when absent."""
-    return None if answer.get(key) is None else flag(answer, key)
+    value: bool | None = _typed(answer, key, bool, "is not true or false")
+    return value
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:

@@ -12,7 +12,7 @@ the SDK's image_uri_config and aws/deep-learning-containers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -79,14 +79,32 @@ _SCHEDULES = {
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:
     """The hints of a whole Describe answer. Raises Malformed when a field has the wrong type."""
-    software = fields.section(answer, "AlgorithmSpecification") or fields.section(
-        answer, "AppSpecification"
-    )
+    software = fields.section(answer, "AlgorithmSpecification")
+    software = software or fields.section(answer, "AppSpecification")
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
     hyperparameters = fields.section(answer, "HyperParameters")
     environment = fields.section(answer, "Environment")
     command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
-    return hints(image, user_settings(hyperparameters, environment, command))
+    settings = tuple(user_settings(hyperparameters, environment, command))
+    distribution = _distribution(settings)
+    workers = [count for count in map(_workers, settings) if count is not None]
+    name = (repository(image) or "").rpartition("/")[2]
+    return Hints(
+        deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
+        mixed_precision=any(map(_is_half, settings)),
+        fp8=any(map(_is_fp8, settings)),
+        flash_attention=any(map(_is_flash, settings)),
+        training_compiler=any(
+            setting.on and "training_compiler" in setting.name and setting.name.endswith("enabled")
+            for setting in settings
+        ),
+        own_checkpoints=any(map(_saves, settings)),
+        distributed_sampler=distribution not in {None, "parameter_server"}
+        or any(map(_says_sampler, settings)),
+        distribution=distribution,
+        loader_workers=max(workers, default=None),
+        schedule=next(filter(None, map(_schedule, settings)), None),
+    )
 
 
 def kept(found: Hints) -> dict[str, Any]:
@@ -98,41 +116,12 @@ def kept(found: Hints) -> dict[str, Any]:
 def restored(section: Mapping[str, Any]) -> Hints:
     """The hints of a kept answer. Raises Malformed when a field has the wrong type."""
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
+    flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
-        deep_learning=fields.flag(section, "deep_learning"),
-        mixed_precision=fields.flag(section, "mixed_precision"),
-        fp8=fields.flag(section, "fp8"),
-        flash_attention=fields.flag(section, "flash_attention"),
-        training_compiler=fields.flag(section, "training_compiler"),
-        own_checkpoints=fields.flag(section, "own_checkpoints"),
-        distributed_sampler=fields.flag(section, "distributed_sampler"),
+        **{name: fields.flag(section, name) for name in flags},
         distribution=distribution if distribution in _DISTRIBUTIONS else None,
         loader_workers=fields.count(section, "loader_workers", most=_MOST_WORKERS),
         schedule=schedule if schedule in _SCHEDULES else None,
-    )
-
-
-def hints(image: str | None, settings: Iterable[UserSetting]) -> Hints:
-    """The flags of an image and its settings."""
-    settings = tuple(settings)
-    distribution = _distribution(settings)
-    workers = [count for setting in settings if (count := _workers(setting)) is not None]
-    name = (repository(image) or "").rpartition("/")[2]
-    return Hints(
-        deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
-        mixed_precision=any(_is_half(setting) for setting in settings),
-        fp8=any(_is_fp8(setting) for setting in settings),
-        flash_attention=any(_is_flash(setting) for setting in settings),
-        training_compiler=any(
-            setting.on and "training_compiler" in setting.name and setting.name.endswith("enabled")
-            for setting in settings
-        ),
-        own_checkpoints=any(_saves(setting) for setting in settings),
-        distributed_sampler=distribution not in {None, "parameter_server"}
-        or any(setting.on and _says_sampler(setting) for setting in settings),
-        distribution=distribution,
-        loader_workers=max(workers, default=None),
-        schedule=next(filter(None, map(_schedule, settings)), None),
     )
 
 
@@ -143,12 +132,9 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
             continue
         found.add(_SWITCHES.get(setting.name.partition(".")[0]))
         if not setting.name.startswith("sagemaker_"):
-            signs = (
-                setting.text_words
-                if setting.words & _OTHER_SENSE
-                else setting.words | setting.text_words
-            )
-            found |= {_LIBRARIES[word] for word in signs & _LIBRARIES.keys()}
+            named = frozenset() if setting.words & _OTHER_SENSE else setting.words
+            signs = (named | setting.text_words) & _LIBRARIES.keys()
+            found |= {_LIBRARIES[word] for word in signs}
     return next((name for name in _DISTRIBUTIONS if name in found), None)
 
 
@@ -190,11 +176,8 @@ def _saves(setting: UserSetting) -> bool:
 
 
 def _says_sampler(setting: UserSetting) -> bool:
-    return (
-        "sampler" in setting.words
-        or "sampler" in setting.text_words
-        or "distributedsampler" in setting.text
-    )
+    named = "sampler" in setting.words | setting.text_words
+    return setting.on and (named or "distributedsampler" in setting.text)
 
 
 def _workers(setting: UserSetting) -> int | None:

@@ -139,11 +139,7 @@ def _xgboost(label: str) -> BuiltInAlgorithm:
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
-    families = _GENERAL
-    if version < (1, 2, 1):
-        families = _CPU_ONLY
-    elif version == (1, 2, 1):
-        families = frozenset({"p2", "p3"})
-    elif version >= (1, 7, 1):
-        families = _GENERAL - {"p2"}
+    families = _GENERAL - {"p2"} if version >= (1, 7, 1) else _GENERAL
+    if version <= (1, 2, 1):
+        families = frozenset({"p2", "p3"}) if version == (1, 2, 1) else _CPU_ONLY
     return BuiltInAlgorithm(f"XGBoost {label}", families)

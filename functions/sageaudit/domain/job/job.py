@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.kinds import JobKind
@@ -114,6 +114,7 @@ class Hints:
         return self.distribution in {"horovod", "mirrored"}
 
 
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 _WORK = frozenset({"Downloading", "Training", "Uploading"})
 FINISHED = frozenset({"Completed", "Failed", "Stopped", "DeleteFailed"})
 """The terminal states of every kind of job."""
@@ -249,3 +250,26 @@ def whole_sum(parts: Iterable[Decimal | None]) -> Decimal | None:
             return None
         total += part
     return total
+
+
+def duration(seconds: Decimal | None) -> str:
+    """`45 s`, `12 min 4 s`, `3 h 2 min`, `2 d 4 h`."""
+    if seconds is None:
+        return "unknown"
+    whole = int(seconds.to_integral_value(ROUND_HALF_UP))
+    if whole < 0:
+        return f"-{duration(-seconds)}"
+    for size, unit, part, small in (
+        (_DAY_S, "d", _HOUR_S, "h"),
+        (_HOUR_S, "h", _MINUTE_S, "min"),
+        (_MINUTE_S, "min", 1, "s"),
+    ):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
+    return f"{whole} s"
+
+
+def duration_min(minutes: float) -> str:
+    """The same of minutes, rounded to whole ones: `8 h 59 min`."""
+    return duration(Decimal(round(minutes)) * _MINUTE_S)

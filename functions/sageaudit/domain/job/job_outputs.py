@@ -20,7 +20,6 @@ from sageaudit.domain.job.parts import (
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
-_EVALUATIONS = ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
 
 
 def profiled(answer: Mapping[str, Any]) -> bool | None:
@@ -37,15 +36,16 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
 
 def evaluations(answer: Mapping[str, Any]) -> tuple[RuleEvaluation, ...]:
     """The status of each Debugger rule, profiler rules first."""
-    found = []
-    for key in _EVALUATIONS:
-        for item in fields.items(answer, key):
-            status = fields.text(item, "RuleEvaluationStatus")
-            details = fields.text(item, "StatusDetails")
-            if status is not None:
-                name = fields.text(item, "RuleConfigurationName") or "without a name"
-                found.append(RuleEvaluation(name, status, details))
-    return tuple(found)
+    return tuple(
+        RuleEvaluation(
+            fields.text(item, "RuleConfigurationName") or "without a name",
+            status,
+            fields.text(item, "StatusDetails"),
+        )
+        for key in ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
+        for item in fields.items(answer, key)
+        if (status := fields.text(item, "RuleEvaluationStatus"))
+    )
 
 
 def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:
@@ -58,12 +58,12 @@ def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:
 
 def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:
     """The last value of each algorithm metric; one that is not finite is left out."""
-    found = {}
-    for item in fields.items(answer, "FinalMetricDataList"):
-        name, value = fields.text(item, "MetricName"), fields.number(item, "Value")
-        if name is not None and value is not None:
-            found[name] = value
-    return found
+    return {
+        name: value
+        for item in fields.items(answer, "FinalMetricDataList")
+        if (name := fields.text(item, "MetricName"))
+        and (value := fields.number(item, "Value")) is not None
+    }
 
 
 def objective(answer: Mapping[str, Any]) -> Objective | None:
@@ -135,13 +135,10 @@ def _objective(answer: Mapping[str, Any], config: Mapping[str, Any]) -> Objectiv
         for definition in fields.items(answer, "TrainingJobDefinitions")
     ]
     given = fields.section(config, "HyperParameterTuningJobObjective")
-    found = {_as_objective(item) for item in ([given] if given else shared)}
-    return found.pop() if len(found) == 1 else None
-
-
-def _as_objective(item: Mapping[str, Any]) -> Objective | None:
-    metric, better = fields.text(item, "MetricName"), fields.text(item, "Type")
-    if metric is None:
-        return None
     directions = {direction.value: direction for direction in Direction}
-    return Objective(metric, directions.get(better or ""))
+    found = {
+        (fields.text(item, "MetricName"), directions.get(fields.text(item, "Type") or ""))
+        for item in ([given] if given else shared)
+    }
+    metric, direction = found.pop() if len(found) == 1 else (None, None)
+    return None if metric is None else Objective(metric, direction)

@@ -15,12 +15,12 @@ from typing import Any
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.buckets import KEY as BUCKET_REGIONS
 from sageaudit.domain.job.buckets import bucket_of, data_pinned, known_region
-from sageaudit.domain.job.entry_point import entry_point, script
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
-from sageaudit.domain.job.kept_fields import FIELDS, Field, walked
+from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.job.ref import JOB_NAME
+from sageaudit.domain.job.user_settings import entry_point, script
 from sageaudit.domain.privacy import token_shapes
 from sageaudit.domain.privacy.token_shapes import WITHHELD, is_name
 
@@ -32,12 +32,10 @@ UNKNOWN = "Unknown"
 """In place of a state that the packaged service model does not have."""
 PINNED = "?versionId=kept"
 """In place of what names a version of the data in an address."""
-TAGS = frozenset(
-    {
-        *("sageaudit:ignore", "sageaudit:deadline"),
-        *("sagemaker:pipeline-step-name", "sagemaker:pipeline-execution-arn"),
-    }
-)
+_TAGS = """
+sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipeline-execution-arn
+"""
+TAGS = frozenset(_TAGS.split())
 """Names of tags that audits read under every policy."""
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
@@ -83,23 +81,23 @@ def kept_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> d
     }
 
 
-def _read(field: Field, section: Mapping[str, Any], key: str) -> Any:
+def _read(field: KeptAs, section: Mapping[str, Any], key: str) -> Any:
     match field:
-        case Field.COUNT:
+        case KeptAs.COUNT:
             return fields.count(section, key)
-        case Field.NUMBER:
+        case KeptAs.NUMBER:
             return None if fields.number(section, key) is None else section[key]
-        case Field.SWITCH:
+        case KeptAs.SWITCH:
             return fields.known_flag(section, key)
-        case Field.TIME:
+        case KeptAs.TIME:
             moment = fields.time(section, key)
             return moment and moment.isoformat().replace("+00:00", "Z")
-        case Field.GIVEN:
+        case KeptAs.GIVEN:
             return _given(section[key])
-        case Field.PULL if section.get("Status") not in _PULLS:
+        case KeptAs.PULL if section.get("Status") not in _PULLS:
             return None
     text = fields.text(section, key)
-    return text and _TEXTS[field](text)
+    return text and _TEXTS.get(field, token_shapes.name)(text)
 
 
 def _given(value: Any) -> Any:
@@ -124,21 +122,17 @@ def _image(text: str) -> str:
     return plain if is_name(_COMMIT.sub("", plain)) and "@" not in plain else WITHHELD
 
 
-_TEXTS: Mapping[Field, Callable[[str], str | None]] = {
-    Field.STATE: lambda text: text if text in STATES else UNKNOWN,
-    Field.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
-    Field.FAILURE: lambda text: str(failure_of(text) or "") or None,
-    Field.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
-    Field.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
-    Field.ARN: token_shapes.name,
-    Field.IMAGE: _image,
-    Field.MODEL: lambda text: token_shapes.name(stem(text)),
-    Field.ADDRESS: _address,
-    Field.CHANNEL: token_shapes.name,
-    Field.GROUP: token_shapes.name,
-    Field.METRIC: token_shapes.name,
-    Field.RULE: token_shapes.name,
+_TEXTS: Mapping[KeptAs, Callable[[str], str | None]] = {
+    KeptAs.STATE: lambda text: text if text in STATES else UNKNOWN,
+    KeptAs.TYPE: lambda text: text if _TYPE.fullmatch(text) else UNKNOWN,
+    KeptAs.FAILURE: lambda text: str(failure_of(text) or "") or None,
+    KeptAs.PULL: lambda text: f"Downloading {'the image' if 'image' in text else 'data'}",
+    KeptAs.JOB: lambda text: text if JOB_NAME.match(text) else WITHHELD,
+    KeptAs.IMAGE: _image,
+    KeptAs.MODEL: lambda text: token_shapes.name(stem(text)),
+    KeptAs.ADDRESS: _address,
 }
+"""What is kept of a text that is not just a name."""
 
 
 def _derived(

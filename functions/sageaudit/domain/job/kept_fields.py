@@ -13,7 +13,7 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import BILLED_KINDS, JobKind
 
 
-class Field(enum.Enum):
+class KeptAs(enum.Enum):
     """How a field is kept. A member whose value is a text is shown by design: what it shows."""
 
     COUNT = enum.auto()
@@ -40,131 +40,130 @@ class Field(enum.Enum):
     RULE = "name of a Debugger rule"
 
 
-Shape = Mapping[str, "Field | Shape | list[Shape]"]
-_INSTANCES: Shape = {"InstanceType": Field.TYPE, "InstanceCount": Field.COUNT}
+Shape = Mapping[str, "KeptAs | Shape | list[Shape]"]
+_INSTANCES: Shape = {"InstanceType": KeptAs.TYPE, "InstanceCount": KeptAs.COUNT}
 _CLUSTER: Shape = {
     **_INSTANCES,
-    "SelectedInstanceType": Field.TYPE,
-    "SelectedInstanceCount": Field.COUNT,
-    "VolumeSizeInGB": Field.COUNT,
+    "SelectedInstanceType": KeptAs.TYPE,
+    "SelectedInstanceCount": KeptAs.COUNT,
+    "VolumeSizeInGB": KeptAs.COUNT,
 }
-_S3: Shape = {"S3Uri": Field.ADDRESS, "S3DataDistributionType": Field.STATE}
-_OBJECTIVE: Shape = {"MetricName": Field.METRIC, "Type": Field.STATE}
-_RULE: Shape = {"RuleConfigurationName": Field.RULE, "InstanceType": Field.TYPE}
+_S3: Shape = {"S3Uri": KeptAs.ADDRESS, "S3DataDistributionType": KeptAs.STATE}
+_OBJECTIVE: Shape = {"MetricName": KeptAs.METRIC, "Type": KeptAs.STATE}
+_RULE: Shape = {"RuleConfigurationName": KeptAs.RULE, "InstanceType": KeptAs.TYPE}
 _EVALUATION: Shape = {
-    "RuleConfigurationName": Field.RULE,
-    "RuleEvaluationStatus": Field.STATE,
-    "StatusDetails": Field.FAILURE,
-    "LastModifiedTime": Field.TIME,
+    "RuleConfigurationName": KeptAs.RULE,
+    "RuleEvaluationStatus": KeptAs.STATE,
+    "StatusDetails": KeptAs.FAILURE,
+    "LastModifiedTime": KeptAs.TIME,
 }
 FIELDS: Shape = {
     # Every kind.
-    **{kind.row.name_key: Field.JOB for kind in JobKind},
-    **{kind.row.arn_key: Field.ARN for kind in JobKind},
-    **{kind.row.status_key: Field.STATE for kind in JobKind},
-    **{f"{kind.row.prefix}StartTime": Field.TIME for kind in BILLED_KINDS},
-    **{f"{kind.row.prefix}EndTime": Field.TIME for kind in JobKind},
-    **dict.fromkeys(("CreationTime", "LastModifiedTime"), Field.TIME),
-    **dict.fromkeys(("FailureReason", "ExitMessage"), Field.FAILURE),
+    **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
+    **{kind.row.arn_key: KeptAs.ARN for kind in JobKind},
+    **{kind.row.status_key: KeptAs.STATE for kind in JobKind},
+    **{f"{kind.row.prefix}StartTime": KeptAs.TIME for kind in BILLED_KINDS},
+    **{f"{kind.row.prefix}EndTime": KeptAs.TIME for kind in JobKind},
+    **dict.fromkeys(("CreationTime", "LastModifiedTime"), KeptAs.TIME),
+    **dict.fromkeys(("FailureReason", "ExitMessage"), KeptAs.FAILURE),
     **dict.fromkeys(
-        ("TuningJobArn", "AutoMLJobArn", "LabelingJobArn", "MonitoringScheduleArn"), Field.ARN
+        ("TuningJobArn", "AutoMLJobArn", "LabelingJobArn", "MonitoringScheduleArn"), KeptAs.ARN
     ),
     "StoppingCondition": dict.fromkeys(
-        ("MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"), Field.COUNT
+        ("MaxRuntimeInSeconds", "MaxWaitTimeInSeconds"), KeptAs.COUNT
     ),
     # Training jobs.
-    "SecondaryStatus": Field.STATE,
+    "SecondaryStatus": KeptAs.STATE,
     "AlgorithmSpecification": {
-        "TrainingImage": Field.IMAGE,
-        "AlgorithmName": Field.IMAGE,
-        "TrainingInputMode": Field.STATE,
-        "MetricDefinitions": [{"Name": Field.METRIC}],
+        "TrainingImage": KeptAs.IMAGE,
+        "AlgorithmName": KeptAs.IMAGE,
+        "TrainingInputMode": KeptAs.STATE,
+        "MetricDefinitions": [{"Name": KeptAs.METRIC}],
     },
     "ResourceConfig": {
         **_CLUSTER,
-        "KeepAlivePeriodInSeconds": Field.COUNT,
-        "InstanceGroups": [{**_INSTANCES, "InstanceGroupName": Field.GROUP}],
-        "TrainingPlanArn": Field.GIVEN,
-        "InstancePreferences": [{"InstanceType": Field.TYPE, "TrainingPlanArns": Field.GIVEN}],
+        "KeepAlivePeriodInSeconds": KeptAs.COUNT,
+        "InstanceGroups": [{**_INSTANCES, "InstanceGroupName": KeptAs.GROUP}],
+        "TrainingPlanArn": KeptAs.GIVEN,
+        "InstancePreferences": [{"InstanceType": KeptAs.TYPE, "TrainingPlanArns": KeptAs.GIVEN}],
     },
     "InputDataConfig": [
         {
-            "ChannelName": Field.CHANNEL,
-            "InputMode": Field.STATE,
+            "ChannelName": KeptAs.CHANNEL,
+            "InputMode": KeptAs.STATE,
             "DataSource": {
                 "S3DataSource": _S3,
-                "FileSystemDataSource": {"FileSystemType": Field.STATE},
+                "FileSystemDataSource": {"FileSystemType": KeptAs.STATE},
             },
         }
     ],
-    "OutputDataConfig": {"S3OutputPath": Field.ADDRESS, "CompressionType": Field.STATE},
-    "CheckpointConfig": {"S3Uri": Field.ADDRESS},
-    "ModelArtifacts": {"S3ModelArtifacts": Field.GIVEN},
+    "OutputDataConfig": {"S3OutputPath": KeptAs.ADDRESS, "CompressionType": KeptAs.STATE},
+    "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
+    "ModelArtifacts": {"S3ModelArtifacts": KeptAs.GIVEN},
     "WarmPoolStatus": {
-        "Status": Field.STATE,
-        "ResourceRetainedBillableTimeInSeconds": Field.COUNT,
+        "Status": KeptAs.STATE,
+        "ResourceRetainedBillableTimeInSeconds": KeptAs.COUNT,
     },
     "SecondaryStatusTransitions": [
         {
-            "Status": Field.STATE,
-            "StartTime": Field.TIME,
-            "EndTime": Field.TIME,
-            "StatusMessage": Field.PULL,
+            "Status": KeptAs.STATE,
+            "StartTime": KeptAs.TIME,
+            "EndTime": KeptAs.TIME,
+            "StatusMessage": KeptAs.PULL,
         }
     ],
     "FinalMetricDataList": [
-        {"MetricName": Field.METRIC, "Value": Field.NUMBER, "Timestamp": Field.TIME}
+        {"MetricName": KeptAs.METRIC, "Value": KeptAs.NUMBER, "Timestamp": KeptAs.TIME}
     ],
-    **dict.fromkeys(("EnableManagedSpotTraining", "EnableNetworkIsolation"), Field.SWITCH),
-    **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), Field.COUNT),
-    "ServerlessJobConfig": Field.GIVEN,
-    "ProfilingStatus": Field.STATE,
-    "ProfilerConfig": {"DisableProfiler": Field.SWITCH, "S3OutputPath": Field.GIVEN},
+    **dict.fromkeys(("EnableManagedSpotTraining", "EnableNetworkIsolation"), KeptAs.SWITCH),
+    **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), KeptAs.COUNT),
+    "ServerlessJobConfig": KeptAs.GIVEN,
+    "ProfilingStatus": KeptAs.STATE,
+    "ProfilerConfig": {"DisableProfiler": KeptAs.SWITCH, "S3OutputPath": KeptAs.GIVEN},
     "ProfilerRuleConfigurations": [_RULE],
     "DebugRuleConfigurations": [_RULE],
     "ProfilerRuleEvaluationStatuses": [_EVALUATION],
     "DebugRuleEvaluationStatuses": [_EVALUATION],
     # Processing jobs.
     "ProcessingResources": {"ClusterConfig": _CLUSTER},
-    "AppSpecification": {"ImageUri": Field.IMAGE},
-    "NetworkConfig": {"EnableNetworkIsolation": Field.SWITCH},
+    "AppSpecification": {"ImageUri": KeptAs.IMAGE},
+    "NetworkConfig": {"EnableNetworkIsolation": KeptAs.SWITCH},
     "ProcessingInputs": [
-        {"InputName": Field.CHANNEL, "S3Input": {**_S3, "S3InputMode": Field.STATE}}
+        {"InputName": KeptAs.CHANNEL, "S3Input": {**_S3, "S3InputMode": KeptAs.STATE}}
     ],
     "ProcessingOutputConfig": {
         "Outputs": [
             {
-                "OutputName": Field.CHANNEL,
-                "AppManaged": Field.SWITCH,
-                "S3Output": {"S3Uri": Field.ADDRESS, "S3UploadMode": Field.STATE},
+                "OutputName": KeptAs.CHANNEL,
+                "AppManaged": KeptAs.SWITCH,
+                "S3Output": {"S3Uri": KeptAs.ADDRESS, "S3UploadMode": KeptAs.STATE},
             }
         ]
     },
     # Transform jobs.
-    "ModelName": Field.MODEL,
+    "ModelName": KeptAs.MODEL,
     "TransformResources": _INSTANCES,
-    "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": Field.ADDRESS}}},
-    "TransformOutput": {"S3OutputPath": Field.ADDRESS},
-    "BatchStrategy": Field.STATE,
-    **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), Field.COUNT),
+    "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": KeptAs.ADDRESS}}},
+    "TransformOutput": {"S3OutputPath": KeptAs.ADDRESS},
+    "BatchStrategy": KeptAs.STATE,
+    **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), KeptAs.COUNT),
     # Tuning jobs.
     "HyperParameterTuningJobConfig": {
-        "Strategy": Field.STATE,
-        "TrainingJobEarlyStoppingType": Field.STATE,
+        "Strategy": KeptAs.STATE,
+        "TrainingJobEarlyStoppingType": KeptAs.STATE,
         "HyperParameterTuningJobObjective": _OBJECTIVE,
         "ResourceLimits": dict.fromkeys(
-            ("MaxNumberOfTrainingJobs", "MaxParallelTrainingJobs"), Field.COUNT
+            ("MaxNumberOfTrainingJobs", "MaxParallelTrainingJobs"), KeptAs.COUNT
         ),
     },
     "TrainingJobDefinitions": [{"TuningObjective": _OBJECTIVE}],
     "TrainingJobStatusCounters": dict.fromkeys(
-        ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped"), Field.COUNT
+        ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped"), KeptAs.COUNT
     ),
 }
-"""The fields that are kept, with how. The names are botocore's."""
 
 
-Read = Callable[[Field, Mapping[str, Any], str], Any]
+Read = Callable[[KeptAs, Mapping[str, Any], str], Any]
 """What becomes of a field: how it is kept, the section that it is in, and its key."""
 
 
@@ -175,7 +174,7 @@ def walked(section: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, An
         if section.get(key) is None:
             if key in section:
                 kept[key] = None
-        elif isinstance(inner, Field):
+        elif isinstance(inner, KeptAs):
             kept[key] = read(inner, section, key)
         elif isinstance(inner, list):
             kept[key] = [walked(item, inner[0], read) for item in fields.items(section, key)]
@@ -184,17 +183,15 @@ def walked(section: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, An
     return kept
 
 
-def shown_fields() -> Iterator[tuple[tuple[str, ...], Field]]:
+def shown_fields(
+    shape: Shape = FIELDS, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], KeptAs]]:
     """The paths of the fields whose text is shown by design; "*" stands for a place in a list."""
-    yield from _shown(FIELDS, ())
-
-
-def _shown(shape: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
     for key, inner in shape.items():
-        if isinstance(inner, Field):
+        if isinstance(inner, KeptAs):
             if isinstance(inner.value, str):
                 yield (*path, key), inner
         elif isinstance(inner, list):
-            yield from _shown(inner[0], (*path, key, "*"))
+            yield from shown_fields(inner[0], (*path, key, "*"))
         else:
-            yield from _shown(inner, (*path, key))
+            yield from shown_fields(inner, (*path, key))

@@ -17,20 +17,10 @@ from sageaudit.domain.job import fields
 from sageaudit.domain.job.job import Job, Phase, seconds_between
 from sageaudit.domain.job.kinds import BILLED_KINDS
 
-_BILLED = frozenset(
-    {"Downloading", "DownloadingTrainingImage", "Training", "Uploading", "Stopping"}
-)
 _RUNNING = frozenset({"Downloading", "DownloadingTrainingImage", "Training", "Uploading"})
-_WAITING = frozenset(
-    {
-        "Starting",
-        "Pending",
-        "LaunchingMLInstances",
-        "PreparingTrainingStack",
-        "Interrupted",
-        "Restarting",
-    }
-)
+_BILLED = _RUNNING | {"Stopping"}
+_WAITS = "Starting Pending LaunchingMLInstances PreparingTrainingStack Interrupted Restarting"
+_WAITING = frozenset(_WAITS.split())
 _WORK_PHASES = frozenset({"Running", *(kind.row.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
@@ -63,9 +53,7 @@ def from_transitions(
     return tuple(phases)
 
 
-def run_of(
-    transitions: Sequence[Mapping[str, Any]],
-) -> tuple[datetime | None, datetime | None]:
+def run_of(transitions: Sequence[Mapping[str, Any]]) -> tuple[datetime | None, datetime | None]:
     """Start and end of the billed run from its transitions, for answers without these times.
 
     60 of 60 recorded jobs start with Downloading and end with the start of the final status.
@@ -91,19 +79,13 @@ def _is_billed(
 
 
 def whole_run(
-    name: str,
-    created_at: datetime | None,
-    started_at: datetime | None,
-    ended_at: datetime | None,
+    name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
     """Waiting, then one billed phase: for jobs whose answer has no transitions."""
-    phases = []
-    if created_at and started_at and (waited := seconds_between(created_at, started_at)):
-        phases.append(Phase("Starting", created_at, waited, billed=False))
-    if started_at is not None:
-        seconds = seconds_between(started_at, ended_at) if ended_at else None
-        phases.append(Phase(name, started_at, seconds, billed=True))
-    return tuple(phases)
+    seconds = seconds_between(started_at, ended_at) if ended_at else None
+    run = Phase(name, started_at, seconds, billed=True)
+    waited = seconds_between(created_at, started_at) if created_at else None
+    return (Phase("Starting", created_at, waited, billed=False), run) if waited else (run,)
 
 
 def so_far(job: Job, moment: datetime) -> Job:
@@ -113,13 +95,13 @@ def so_far(job: Job, moment: datetime) -> Job:
     """
     if job.finished:
         return job
-    phases = tuple(
+    phases = [
         replace(phase, seconds=seconds_between(phase.started_at, moment))
-        if phase.seconds is None and phase.started_at is not None
+        if phase.seconds is None and phase.started_at
         else phase
         for phase in job.phases
-    )
-    return replace(job, phases=phases, running_until=moment)
+    ]
+    return replace(job, phases=tuple(phases), running_until=moment)
 
 
 def work_phase(job: Job) -> str:

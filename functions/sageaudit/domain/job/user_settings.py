@@ -1,4 +1,4 @@
-"""A job's hyperparameters, environment and command-line options as plain pairs of name and text.
+"""A job's hyperparameters, environment and options as plain pairs of name and text; its script.
 
 The SDK writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for
 a tuning job; configurations nest. All become lower-case names and texts, limited in number.
@@ -10,8 +10,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
+
+from sageaudit.domain.job import fields
 
 _MOST = 500
 """Most settings that are read: the API takes 100 hyperparameters and 100 variables."""
@@ -26,6 +28,14 @@ _OFF = frozenset(
      "fp32", "float32", "o0"}
 )  # fmt: skip
 _WORD = re.compile(r"[a-z0-9]+")
+_SCRIPT = re.compile(
+    r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
+    r"|scala|jar|php|go|exe|bat|ps1))\Z",
+    re.ASCII,
+)
+"""A file of a language that jobs are written in. Any other word may be a secret."""
+_LONGEST = 255
+"""A file name is not longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +71,11 @@ def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
     """All pairs, the first 500 at most. `command`: lists of words; anything else is ignored."""
-    return islice(_all(hyperparameters, environment, command), _MOST)
-
-
-def _all(
-    hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
-) -> Iterator[UserSetting]:
-    for source in (hyperparameters, environment):
-        for name, value in source.items():
-            yield from _flat(name, value, _DEEPEST)
+    named = chain(hyperparameters.items(), environment.items())
+    flat = chain.from_iterable(_flat(name, value, _DEEPEST) for name, value in named)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
-    yield from _options(text[:_MOST_CHARACTERS].split())
+    return islice(chain(flat, _options(text[:_MOST_CHARACTERS].split())), _MOST)
 
 
 def _flat(name: str, value: Any, deeper: int) -> Iterator[UserSetting]:
@@ -116,3 +119,23 @@ def _options(words: list[str]) -> Iterator[UserSetting]:
 def _setting(name: str, text: str) -> UserSetting:
     plain = text[:_MOST_OF_A_TEXT].strip().strip("'\"").lower()
     return UserSetting(name[:_SHORT].lstrip("-_").replace("-", "_").lower(), plain)
+
+
+def entry_point(answer: Mapping[str, Any]) -> str | None:
+    """The script's file name, or None.
+
+    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or from the first
+    script of a processing command.
+    """
+    program = fields.section(answer, "HyperParameters").get("sagemaker_program")
+    if isinstance(program, str):
+        return script(program.strip('"'))
+    command = fields.section(answer, "AppSpecification").get("ContainerEntrypoint")
+    words = command if isinstance(command, list) else ()
+    return next((name for word in words if (name := script(str(word)))), None)
+
+
+def script(word: str) -> str | None:
+    """A script's file name; None for a word without a script's suffix."""
+    found = _SCRIPT.match(word)
+    return found[1] if found and len(found[1]) <= _LONGEST else None

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property, partial
 
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.usage.activity import (
     COARSEST_PERIOD_S,
     LATE_S,

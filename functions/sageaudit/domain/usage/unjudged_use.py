@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import groupby
 from math import ceil
 
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.usage.measurements import (
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import drawing, figure, table, waterfall
 from sageaudit.output.html.findings import findings

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric

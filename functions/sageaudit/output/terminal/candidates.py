@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sageaudit.domain.bill.candidate import Constraint
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal.layout import heading, line, plain_table
 from sageaudit.output.text.amounts import spend_of
 from sageaudit.output.text.money import Figure, about, rate, share

@@ -13,7 +13,7 @@ from rich.text import Text
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal import findings
 from sageaudit.output.terminal.layout import heading, line, plain_table
 from sageaudit.output.text.amounts import of_document

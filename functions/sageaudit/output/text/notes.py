@@ -16,7 +16,7 @@ from sageaudit.domain.audit.document import (
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.output.text.headline import still_runs

@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.billed_time import Basis
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.money import rate, usd
 

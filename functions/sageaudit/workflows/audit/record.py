@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.audit.audit import Audit
-from sageaudit.domain.audit.detail import detail_of
 from sageaudit.domain.audit.document import document
 from sageaudit.domain.audit.record import (
     NO_CREATION_TIME,
@@ -22,8 +21,10 @@ from sageaudit.domain.audit.record import (
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.series_codec import pack
 from sageaudit.workflows.audit.attempt import (
     Attempt,
     AuditDependencies,
@@ -42,6 +43,9 @@ from sageaudit.workflows.audit.reaudit import (
     same_figures,
     with_recheck,
 )
+
+MAX_BYTES = 200 * 1024
+"""Of the packed series of one run."""
 
 
 def judge_run(
@@ -84,6 +88,20 @@ def record_run(
     )
     _recheck_dependents(done.recorded, attempt)
     return replace(done, notes=notes)
+
+
+def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measurements) -> Detail:
+    """The detail to store, with at most 200 KB of series; its note says what was left out."""
+    packed, note = pack(usage), None
+    if len(packed) > MAX_BYTES:
+        packed = pack(usage, only_extremes=True)
+        note = "series of the extreme hosts in full, of the others as quantiles"
+    if len(packed) > MAX_BYTES and usage.curves:
+        packed = pack(usage, only_extremes=True, curves=False)
+        note = "series of the extreme hosts in full, of the others as quantiles; no curves"
+    if len(packed) > MAX_BYTES:
+        packed, note = b"", "the series were too large to keep"
+    return Detail(keep(answer), kept_tags(tags), packed, note)
 
 
 def record(

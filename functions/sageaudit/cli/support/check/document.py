@@ -13,10 +13,8 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from sageaudit.domain.audit.finding_document import (
-    clear_names,
-    not_applicable_documents,
+    other_outcomes,
     rounded,
-    unknown_documents,
 )
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
 from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
@@ -115,9 +113,7 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
             for place, value in request.unknown.items()
         ],
         "unreadable": one.unreadable,
-        "unknown": unknown_documents(one.outcomes),
-        "not_applicable": not_applicable_documents(one.outcomes),
-        "clear": clear_names(one.outcomes),
+        **other_outcomes(one.outcomes),
         "notes": list(one.notes),
     }
 

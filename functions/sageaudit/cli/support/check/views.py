@@ -16,7 +16,7 @@ from rich.text import Text
 from sageaudit.cli.support.check.document import CheckedFile
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal

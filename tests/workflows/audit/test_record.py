@@ -7,12 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sageaudit.domain.audit.detail import MAX_BYTES, detail_of
+import pytest
+
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, RawSeries
 from sageaudit.domain.usage.series import Series
 from sageaudit.domain.usage.series_codec import pack, unpack
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import judge
+from sageaudit.workflows.audit.record import MAX_BYTES, detail_of
 from tests.fakes.jobs import START, market, ran, series, training_answer, usage
 from tests.fakes.judging import case
 
@@ -50,20 +52,10 @@ def test_series_are_kept_as_tenths_of_a_percent() -> None:
     assert (document["period_s"], document["unit"]) == (60, "0.1 percent")
 
 
-def test_a_small_job_is_kept_whole() -> None:
-    """No note: nothing was left out."""
-    detail = detail_of(training_answer(), {"team": "vision"}, noise(2, 60, 5))
-    assert (detail.note, detail.tags) == (None, {"team": "vision"})
-    assert len(unpacked(detail.series)["series"]["CPUUtilization"]) == 2
-
-
-def test_64_hosts_of_a_day_of_noise_fit() -> None:
-    """Above 200 KB the extreme hosts are kept in full and the others as quantiles, said so."""
+def test_the_hosts_that_are_kept_in_full_are_the_extreme_ones() -> None:
+    """Of 64 hosts of a day of noise; the others as quantiles."""
     of = noise(64, 1440, 5)
     detail = detail_of(training_answer(), {}, of)
-    assert len(detail.series) <= MAX_BYTES == 200 * 1024
-    assert detail.note is not None
-    assert "quantiles" in detail.note
     document = unpacked(detail.series)
     medians = {host: sorted(line.present)[720] for host, line in of.series[Metric.CPU].items()}
     extremes = {min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)}
@@ -72,20 +64,10 @@ def test_64_hosts_of_a_day_of_noise_fit() -> None:
     assert document["quantiles"]["at"] == [0, 5, 50, 95, 99.5, 100]
 
 
-def test_what_cannot_fit_is_left_out_and_said() -> None:
-    """Never more than the limit, whatever was recorded."""
-    detail = detail_of(training_answer(), {}, noise(2, 60_000, 2))
-    assert (detail.series, detail.note) == (b"", "the series were too large to keep")
-
-
 def a_curve(points: int, dice: random.Random | None = None) -> Curve:
     """One value a minute from 10:00 on; with dice nothing repeats."""
-    return Curve(
-        tuple(
-            (START + timedelta(minutes=n), dice.uniform(0, 1) if dice else n / 8)
-            for n in range(points)
-        )
-    )
+    values = [dice.uniform(0, 1) if dice else n / 8 for n in range(points)]
+    return Curve(tuple((START + timedelta(minutes=n), one) for n, one in enumerate(values)))
 
 
 def test_curves_are_kept_to_six_digits() -> None:
@@ -100,33 +82,42 @@ def test_curves_are_kept_to_six_digits() -> None:
     before = replace(noise(1, 10, 1), curves={"validation:auc": curve, "ünï ${x}": a_curve(1)})
     after = unpack(pack(before), ran(600), market().types)
     assert list(after.curves) == ["validation:auc", "ünï ${x}"]
-    assert [value for _, value in after.curves["validation:auc"].points] == [
-        0.123457, 123457.0, -1e-9,
-    ]  # fmt: skip
     moments = [moment for moment, _ in curve.points]
-    assert [moment for moment, _ in after.curves["validation:auc"].points] == moments
+    kept = tuple(zip(moments, (0.123457, 123457.0, -1e-9), strict=True))
+    assert after.curves["validation:auc"].points == kept
 
 
-def test_curves_are_left_out_before_all_series_are() -> None:
-    """Forty curves of a day of noise are too much beside the series."""
+EXTREMES = "series of the extreme hosts in full, of the others as quantiles"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "points", "metrics", "curves", "note"),
+    [
+        (2, 60, 5, 0, None),
+        # ten curves of a day of noise fit beside two hosts, forty do not
+        (2, 1440, 3, 10, None),
+        (2, 1440, 3, 40, f"{EXTREMES}; no curves"),
+        (64, 1440, 5, 0, EXTREMES),
+        (2, 60_000, 2, 0, "the series were too large to keep"),
+    ],
+)
+def test_what_is_kept_fits(
+    hosts: int, points: int, metrics: int, curves: int, note: str | None
+) -> None:
+    """Never more than the limit, whatever was recorded; the note says what was left out."""
     dice = random.Random(5)
-    curves = {f"metric {n}": a_curve(1440, dice) for n in range(40)}
-    of = replace(noise(2, 1440, 3), curves=curves)
-    detail = detail_of(training_answer(), {}, of)
-    assert detail.note is not None
-    assert detail.note.endswith("no curves")
-    assert len(detail.series) <= MAX_BYTES
+    drawn = {f"metric {n}": a_curve(1440, dice) for n in range(curves)}
+    of = replace(noise(hosts, points, metrics), curves=drawn)
+    detail = detail_of(training_answer(), {"team": "vision"}, of)
+    assert (detail.note, detail.tags) == (note, {"team": "vision"})
+    assert len(detail.series) <= MAX_BYTES == 200 * 1024
+    if not detail.series:
+        return
     document = unpacked(detail.series)
-    assert (document["curves"], len(document["series"]["CPUUtilization"])) == ({}, 2)
-
-
-def test_ten_curves_of_a_day_fit_beside_two_hosts() -> None:
-    """What is usual is kept whole."""
-    dice = random.Random(5)
-    curves = {f"metric {n}": a_curve(1440, dice) for n in range(10)}
-    detail = detail_of(training_answer(), {}, replace(noise(2, 1440, 3), curves=curves))
-    assert detail.note is None
-    assert len(unpacked(detail.series)["curves"]) == 10
+    assert (len(document["series"]["CPUUtilization"]), len(document["curves"])) == (
+        2,
+        0 if note else curves,
+    )
 
 
 def test_what_is_kept_judges_the_job_again() -> None:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sageaudit.domain.job.duration import duration
+from sageaudit.domain.job.job import duration
 
 
 @pytest.mark.parametrize(
