@@ -211,9 +211,7 @@ def series(
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
-def usage(
-    on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES
-) -> Measurements:
+def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
     """What was measured of a job on one of these types."""
     return measure(on, raw, types, absent=Missing("metric_missing", "no points"))
 
