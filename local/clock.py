@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
+import moto.sts.models  # noqa: F401 - first imported in the block below, it would keep that clock
+
 
 class LocalClock:
     """Stands still until it is moved, and moves only forward."""
