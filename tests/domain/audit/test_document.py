@@ -75,6 +75,14 @@ def plain_types(value: Any) -> Any:
     return [plain_types(inner) for inner in value] if isinstance(value, list) else type(value)
 
 
+def test_every_rule_has_one_place() -> None:
+    """A finding, or why it could not judge, does not apply or found nothing."""
+    written = document(AUDITS[0])
+    rows = [*written["findings"], *written["unknown"], *written["not_applicable"]]
+    named = [*(row["rule"] for row in rows), *written["clear"]]
+    assert sorted(named) == sorted(name.name for name, _ in AUDITS[0].outcomes)
+
+
 def test_children_are_shown_where_they_are_given() -> None:
     """None where they have their own audits in the history, an empty list where there are none."""
     assert document(tuning_job())["children"] is None

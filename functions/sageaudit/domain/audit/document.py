@@ -265,7 +265,7 @@ def gaps(bill: BillDocument) -> list[str]:
 
 
 class LineDocument(TypedDict):
-    """One line. `usd` is None when the rate or the quantity is not known."""
+    """One line of the bill. `usd` is None when the rate or the quantity is not known."""
 
     item: str
     usage_type: str | None
