@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.clients import instance_types
-from sageaudit.adapters.files import anonymous_recording, policy_file, recording, recording_file
+from sageaudit.adapters.files import anonymous_recording, recording, recording_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
@@ -73,10 +73,10 @@ def record(
     force: bool,
     anonymize: bool,
     salt: str | None,
-    kind: str | None,
+    kind: JobKind | None,
     region: str | None,
     profile: str | None,
-    policy_path: Path | None,
+    policy: Policy,
 ) -> None:
     """Writes a job's recording: all that an audit of it reads.
 
@@ -96,9 +96,7 @@ def record(
     if path is not None:
         read, audited = _of_file(path)
     else:
-        account, wanted = live.Account(profile, region), JobKind(kind) if kind else None
-        read, audited = account.record(job or "", wanted)
-    policy = policy_file.load(policy_path) if policy_path else Policy()
+        read, audited = live.Account(profile, region).record(job or "", kind)
     document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
