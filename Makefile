@@ -70,7 +70,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist
 
-rule: $(READY) ## writes a new rule: make rule NAME=volume-large ID=SA503
+rule: $(READY) ## writes a new rule: make rule NAME=volume-nearly-full ID=SA506
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
 
 mutants: $(READY) ## which small faults no test notices: make mutants N=10 SEED=1 OF=core, or OF=shell

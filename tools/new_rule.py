@@ -1,4 +1,4 @@
-"""Writes a new rule with its test and its labelled story: `make rule NAME=volume-large ID=SA503`.
+"""Writes a new rule with its test and its labelled story: `make rule NAME=volume-nearly-full ID=SA506`.
 
 The hundred of the id decides the folder. The files contain a working example that checks the size
 of the volume. Each place to fill in is marked, and the tests fail until no mark is left.
@@ -140,9 +140,9 @@ def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -
 
 def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
     if not _NAME.fullmatch(name):
-        raise Refused(f"NAME {name!r} must be words joined by hyphens, such as volume-large")
+        raise Refused(f"NAME {name!r} must be words joined by hyphens, such as volume-nearly-full")
     if not _ID.fullmatch(rule_id):
-        raise Refused(f"ID {rule_id!r} must be SA and three digits, such as SA503")
+        raise Refused(f"ID {rule_id!r} must be SA and three digits, such as SA506")
     known = folders(rules)
     if rule_id[:3] not in known:
         places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(known.items()))
@@ -165,8 +165,8 @@ def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """Writes the files and prints their paths, or says in one sentence why it cannot."""
     parser = argparse.ArgumentParser(prog="make rule", description=__doc__)
-    parser.add_argument("name", help="words joined by hyphens, such as volume-large")
-    parser.add_argument("id", help="SA and three digits, such as SA503")
+    parser.add_argument("name", help="words joined by hyphens, such as volume-nearly-full")
+    parser.add_argument("id", help="SA and three digits, such as SA506")
     chosen = parser.parse_args(arguments)
     try:
         made = files(chosen.name, chosen.id, catalogue.load(), root)
