@@ -15,7 +15,7 @@ from sageaudit.errors import BadSettings
 _ACCOUNT = re.compile(r"\d{12}\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSettings:
     """Settings of every function."""
 
@@ -31,7 +31,7 @@ class FunctionSettings:
         return cls(**read)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSettings(FunctionSettings):
     """Settings of `sweep`."""
 
@@ -40,7 +40,7 @@ class SweepSettings(FunctionSettings):
     region: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings(SweepSettings):
     """Settings of `audit`. Without a fingerprint secret, jobs are stored without a fingerprint."""
 
@@ -48,7 +48,7 @@ class AuditSettings(SweepSettings):
     fingerprint_secret_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotifySettings(FunctionSettings):
     """Settings of `notify`. `notices_queue_urls`: of each channel that notices are queued for."""
 
@@ -57,7 +57,7 @@ class NotifySettings(FunctionSettings):
     undecided_queue_url: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverSettings(FunctionSettings):
     """Settings of `deliver`; each channel declares the variable that holds its address."""
 

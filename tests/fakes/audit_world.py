@@ -114,7 +114,14 @@ class World:
             fingerprint_key=lambda: b"key",
         )
         self.deps = replace(deps, **changes)
-        self.settings = AuditSettings("table", "finished", "dead", ACCOUNT, REGION, None)
+        self.settings = AuditSettings(
+            table_name="table",
+            finished_queue_url="finished",
+            finished_dlq_url="dead",
+            account_id=ACCOUNT,
+            region=REGION,
+            fingerprint_secret_id=None,
+        )
         self._report = _Report(self)
         self._function = Batch(
             SqsMessage,

@@ -47,7 +47,14 @@ NAME = "train-vision"
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
 POLICY = Policy(family_tag="workload")
 _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
-_SETTINGS = AuditSettings("table", "https://queue", "https://dead", ACCOUNT, REGION, None)
+_SETTINGS = AuditSettings(
+    table_name="table",
+    finished_queue_url="https://queue",
+    finished_dlq_url="https://dead",
+    account_id=ACCOUNT,
+    region=REGION,
+    fingerprint_secret_id=None,
+)
 
 
 class _AnyMetrics(SaidMetrics):

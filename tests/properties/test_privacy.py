@@ -44,6 +44,7 @@ def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind
     }
     texts[(f"{kind.row.prefix}JobStatus",)] = "Failed"
     found = sinks(answer_of(kind, texts), {}, kind)
+    assert {"items", "file", "terminal", "HTML"} <= set(found), "nothing was audited"
     everything = "\n".join(found.values())
     read = {path for path, word in words.items() if word in everything}
     own = {(f"{kind.row.prefix}JobName",), (f"{kind.row.prefix}JobArn",)}
