@@ -34,7 +34,7 @@ _NO_ACCESS = _REVOKED | {401, 407}
 _IN_DOUBT = frozenset({408, 425})
 """The server gave up waiting, or asks to send again: it may have read the notice all the same."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
-_WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
