@@ -1,4 +1,4 @@
-"""Writes a new rule with its test and its labelled story: `make rule NAME=volume-nearly-full ID=SA506`.
+"""Writes a rule with its test and its labelled story: `make rule NAME=volume-nearly-full ID=SA506`.
 
 The hundred of the id decides the folder. The files contain a working example that checks the size
 of the volume. Each place to fill in is marked, and the tests fail until no mark is left.
