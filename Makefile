@@ -22,9 +22,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) ## the same with all examples, then every fault, the browser and the wheel
+test-all: $(READY) ## the same with all examples, then every fault, mutated inputs, the browser and the wheel
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory faults browser dist
+	@$(MAKE) --no-print-directory faults fuzz browser dist
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
