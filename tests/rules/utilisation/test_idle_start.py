@@ -25,10 +25,13 @@ def on_cpu(cores: Points, run: Job = CPU_JOB) -> Measurements:
     return usage(run, series(Metric.CPU, [None if c is None else 100 * c for c in cores]))
 
 
-def on_gpu(cores: Points, gpu: Points, run: Job = GPU_JOB) -> Measurements:
-    """Busy cores and the GPU in percent, minute by minute."""
+def on_gpu(
+    cores: Points, gpu: Points, run: Job = GPU_JOB, memory: Points | None = None
+) -> Measurements:
+    """Busy cores, the GPU and host memory in percent, minute by minute."""
     cpu = series(Metric.CPU, [None if c is None else 100 * c for c in cores])
-    return usage(run, cpu, series(Metric.GPU, gpu))
+    full = series(Metric.MEMORY, [20.0] * len(cores) if memory is None else memory)
+    return usage(run, cpu, series(Metric.GPU, gpu), full)
 
 
 test_cases = cases(
@@ -64,35 +67,44 @@ test_cases = cases(
     # 2 h x $0.94 x 26 / 120
     row(finds(confidence="measured", usd="0.407333"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
         [None] * 4 + [0] * 26 + [90] * 90)),
-    "A download by hand is a range from nothing.",
-    # One core for 30 minutes before the GPU's first work: what it does must be done somewhere.
-    # 2 h x $0.94 x 30 / 120
-    row(finds("No GPU work came for the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, "
-        "with 1.0 of 8 cores busy on average.", confidence="derived", usd="0.000000",
-        span=("0.000000", "0.470000"),
+    "A download by hand is counted beyond 20 minutes, less the small CPU type that could do it.",
+    # One core for 30 minutes before the GPU's first work: 600 s x (1 - 0.115 / 0.94).
+    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; in 30 min of them "
+        "at most 1.25 of 8 cores were busy.", confidence="derived", usd="0.137344",
+        span=None, evidence={"calm_s": 1800},
         fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataType", None, "S3Prefix"),
         ("InputDataConfig[train].DataSource.S3DataSource.S3Uri", None, "s3://<bucket>/<prefix>"),
         ("InputDataConfig[train].InputMode", None, "FastFile")]), ran(7200, "ml.g4dn.2xlarge",
         channels=()), on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90,
         ran(7200, "ml.g4dn.2xlarge", channels=()))),
+    row(CLEAR, GPU_JOB, on_gpu([1.0] * 20 + [2] * 100, [0] * 20 + [90] * 100)),
     "A job with a channel is not told to add one. Something else than its data came late.",
     row(finds(fix=[]), GPU_JOB, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    "Idle minutes are counted and the others are the range. 15 idle minutes, then 15 of one core.",
-    row(finds("All hosts were idle for 15 min of 2 h on 1 x ml.g4dn.2xlarge before work began; "
-        "no GPU work came for the first 30 min, with 0.5 of 8 cores busy on average.",
-        usd="0.235000", span=("0.235000", "0.470000")), GPU_JOB,
+    "Idle minutes count from the first one, calm ones beyond 20 minutes.",
+    row(finds("All hosts were idle for 15 min of 2 h on 1 x ml.g4dn.2xlarge, before work began.",
+        builder="measured", usd="0.235000"), GPU_JOB,
         on_gpu([0.05] * 15 + [1.0] * 15 + [2] * 90, [0] * 30 + [90] * 90)),
-    "Half an hour of CPU work before the GPU is told without dollars.",
-    # The cores prepared something: GPU-hours, and a processing job as the way out.
-    row(finds("No GPU work came for the first 30 min of 2 h on 1 x ml.g4dn.2xlarge "
-        "(0.5 GPU-hours), while 6.0 of 8 cores worked.", usd=None, bucket="none",
+    row(finds(builder="derived", evidence={"idle_s": 900, "calm_s": 1800}, usd="0.372344"), GPU_JOB,
+        on_gpu([0.05] * 15 + [1.0] * 30 + [2] * 75, [0] * 45 + [90] * 75)),
+    "A burst of imports hides nothing.",
+    # 40 idle minutes, and three in which six cores import.
+    row(finds(usd="0.626667"), GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77,
+        [0] * 43 + [90] * 77)),
+    "Loading weights is no idleness: a memory fills up meanwhile.",
+    row(CLEAR, GPU_JOB, on_gpu([1.0] * 50 + [2] * 70, [0] * 50 + [90] * 70,
+        memory=[20 + 0.5 * n for n in range(50)] + [45] * 70)),
+    "Cores at work before the GPU are a range from nothing, beyond 20 minutes and ten.",
+    # They may prepare data, which a CPU type can do as well.
+    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge, while 6.0 of 8 "
+        "cores were busy on average.", usd="0.000000", span=("0.000000", "0.079900"),
         caution="…processing job…"), GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
     row(CLEAR, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)),
-    "CPU work after an idle start is mentioned.",
-    # 12 idle minutes are counted; the 40 in which six cores prepared something are not.
-    # 2 h x $0.94 x 12 / 120
-    row(finds(usd="0.188000", caution="…No GPU worked in the first 52 min…"), GPU_JOB,
+    "What cores did after an idle start is the range above it.",
+    row(finds(usd="0.188000", span=("0.188000", "0.347800"), caution="…not counted."), GPU_JOB,
         on_gpu([0.05] * 12 + [6.0] * 40 + [2] * 68, [0] * 52 + [90] * 68)),
+    "Where host memory is not known, a core at work may load weights.",
+    row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.0] * 40 + [2] * 80, [0] * 40 + [90] * 80,
+        memory=[])),
     "A GPU that never works is another story. There is no first work to wait for.",
     row(CLEAR, GPU_JOB, on_gpu([1.0] * 120, [0] * 120)),
     "A run that never works has no start. All of it is an idle tail.",
@@ -116,9 +128,7 @@ test_cases = cases(
     "Accelerators that nobody measures may have worked. Trainium reports no such metric.",
     row("unknown: accelerator_unseen", ran(7200, TRAINIUM), cpu_alone([0] * 30 + [200] * 90),
         on=MARKET),
-    "Many busy cores before the GPU are work: 1.25 cores are one process with a range.",
-    row(finds(span=("0.000000", "0.470000")), GPU_JOB, on_gpu([1.25] * 30 + [2] * 90,
-        [0] * 30 + [90] * 90)),
-    row(finds(best=None), GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    row(finds(best=None), GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
+    "1.25 cores are one process, and more are several.",
+    row(finds(usd="0.137344"), GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
+    row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
 )  # fmt: skip

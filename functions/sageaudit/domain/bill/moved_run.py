@@ -1,36 +1,32 @@
-"""Whether another type holds what a run used, and how many times as long the run takes there.
-
-It holds the run where each resource of which it offers less than today's type is enough. A resource
-of which it offers no less is enough, recorded or not.
+"""How many times as long a run takes on another type that holds it (`fit`).
 
 The GPUs of a host are each busy for a share u of the time, on average. On a GPU on which the same
 work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
 long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
 most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
-1 + u (r k - 1). CloudWatch has no split, so one GPU may have done all the work of n: then it takes
-1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a host's GPUs
-lies at the ceiling of one GPU, one of them did the work, and k is 1. The slowest host decides. This
-slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no faster
-than that: a busy GPU is not proof that the GPU is what the run waits for.
+1 + u (r k - 1). CloudWatch has no split: unless the job starts a process for each GPU, one GPU may
+have done all the work of n. Then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of
+both counts; if the sum of a host's GPUs lies at the ceiling of one GPU, one of them did the work,
+and k is 1. What fewer vCPUs add multiplies that. The slowest host decides. This slow end is
+counted. A faster GPU (r below 1) makes up for being fewer and is counted as no faster than that: a
+busy GPU is not proof that the GPU is what the run waits for.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
-from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
+from sageaudit.domain.bill.fit import PLACES, Fit
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
     not_documented,
     to_check,
     type_refused,
 )
-from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.gpu import (
     UNKNOWN_PRECISION,
     Precision,
@@ -39,28 +35,17 @@ from sageaudit.domain.prices.gpu import (
     strict_doubt,
     times_as_long,
 )
-from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.demand import Demand, HostGpus, Need
+from sageaudit.domain.usage.demand import HostGpus
 
 MOST_TIMES_AS_LONG = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
 _ONE = Decimal(1)
-_PLACES = Decimal("0.0001")
-_NOT_STEADY = ("t3", "-flex")
-"""Families without their full CPU all the time: never advised for a job that computes."""
-_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class MovedRun:
+class MovedRun(Fit):
     """A run on `today` with its demand, moved to `other`."""
-
-    job: Job
-    today: InstanceType
-    need: Demand
-    headroom_percent: Decimal
-    other: InstanceType
 
     def takes(self) -> Duration | TypeRefusal:
         """The run time as a multiple of today's, or why the run cannot move there."""
@@ -75,11 +60,11 @@ class MovedRun:
         if unfit := vetoed(self.job, self.today, self.other):
             return TypeRefusal(Constraint.GPU_MODEL, unfit)
         if idle:
-            return Duration(_ONE, _ONE, f"Assumes the same run time: {self._it_holds()}.")
+            return self._on_vcpus(Duration(_ONE, _ONE, self._same()))
         ratio = self._ratio()
         if isinstance(ratio, TypeRefusal):
             return ratio
-        found = self._bounded(ratio)
+        found = self._on_vcpus(self._bounded(ratio))
         if found.counted > MOST_TIMES_AS_LONG and self.need.gpus.unknown:
             why = f"the use of the GPU is not known ({self.need.gpus.unknown})"
             return TypeRefusal(Constraint.NOT_RECORDED, why)
@@ -88,81 +73,22 @@ class MovedRun:
             return TypeRefusal(Constraint.RUN_TIME, why)
         return found
 
-    def not_held(self) -> TypeRefusal | None:
-        """Why the type does not hold the run, what is certain before what was not recorded."""
-        return next(self._unlike(), None) or min(
-            self._too_small(),
-            key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
-            default=None,
+    def _on_vcpus(self, found: Duration) -> Duration:
+        """The run time where fewer vCPUs have the same work to do."""
+        times = self.times_on_vcpus()
+        if times == 1:
+            return found
+        best = self.times_on_vcpus(Decimal(0))
+        because = (
+            f"On {self.other.vcpu} vCPUs, with headroom, what the cores did takes up to "
+            f"{times:.2f} times as long."
         )
-
-    def _unlike(self) -> Iterator[TypeRefusal]:
-        """Why a run is not advised to move there, however small its demand."""
-        today, other = self.today, self.other
-        if other.accelerator and not other.gpus:
-            why = f"{other.name} has no GPU and needs other code"
-            yield TypeRefusal(Constraint.ACCELERATOR, why)
-        if other.legacy and not today.legacy:
-            why = f"{other.family} is an older generation than {today.family}"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if not today.accelerator and _generation(other.family) < _generation(today.family):
-            why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if other.family.endswith(_NOT_STEADY):
-            why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-            yield TypeRefusal(Constraint.VCPU, why)
-        if not today.accelerator and today.ebs_billed != other.ebs_billed:
-            why = f"{today.family} and {other.family} keep data on different kinds of disk"
-            if None in (today.ebs_billed, other.ebs_billed):
-                why = f"whether {today.family} and {other.family} keep data alike is not known"
-            yield TypeRefusal(Constraint.STORAGE, why)
-
-    def _too_small(self) -> Iterator[TypeRefusal]:
-        """The resources of which it has, or may have, too little."""
-        need, other = self.need, self.other
-        if (holds := need.gpus.held_by(other.gpus)) is None:
-            yield _not_recorded("use of the GPU", need.gpus)
-        elif not holds:
-            # The mean work must fit: GPUs that share it then take less than twice as long.
-            asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
-            yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
-        yield from self._too_little_gpu_memory()
-        for constraint, unit, one, offered in (
-            (Constraint.VCPU, "", need.vcpu, float(other.vcpu)),
-            (Constraint.MEMORY, " GiB", need.memory_gib, float(other.memory_gib)),
-        ):
-            if (holds := one.held_by(offered)) is None:
-                yield _not_recorded(f"{constraint.value} used", one)
-            elif not holds:
-                asked = f"{one.needed:.1f}{unit} needed with headroom, {offered:g}{unit} offered"
-                yield TypeRefusal(constraint, f"{constraint.value}: {asked}")
-
-    def _too_little_gpu_memory(self) -> Iterator[TypeRefusal]:
-        """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
-
-        What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
-        headroom. Copies of data-parallel work do not add up: what one GPU held fits on each of its
-        size.
-        """
-        need, gpus = self.need.gpu_memory_gib, self.today.gpus
-        each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, self.other))
-        copies = self.job.hints.copies
-        if not need.today or (offered >= each and (copies or self.other.gpus >= gpus)):
-            return
-        if need.needed is None:
-            yield _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
-            return
-        headroom = 1 + float(self.headroom_percent) / 100
-        if offered < each:
-            needed_gib = min(need.needed * headroom, each)
-        elif need.needed <= each:
-            return
-        else:
-            share_one = math.ceil(gpus / self.other.gpus) if self.other.gpus else gpus
-            needed_gib = need.needed / gpus * share_one * headroom
-        if needed_gib > offered:
-            asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
-            yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+        same = found.because == self._same()
+        return Duration(
+            (found.counted * times).quantize(PLACES, ROUND_UP),
+            (found.best * best).quantize(PLACES, ROUND_UP),
+            because if same else f"{found.because} {because}",
+        )
 
     @property
     def _share_one(self) -> int:
@@ -236,17 +162,17 @@ class MovedRun:
     def _bounded(self, ratio: TimesAsLong | None) -> Duration:
         times = ratio.high if ratio else _ONE
         slow = max((self._slow_end(host, times) for host in self.need.hosts), default=_ONE)
-        slow = slow.quantize(_PLACES, ROUND_UP)
+        slow = slow.quantize(PLACES, ROUND_UP)
         busy = max((host.busy for host in self.need.hosts), default=_ONE)
-        fast = min(_ONE, (1 + busy * (times - 1)).quantize(_PLACES, ROUND_UP))
+        fast = min(_ONE, (1 + busy * (times - 1)).quantize(PLACES, ROUND_UP))
         return Duration(max(slow, _ONE), fast, self._because(ratio, busy))
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
-        one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
-        if host.one_at_work:
-            return one
         shared = 1 + host.busy * (times * self._share_one - 1)
-        return shared if self.job.hints.copies else max(one, shared)
+        if self.job.hints.ranks:
+            return shared
+        one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
+        return one if host.one_at_work else max(one, shared)
 
     def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
         sentences = []
@@ -259,7 +185,7 @@ class MovedRun:
         if self._share_one > 1:
             sentences.append(self._shared())
         if not sentences:
-            return f"Assumes the same run time: {self._it_holds()}."
+            return self._same()
         used = f"the GPU was busy for {busy:.0%} of the time"
         if self.need.gpus.unknown:
             used = "how busy it was is not known, so it is counted as always busy"
@@ -293,13 +219,18 @@ class MovedRun:
             )
 
     def _shared(self) -> str:
-        if all(host.one_at_work for host in self.need.hosts):
+        ranks = self.job.hints.ranks
+        if not ranks and all(host.one_at_work for host in self.need.hosts):
             return (
                 f"the {self.today.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
             )
         on = "one" if self.other.gpus == 1 else f"{self.other.gpus}, spread evenly"
-        return f"the work of {self.today.gpus} GPUs takes turns on {on}"
+        known = f", which its processes share ({self.job.hints.distribution})," if ranks else ""
+        return f"the work of {self.today.gpus} GPUs{known} takes turns on {on}"
+
+    def _same(self) -> str:
+        return f"Assumes the same run time: {self._it_holds()}."
 
     def _it_holds(self) -> str:
         need, today = self.need, self.today
@@ -312,14 +243,3 @@ class MovedRun:
         if self.other.family == today.family:
             return held
         return f"{held} (a vCPU of {self.other.family} counts as one of {today.family})"
-
-
-def _not_recorded(what: str, need: Need) -> TypeRefusal:
-    return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
-
-
-@cache
-def _generation(family: str) -> int:
-    """The number in its name: 7 of m7i; 0 without one."""
-    digits = _NUMBER.search(family)
-    return int(digits[0]) if digits else 0

@@ -10,6 +10,10 @@ from sageaudit.domain.bill.type_vetoes import type_refused
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 
+_ROOM = 1.2
+"""Headroom, as Compute Optimizer's."""
+_GIB_A_VCPU = 4
+
 
 @dataclass(frozen=True, slots=True)
 class PricedType:
@@ -49,6 +53,23 @@ def cheapest_type(
         return None
     usd, name = min(found)
     return PricedType(name, usd)
+
+
+def share_beside_cpu_type(job: Job, market: Market, cores: float) -> Decimal | None:
+    """The share (0..1) of the hourly price that is left after CPU types do the same, one for each
+    host: the cheapest current one with so many cores and a fifth above, and with as much memory a
+    vCPU as an m type. None where a price is not known.
+    """
+    today_usd = cluster_usd_per_hour(job, market)
+
+    def holds(other: InstanceType) -> bool:
+        large = other.vcpu >= cores * _ROOM and other.memory_gib >= _GIB_A_VCPU * other.vcpu
+        return large and not other.accelerator and not other.legacy
+
+    found = cheapest_type(job, market, holds)
+    if found is None or not today_usd:
+        return None
+    return max(1 - found.hourly_usd * (job.instance_count or 1) / today_usd, Decimal(0))
 
 
 def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | None:

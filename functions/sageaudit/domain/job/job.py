@@ -85,6 +85,9 @@ class InstanceGroup:
     name: str | None = None
 
 
+_RANKS = frozenset({"smddp", "ddp", "fsdp", "horovod", "mirrored", "deepspeed"})
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
@@ -104,6 +107,11 @@ class Hints:
     loader_workers: int | None = None
     schedule: str | None = None
     fp8: bool = False
+
+    @property
+    def ranks(self) -> bool:
+        """Whether each GPU has a process of its own with an equal share of the work."""
+        return self.distribution in _RANKS
 
     @property
     def copies(self) -> bool:

@@ -1,16 +1,18 @@
 """The demand of a run on each resource, from its recorded usage.
 
-vCPUs and memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. GPUs: the
-mean work, because GPUs that share work take longer and do not fail. Where the demand is unknown, a
-reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active minutes has too
-few points, and missing hosts or points may be the ones with the peak.
+Memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. vCPUs and GPUs: the
+work, because work that shares fewer of them takes longer and does not fail. Where the demand is
+unknown, a reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active
+minutes has too few points, and missing hosts or points may be the ones with the peak.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
+from itertools import accumulate
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
@@ -20,6 +22,8 @@ from sageaudit.domain.usage.series import Series, mean, percentile, percentile_o
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
+_LIMIT = 0.9
+"""Of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
 _CEILING_FROM, _CEILING_TO = 90.0, 101.0
 """The P95 from which the sum of a host's GPUs lies at the ceiling of one GPU, and the value that it
 never exceeds then: 100% of one GPU, and up to 1% that an idle GPU reports."""
@@ -58,12 +62,38 @@ class HostGpus:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyCores:
+    """The busy cores of one host in each period, in order, and the sum from each of them on."""
+
+    ordered: Sequence[float]
+    sums_from: Sequence[float]
+
+    @classmethod
+    def of(cls, line: Series, vcpu: int) -> BusyCores:
+        """Of a host with `vcpu` vCPUs."""
+        ordered = sorted(value * vcpu / 100 for value in line.present)
+        return cls(ordered, [*accumulate(reversed(ordered), initial=0.0)][::-1])
+
+    def times_as_long(self, vcpu: float) -> float:
+        """How many times as long the host takes on so few vCPUs: the mean over its periods of
+        max(1, cores / vCPUs). What finds no free core is done afterwards.
+        """
+        within = bisect_right(self.ordered, vcpu)
+        return (within + self.sums_from[within] / vcpu) / len(self.ordered)
+
+    def at_limit(self, vcpu: float) -> bool:
+        """Whether so few vCPUs would be at their limit in half of the periods and more."""
+        return self.ordered[len(self.ordered) // 2] >= _LIMIT * vcpu
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
     """What the busiest host needs.
 
     `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
     `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host;
     where they were not recorded, one host whose GPUs were all busy, which is the worst case.
+    `cores`: those of each host; empty where the use of the vCPUs is not known.
     """
 
     vcpu: Need
@@ -71,6 +101,11 @@ class Demand:
     gpus: Need
     gpu_memory_gib: Need
     hosts: tuple[HostGpus, ...]
+    cores: tuple[BusyCores, ...] = ()
+
+    def times_on_vcpus(self, vcpu: float) -> float:
+        """How many times as long the slowest host takes where so few vCPUs do its work."""
+        return max(host.times_as_long(vcpu) for host in self.cores)
 
     @property
     def gpu_idle(self) -> bool:
@@ -99,12 +134,15 @@ def demand(
     gpu_memory = float(today.gpu_memory_gib or 0) * today.gpus
     nothing = Need(0.0, 0.0)
     idle = not today.gpus or (not _too_few(whole, Metric.GPU) and gpu_idle(whole))
+    vcpu = _peak(usages, Metric.CPU, today.vcpu, factor)
+    lines = [] if vcpu.unknown else _lines(usages, Metric.CPU)
     return Demand(
-        vcpu=_peak(usages, Metric.CPU, today.vcpu, factor),
+        vcpu=vcpu,
         memory_gib=_peak(usages, Metric.MEMORY, float(today.memory_gib), factor),
         gpus=nothing if idle else _work(usages, today.gpus),
         gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
         hosts=() if idle else _gpus_of_hosts(usages, today.gpus),
+        cores=tuple(BusyCores.of(line, today.vcpu) for line in lines),
     )
 
 

@@ -6,12 +6,17 @@ as idle too (`activity.states`).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of
+from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, states
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
+
+_FILLS_OVER_S, _FILLS_BY = 300, 1.0
+"""A memory that is a point (of 100) fuller than five minutes ago fills up: noise of idle hosts in
+the recordings is a tenth of that. Our choice."""
 
 
 def gpu_unrecorded(usage: Measurements) -> Missing | None:
@@ -135,6 +140,53 @@ def before_gpu(usage: Measurements) -> range:
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
         return range(0)
     return range(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeGpu:
+    """How many periods before the first GPU work were what; each is one of these at most.
+
+    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy.
+    `loading`: a memory fills up, as with weights. `busy`: the others whose CPU is known.
+    """
+
+    asleep: int
+    calm: int
+    loading: int
+    busy: int
+
+
+def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) -> BeforeGpu:
+    """Judges each of these periods by itself; where host memory is not known none is calm."""
+    limit = calm_cores * 100 / (usage.vcpu or 1)
+    lines = usage.series.get(Metric.CPU, {}).values()
+    hosts = [states(line.values, lambda percent: percent > limit, usage.period_s) for line in lines]
+    filling = _filling(usage)
+    counts = Counter[str]()
+    for at in wait:
+        over = any_of([host[at] for host in hosts])
+        if at in filling:
+            counts["loading"] += 1
+        elif usage.idle(at):
+            counts["asleep"] += 1
+        elif over is False and Metric.MEMORY in usage.series:
+            counts["calm"] += 1
+        elif over is not None:
+            counts["busy"] += 1
+    return BeforeGpu(**{name: counts[name] for name in ("asleep", "calm", "loading", "busy")})
+
+
+def _filling(usage: Measurements) -> set[int]:
+    """The periods in which the memory of a host or of its GPUs fills up."""
+    apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
+    found = set[int]()
+    for metric in (Metric.MEMORY, Metric.GPU_MEMORY):
+        for line in usage.series.get(metric, {}).values():
+            for at in range(apart, usage.points):
+                before, now = line.values[at - apart], line.values[at]
+                if before is not None and now is not None and now - before >= _FILLS_BY:
+                    found.update(range(at - apart, at + 1))
+    return found
 
 
 def after_gpu(usage: Measurements) -> range:

@@ -5,9 +5,10 @@ What it checks: On a p type, over the active minutes: the mean GPU utilisation i
     that certainly saves most is a g type.
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
-Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 plus 20% of vCPU
-    and memory, and takes longer at most by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md): the slow end is counted, the range shown. A type with this
+Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 of memory
+    plus 20%, and takes longer at most by the ratio that was measured on training work
+    (docs/evidence/gpu-throughput.md) and where more cores were busy than it has: the slow end is
+    counted, the range shown. A type with this
     GPU that saves more is left to gpu-underused.
 When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: a
     GPU without a measured ratio, T4 and V100 where the run shows signs of bf16 or FlashAttention,
