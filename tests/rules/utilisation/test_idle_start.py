@@ -63,15 +63,14 @@ test_cases = cases(
     row(CLEAR, CPU_JOB, on_cpu([0] * 6 + [None] * 6 + [0] * 6 + [9.0] * 102)),
     row(CLEAR, CPU_JOB, on_cpu([None] * 20 + [0] * 12 + [9.0] * 88)),
     "An idle GPU job is measured although its GPU points come late.",
-    # From the first GPU point to the first work: 26 minutes of 120.
-    # 2 h x $0.94 x 26 / 120
-    row(finds(confidence="measured", usd="0.407333"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
+    # From the first GPU point to the first work 26 minutes, of which 20 are granted.
+    row(finds(confidence="measured", usd="0.094000"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
         [None] * 4 + [0] * 26 + [90] * 90)),
     "A download by hand is counted beyond 20 minutes, less the small CPU type that could do it.",
     # One core for 30 minutes before the GPU's first work: 600 s x (1 - 0.115 / 0.94).
-    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; in 30 min of them "
-        "at most 1.25 of 8 cores were busy.", confidence="derived", usd="0.137344",
-        span=None, evidence={"calm_s": 1800},
+    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, "
+        "at most 1.25 of 8 cores were busy for 10 min.", confidence="derived", usd="0.137344",
+        span=None, evidence={"calm_s": 600},
         fix=[("InputDataConfig[train].DataSource.S3DataSource.S3DataType", None, "S3Prefix"),
         ("InputDataConfig[train].DataSource.S3DataSource.S3Uri", None, "s3://<bucket>/<prefix>"),
         ("InputDataConfig[train].InputMode", None, "FastFile")]), ran(7200, "ml.g4dn.2xlarge",
@@ -80,15 +79,17 @@ test_cases = cases(
     row(CLEAR, GPU_JOB, on_gpu([1.0] * 20 + [2] * 100, [0] * 20 + [90] * 100)),
     "A job with a channel is not told to add one. Something else than its data came late.",
     row(finds(fix=[]), GPU_JOB, on_gpu([1.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
-    "Idle minutes count from the first one, calm ones beyond 20 minutes.",
-    row(finds("All hosts were idle for 15 min of 2 h on 1 x ml.g4dn.2xlarge, before work began.",
-        builder="measured", usd="0.235000"), GPU_JOB,
-        on_gpu([0.05] * 15 + [1.0] * 15 + [2] * 90, [0] * 30 + [90] * 90)),
-    row(finds(builder="derived", evidence={"idle_s": 900, "calm_s": 1800}, usd="0.372344"), GPU_JOB,
-        on_gpu([0.05] * 15 + [1.0] * 30 + [2] * 75, [0] * 45 + [90] * 75)),
+    "The first 20 minutes are granted, whatever happened in them.",
+    row(finds("No GPU worked in the first 30 min of 2 h on 1 x ml.g4dn.2xlarge; after 20 min, at "
+        "most 1.25 of 8 cores were busy for 10 min.", builder="measured", usd="0.156667"), GPU_JOB,
+        on_gpu([6.0] * 20 + [0.05] * 10 + [2] * 90, [0] * 30 + [90] * 90)),
+    row(CLEAR, GPU_JOB, on_gpu([0.05] * 20 + [2] * 100, [0] * 20 + [90] * 100)),
+    "Idle minutes count whole, calm ones less a CPU type.",
+    row(finds(builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"), GPU_JOB,
+        on_gpu([0.05] * 30 + [1.0] * 15 + [2] * 75, [0] * 45 + [90] * 75)),
     "A burst of imports hides nothing.",
     # 40 idle minutes, and three in which six cores import.
-    row(finds(usd="0.626667"), GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77,
+    row(finds(usd="0.313333"), GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77,
         [0] * 43 + [90] * 77)),
     "Loading weights is no idleness: a memory fills up meanwhile.",
     row(CLEAR, GPU_JOB, on_gpu([1.0] * 50 + [2] * 70, [0] * 50 + [90] * 70,
@@ -99,9 +100,9 @@ test_cases = cases(
         "cores were busy on average.", usd="0.000000", span=("0.000000", "0.079900"),
         caution="…processing job…"), GPU_JOB, on_gpu([6.0] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
     row(CLEAR, GPU_JOB, on_gpu([6.0] * 29 + [2] * 91, [0] * 29 + [90] * 91)),
-    "What cores did after an idle start is the range above it.",
-    row(finds(usd="0.188000", span=("0.188000", "0.347800"), caution="…not counted."), GPU_JOB,
-        on_gpu([0.05] * 12 + [6.0] * 40 + [2] * 68, [0] * 52 + [90] * 68)),
+    "What more cores did is the range above what is counted.",
+    row(finds(usd="0.188000", span=("0.188000", "0.267900"), caution="…not counted."), GPU_JOB,
+        on_gpu([6.0] * 30 + [0.05] * 12 + [2] * 78, [0] * 42 + [90] * 78)),
     "Where host memory is not known, a core at work may load weights.",
     row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.0] * 40 + [2] * 80, [0] * 40 + [90] * 80,
         memory=[])),

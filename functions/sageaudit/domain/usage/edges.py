@@ -14,9 +14,9 @@ from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, stat
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
-_FILLS_OVER_S, _FILLS_BY = 300, 1.0
-"""A memory that is a point (of 100) fuller than five minutes ago fills up: noise of idle hosts in
-the recordings is a tenth of that. Our choice."""
+_FILLS_OVER_S, _FILLS_BY = 120, 0.3
+"""A memory that becomes fuller by so many points (of 100) in two minutes, twice in a row, fills up:
+a single step is no loading, and the noise of idle hosts is smaller. Our choice."""
 
 
 def gpu_unrecorded(usage: Measurements) -> Missing | None:
@@ -177,15 +177,17 @@ def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) ->
 
 
 def _filling(usage: Measurements) -> set[int]:
-    """The periods in which the memory of a host or of its GPUs fills up."""
+    """The periods before and after which the memory of a host, or of its GPUs, becomes fuller."""
     apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
     found = set[int]()
     for metric in (Metric.MEMORY, Metric.GPU_MEMORY):
         for line in usage.series.get(metric, {}).values():
-            for at in range(apart, usage.points):
-                before, now = line.values[at - apart], line.values[at]
-                if before is not None and now is not None and now - before >= _FILLS_BY:
-                    found.update(range(at - apart, at + 1))
+            for at in range(apart, usage.points - apart):
+                before, now, after = line.values[at - apart : at + apart + 1 : apart]
+                if before is None or now is None or after is None:
+                    continue
+                if min(now - before, after - now) >= _FILLS_BY:
+                    found.add(at)
     return found
 
 
@@ -220,3 +222,10 @@ def cores_busy(usage: Measurements, periods: range) -> float:
     known = [line.cut(periods.start, periods.stop).present for line in hosts]
     busiest = max((mean(points) for points in known if points), default=0.0)
     return busiest * (usage.vcpu or 0) / 100
+
+
+def cores_peak(usage: Measurements, periods: range) -> float:
+    """The most cores that a host kept busy in one of these periods; 0 of none."""
+    hosts = usage.series[Metric.CPU].values()
+    points = [point for line in hosts for point in line.cut(periods.start, periods.stop).present]
+    return max(points, default=0.0) * (usage.vcpu or 0) / 100

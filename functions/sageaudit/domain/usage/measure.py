@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.privacy.token_shapes import is_name
@@ -72,6 +73,10 @@ def measure(
                 own = [item for item in series if item.metric == metric.value]
                 missing[metric] = _why_missing(absent, own, period_s)
                 del found[metric]
+    if job.kind is not JobKind.TRAINING:
+        first = _first_point(found)
+        grid = grid[first:]
+        found = {metric: _from(first, hosts) for metric, hosts in found.items()}
     return Measurements(
         period_s=period_s,
         points=len(grid),
@@ -84,6 +89,21 @@ def measure(
         begins_at=datetime.fromtimestamp(grid[0], UTC) if grid else None,
         curves=dict(_curves(job, raw)),
     )
+
+
+def _first_point(found: Mapping[Metric, Mapping[str, Series]]) -> int:
+    """Where the first point of any host lies: what came before it was the download, which is no
+    phase of its own in processing and transform jobs.
+    """
+    lines = [line.values for hosts in found.values() for line in hosts.values()]
+    return min(
+        (next(at for at, value in enumerate(values) if value is not None) for values in lines),
+        default=0,
+    )
+
+
+def _from(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
+    return {host: line.cut(first, len(line.values)) for host, line in hosts.items()}
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:

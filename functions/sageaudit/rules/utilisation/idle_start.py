@@ -1,14 +1,14 @@
 """The instances wait before work begins.
 
-What it checks: Before the first work, all hosts are known to be idle (under 0.2 cores and 1% of the
-    GPUs) for at least 10 minutes and 2% of the run. On GPU jobs each minute before the first GPU
-    work is judged by itself: it is calm where each host keeps at most 1.25 cores busy, as one
-    process that downloads does. 20 calm minutes are granted to the start. Minutes in which a memory
-    fills up (weights are loaded) do not count.
+What it checks: On CPU types: before the first work, all hosts are known to be idle (under 0.2
+    cores) for at least 10 minutes and 2% of the run. On GPU types each minute before the first GPU
+    work is judged by itself: idle, or calm where each host keeps at most 1.25 cores busy, as one
+    process that downloads does. The first 20 minutes are granted to every start. Minutes in which a
+    memory fills up (weights are loaded) do not count.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
 Saving: Measured: the idle minutes, which were billed and produced nothing. Derived: of the calm
-    minutes beyond those granted, what a small CPU type does not cost for the same. Where more cores
-    work, or host memory is not known: between 0 and that; 0 is counted.
+    minutes, what a small CPU type does not cost for the same. Where more cores work, or host memory
+    is not known: between 0 and that; 0 is counted.
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.
@@ -29,6 +29,7 @@ from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import (
     before_gpu,
     cores_busy,
+    cores_peak,
     gpu_unrecorded,
     idle_head,
     what_came_before_gpu,
@@ -83,7 +84,7 @@ def check(case: api.JobCase) -> api.Outcome:
     summary, phase = _summary(case, start, wait), work_phase(case.job)
     change = api.CutPhase(phase, start.counted_s)
     fix = api.first_channel(case.job)
-    if start.best_s == start.idle_s:
+    if not wait or not (start.calm_s or start.best_s > start.counted_s):
         return api.measured(summary, evidence, fix=fix, change=change, caution=WAITS)
     if start.best_s == start.counted_s:
         return api.derived(summary, evidence, fix=fix, change=change, caution=PREPARES)
@@ -94,9 +95,9 @@ def check(case: api.JobCase) -> api.Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What of the run's time is counted, at least and at best. `idle_s`: of that, all hosts idle.
+    """How long the start was too long; what of that is counted, at least and at best.
 
-    `calm_s`: no host kept more than one process's core busy, without those idle seconds.
+    `idle_s`: all hosts were idle. `calm_s`: none kept more than one process's core busy.
     """
 
     idle_s: Decimal
@@ -106,42 +107,53 @@ class Start:
 
 
 def _start(case: api.JobCase, wait: range) -> Start | None:
-    """None where less than the thresholds could be saved; `wait`: the periods before GPU work."""
-    whole, from_s = case.whole, Decimal(str(case.limit(FROM)))
-    period_s, granted_s = whole.period_s or 0, Decimal(str(case.limit(GRANTED)))
-    came = what_came_before_gpu(whole, wait, case.limit(CORES_AT_MOST))
-    asleep = came.asleep if wait else len(idle_head(whole))
-    idle_s = Decimal(asleep * period_s)
-    calm_s = Decimal(came.calm * period_s)
-    if idle_s < from_s:
-        idle_s, calm_s = Decimal(0), (calm_s + idle_s if wait else calm_s)
-    beyond_s = max(calm_s - granted_s, Decimal(0))
-    at_best_s = max(calm_s + came.busy * period_s - granted_s, Decimal(0))
-    if at_best_s - beyond_s < from_s:
-        at_best_s = beyond_s
-    counted_s = idle_s + _less_a_cpu_type(case, beyond_s, case.limit(CORES_AT_MOST))
-    more_s = _less_a_cpu_type(case, at_best_s - beyond_s, cores_busy(whole, wait))
-    best_s = counted_s + more_s
-    little = 100 * best_s < Decimal(str(case.limit(SHARE_FROM))) * whole.seconds
-    return None if little or not best_s else Start(idle_s, calm_s, counted_s, best_s)
+    """None where too little could be saved; `wait`: the periods before the first GPU work."""
+    whole = case.whole
+    start = (
+        _before_gpu(case, wait) if wait else _idle(len(idle_head(whole)) * (whole.period_s or 0))
+    )
+    if not wait and start.idle_s < case.limit(FROM):
+        return None
+    little = 100 * float(start.best_s) < case.limit(SHARE_FROM) * whole.seconds
+    return None if little or not start.best_s else start
+
+
+def _idle(seconds: int) -> Start:
+    """Without a GPU: no initialisation of one is granted."""
+    idle_s = Decimal(seconds)
+    return Start(idle_s, Decimal(0), idle_s, idle_s)
+
+
+def _before_gpu(case: api.JobCase, wait: range) -> Start:
+    """Of the periods after those that are granted to every start."""
+    whole, period_s = case.whole, case.whole.period_s or 0
+    beyond = wait[int(case.limit(GRANTED)) // period_s :]
+    came = what_came_before_gpu(whole, beyond, case.limit(CORES_AT_MOST))
+    idle_s, calm_s = Decimal(came.asleep * period_s), Decimal(came.calm * period_s)
+    counted_s = idle_s + _less_a_cpu_type(case, calm_s, case.limit(CORES_AT_MOST))
+    busy_s = Decimal(came.busy * period_s)
+    if busy_s < case.limit(FROM):
+        return Start(idle_s, calm_s, counted_s, counted_s)
+    best_s = counted_s + _less_a_cpu_type(case, busy_s, cores_peak(whole, beyond))
+    return Start(idle_s, calm_s, counted_s, best_s)
 
 
 def _less_a_cpu_type(case: api.JobCase, seconds: Decimal, cores: float) -> Decimal:
     """The seconds whose bill is left after a CPU type did the same; 0 without a known price."""
-    if not seconds:
-        return seconds
     share = share_beside_cpu_type(case.job, case.market, cores)
     return (seconds * (share or Decimal(0))).quantize(Decimal(1), ROUND_DOWN)
 
 
 def _summary(case: api.JobCase, start: Start, wait: range) -> str:
     run = f"of {api.duration_min(case.whole.minutes)} on {case.job.instances}"
-    if start.best_s == start.idle_s:
+    if not wait:
         return f"All hosts were idle for {api.duration(start.idle_s)} {run}, before work began."
     first = api.duration(Decimal(len(wait) * (case.whole.period_s or 0)))
-    calm = api.duration(start.idle_s + start.calm_s)
-    cores = f"at most {case.limit(CORES_AT_MOST):g} of {case.whole.vcpu} cores"
+    granted = api.duration(Decimal(str(case.limit(GRANTED))))
+    gpus = f"No GPU worked in the first {first} {run}"
     if start.counted_s:
-        return f"No GPU worked in the first {first} {run}; in {calm} of them {cores} were busy."
+        calm = api.duration(start.idle_s + start.calm_s)
+        little = f"at most {case.limit(CORES_AT_MOST):g} of {case.whole.vcpu} cores"
+        return f"{gpus}; after {granted}, {little} were busy for {calm}."
     busy = f"{cores_busy(case.whole, wait):.1f} of {case.whole.vcpu} cores were busy on average"
-    return f"No GPU worked in the first {first} {run}, while {busy}."
+    return f"{gpus}, while {busy}."
