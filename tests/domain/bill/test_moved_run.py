@@ -161,6 +161,28 @@ def test_a_cpu_run_is_refused_by_what_binds(
 NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
 
 
+def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> None:
+    """80% of 900 GB with headroom are 864 GB; where the use is not known nothing is said."""
+    today, other = (replace(machine(1), local_gb=gb) for gb in (900, 600))
+    refused = moved(today, other, need_of(today, disk=80)).not_held()
+    assert refused
+    assert refused.reason == "local disk: 864 GB needed with headroom, 600 GB offered"
+    assert broken(today, other, need_of(today, disk=55)) is None
+    assert broken(today, other, need_of(today)) is None
+    assert broken(today, replace(other, local_gb=None), need_of(today, disk=80)) is None
+
+
+@pytest.mark.parametrize(
+    ("distribution", "slow"), [(None, "1.0000"), ("parameter_server", "1.0000"), ("ddp", "2.0000")]
+)
+def test_a_process_for_each_gpu_shares_the_work(distribution: str | None, slow: str) -> None:
+    """Two GPUs at 97% of one together: one did it all, unless each has a process."""
+    two = [96.0, 98.0] * 30
+    takes = times(machine(2), machine(1), two, distribution=distribution)
+    assert takes.counted == Decimal(slow)
+    assert ("which its processes share (ddp)" in takes.because) is (distribution == "ddp")
+
+
 @pytest.mark.parametrize(
     ("other", "gpus", "percent", "constraint"),
     [

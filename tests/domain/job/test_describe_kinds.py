@@ -337,12 +337,12 @@ PROFILER = {"S3OutputPath": "s3://b"}
         (TRAINING, {"LabelingJobArn": "arn:p"}, "parent", Parent(ParentKind.LABELING, "arn:p")),
         (TRAINING, {"TuningJobArn": None}, "parent", None),
         (PROCESSING, {"TrainingJobArn": "arn:p"}, "parent", Parent(ParentKind.TRAINING, "arn:p")),
-        # Describe names the path also of a model that was never written; an answer without it says
+        # Describe may name the path of a model that was never written; an answer without it says
         # that nothing was uploaded only where its transitions end a run that ended early
         *((TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "left_artifact", left)
           for statuses, artifacts, left in (
               (("Training", "Stopping", "Uploading"), MODEL, True),
-              (("Training", "Stopping"), MODEL, False),
+              (("Training", "Stopping"), MODEL, None),
               (("Training",), {}, False),
               (("Training",), None, False),
               ((), MODEL, None),

@@ -8,6 +8,7 @@ import pytest
 
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.jobs import job, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
@@ -120,6 +121,13 @@ test_cases = cases(
     "A failed run is lost whole. $0.23 + 30 GB x 1 h / 744 h x $0.14.",
     row(finds("…failed after 1 h on 1 x ml.m5.xlarge…", usd="0.235645", builder="lost"),
         failed("AlgorithmError: exit code 1")),
+    "Checkpoints of the script's own, and outputs uploaded meanwhile, are no certain loss either.",
+    row(finds("…(AWS error); checkpoints of its script's own may hold a part of the work.",
+        usd="0.000000", span=("0.000000", "0.235645"), evidence={"checkpointed": True}),
+        replace(failed("InternalServerError: try again"), hints=Hints(own_checkpoints=True))),
+    row(finds("…outputs that were uploaded while it ran may hold…", usd="0.000000"),
+        failed("AlgorithmError: exit code 1", kind=JobKind.PROCESSING,
+        uploads=(Upload("out", "Continuous"),))),
     "With checkpoints lost is up to the whole bill. A resume keeps the work.",
     row(finds("The run failed after 1 h on 1 x ml.m5.xlarge (AWS error); its checkpoints may "
         "hold a part of the work.", bucket="lost", confidence="derived", usd="0.000000",

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Found, Unknown
-from sageaudit.domain.job.job import InstanceGroup, Job, Phase
+from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Phase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -49,6 +50,13 @@ test_cases = cases(
     row(finds("All hosts were idle for the last 30 min of 2 h on 1 x ml.g4dn.2xlarge.",
         builder="measured", fix=[], usd="0.470000", span=None), GPU, lines(series(Metric.CPU,
         [200] * 90 + [5] * 30), series(Metric.GPU, [None] * 4 + [90] * 86 + [0] * 30))),
+    "Hosts that waited for one that was gone are counted after half an hour, if the job failed.",
+    # The second host is idle for the last 90 of 120 minutes: 60 of them, 2 x $0.92 an hour.
+    row(finds(builder="derived", alone="1.840000", caution="…init_process_group…"),
+        replace(TWO, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
+        cores([9.0] * 120, [9.0] * 30 + [0.05] * 90)),
+    row(finds(usd="0.000000"), replace(TWO, volume_gb=0, hints=Hints(distribution="ddp")),
+        cores([9.0] * 120, [9.0] * 30 + [0.05] * 90)),
     "Ten minutes are long and nine are not. Zeros trail the end of healthy jobs for three.",
     row(FOUND, ONE, cores([9.0] * 110 + [0] * 10)),
     row(CLEAR, ONE, cores([9.0] * 111 + [0] * 9)),

@@ -81,6 +81,7 @@ class Fit:
             yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
         yield from self._too_little_gpu_memory()
         yield from self._too_few_vcpus()
+        yield from self._too_small_a_disk()
         offered = float(other.memory_gib)
         if (holds := need.memory_gib.held_by(offered)) is None:
             yield _not_recorded("host memory used", need.memory_gib)
@@ -89,6 +90,14 @@ class Fit:
                 f"{need.memory_gib.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
             )
             yield TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
+
+    def _too_small_a_disk(self) -> Iterator[TypeRefusal]:
+        """Of types with a disk of their own; a volume is as large as the request says."""
+        needed, offered = self.need.disk_gb.needed, self.other.local_gb
+        today = self.today.local_gb or 0
+        if needed is not None and offered is not None and offered < min(needed, today):
+            asked = f"{needed:.0f} GB needed with headroom, {offered} GB offered"
+            yield TypeRefusal(Constraint.STORAGE, f"local disk: {asked}")
 
     def _too_few_vcpus(self) -> Iterator[TypeRefusal]:
         """A GPU waits for CPUs at their limit, and more vCPUs would be the next advice."""

@@ -4,19 +4,21 @@ The GPUs of a host are each busy for a share u of the time, on average. On a GPU
 work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
 long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
 most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
-1 + u (r k - 1). CloudWatch has no split: unless the job starts a process for each GPU, one GPU may
-have done all the work of n. Then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of
-both counts; if the sum of a host's GPUs lies at the ceiling of one GPU, one of them did the work,
-and k is 1. What fewer vCPUs add multiplies that. The slowest host decides. This slow end is
-counted. A faster GPU (r below 1) makes up for being fewer and is counted as no faster than that: a
-busy GPU is not proof that the GPU is what the run waits for.
+1 + u (r k - 1). A job that starts a process for each GPU waits in each of them, and fewer processes
+may wait one after the other: k (1 + u (r - 1)) times as long. Of any other job CloudWatch does not
+say whether one GPU did all the work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and
+the longer of both counts; if the sum of a host's GPUs lies at the ceiling of one GPU, one of them
+did the work, and k is 1. What fewer vCPUs add multiplies that. The slowest host decides.
+
+This slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no
+faster than that: a busy GPU is not proof that the GPU is what the run waits for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
@@ -40,6 +42,8 @@ from sageaudit.domain.usage.demand import HostGpus
 MOST_TIMES_AS_LONG = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
+_SAID_FROM = Decimal("1.01")
+"""Less is as long for a reader."""
 _ONE = Decimal(1)
 
 
@@ -83,12 +87,14 @@ class MovedRun(Fit):
             f"On {self.other.vcpu} vCPUs, with headroom, what the cores did takes up to "
             f"{times:.2f} times as long."
         )
-        same = found.because == self._same()
-        return Duration(
-            (found.counted * times).quantize(PLACES, ROUND_UP),
-            (found.best * best).quantize(PLACES, ROUND_UP),
-            because if same else f"{found.because} {because}",
+        counted, at_best = (
+            (end * longer).quantize(PLACES, ROUND_UP)
+            for end, longer in ((found.counted, times), (found.best, best))
         )
+        if times < _SAID_FROM:
+            return replace(found, counted=counted, best=at_best)
+        same = found.because == self._same()
+        return Duration(counted, at_best, because if same else f"{found.because} {because}")
 
     @property
     def _share_one(self) -> int:
@@ -168,9 +174,9 @@ class MovedRun(Fit):
         return Duration(max(slow, _ONE), fast, self._because(ratio, busy))
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
-        shared = 1 + host.busy * (times * self._share_one - 1)
         if self.job.hints.ranks:
-            return shared
+            return (1 + host.busy * (times - 1)) * self._share_one
+        shared = 1 + host.busy * (times * self._share_one - 1)
         one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
         return one if host.one_at_work else max(one, shared)
 

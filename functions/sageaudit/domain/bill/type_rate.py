@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import ceil
 
 from sageaudit.domain.bill.type_vetoes import type_refused
 from sageaudit.domain.job.job import InstanceGroup, Job
@@ -56,20 +57,23 @@ def cheapest_type(
 
 
 def share_beside_cpu_type(job: Job, market: Market, cores: float) -> Decimal | None:
-    """The share (0..1) of the hourly price that is left after CPU types do the same, one for each
-    host: the cheapest current one with so many cores and a fifth above, and with as much memory a
-    vCPU as an m type. None where a price is not known.
+    """The share (0..1) of the hourly price that is left after CPU types do the same for each host:
+    as many as have its cores and a fifth above, current ones with as much memory a vCPU as an m
+    type. None where a price is not known.
     """
     today_usd = cluster_usd_per_hour(job, market)
-
-    def holds(other: InstanceType) -> bool:
-        large = other.vcpu >= cores * _ROOM and other.memory_gib >= _GIB_A_VCPU * other.vcpu
-        return large and not other.accelerator and not other.legacy
-
-    found = cheapest_type(job, market, holds)
-    if found is None or not today_usd:
+    costs_usd = [
+        rate.usd * ceil(max(cores * _ROOM, 1) / other.vcpu)
+        for other in market.types.values()
+        if job.kind in other.kinds
+        and not (other.accelerator or other.legacy)
+        and other.memory_gib >= _GIB_A_VCPU * other.vcpu
+        and (rate := market.hourly(job.region, job.kind, other.name)) is not None
+        and not rate.is_estimate
+    ]
+    if not costs_usd or not today_usd:
         return None
-    return max(1 - found.hourly_usd * (job.instance_count or 1) / today_usd, Decimal(0))
+    return max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))
 
 
 def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | None:

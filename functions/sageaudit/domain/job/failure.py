@@ -11,6 +11,8 @@ from sageaudit.domain.job.job import Job, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 
 LIMIT_REACHED = "limit reached"
+_CONTINUOUS = "Continuous"
+"""The mode of an output that is uploaded while the job runs."""
 _LIMITS = {"MaxRuntimeExceeded": MAX_RUNTIME, "MaxWaitTimeExceeded": MAX_WAIT}
 
 
@@ -51,6 +53,17 @@ def kept(job: Job) -> str | None:
     if job.left_artifact:
         return "an artifact"
     return "checkpoints" if job.checkpointed else None
+
+
+def may_resume_from(job: Job) -> str | None:
+    """What may hold a part of the work of a run that ended early, or None."""
+    if job.checkpointed:
+        return "its checkpoints"
+    if job.hints.own_checkpoints:
+        return "checkpoints of its script's own"
+    if any(upload.mode == _CONTINUOUS for upload in job.uploads):
+        return "outputs that were uploaded while it ran"
+    return None
 
 
 def is_trial(job: Job) -> bool:

@@ -85,7 +85,7 @@ class InstanceGroup:
     name: str | None = None
 
 
-_RANKS = frozenset({"smddp", "ddp", "fsdp", "horovod", "mirrored", "deepspeed"})
+_RANKS = frozenset({"smddp", "ddp", "fsdp", "horovod", "mirrored", "deepspeed", "mpi"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,8 @@ class Demand:
     `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
     `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host;
     where they were not recorded, one host whose GPUs were all busy, which is the worst case.
-    `cores`: those of each host; empty where the use of the vCPUs is not known.
+    `cores`: those of each host; empty where the use of the vCPUs is not known. `disk_gb`: P99.5
+    plus headroom of the instance's own disk, where it has one.
     """
 
     vcpu: Need
@@ -102,6 +103,7 @@ class Demand:
     gpu_memory_gib: Need
     hosts: tuple[HostGpus, ...]
     cores: tuple[BusyCores, ...] = ()
+    disk_gb: Need = Need(None, 0.0)
 
     def times_on_vcpus(self, vcpu: float) -> float:
         """How many times as long the slowest host takes where so few vCPUs do its work."""
@@ -143,6 +145,7 @@ def demand(
         gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
         hosts=() if idle else _gpus_of_hosts(usages, today.gpus),
         cores=tuple(BusyCores.of(line, today.vcpu) for line in lines),
+        disk_gb=_peak(usages, Metric.DISK, float(today.local_gb or 0), factor),
     )
 
 

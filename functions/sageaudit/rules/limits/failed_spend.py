@@ -5,9 +5,10 @@ What it checks: The job failed after it had started, or was stopped and left nei
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run, as lost: it cannot be saved any more, only not be repeated. With
-    CheckpointConfig a resumed run keeps the work up to the last checkpoint, and how much that is,
-    is not recorded: lost is up to the whole bill, and 0 is counted. A run that failed before its
-    training began, or a tuning job's trial, which nobody resumes, is lost whole.
+    CheckpointConfig, signs of checkpoints of the script's own, or Continuous uploads of a
+    processing job, a resumed run keeps the work up to the last one, and how much that is, is not
+    recorded: lost is up to the whole bill, and 0 is counted. A run that failed before its training
+    began, or a tuning job's trial, which nobody resumes, is lost whole.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
     tracker) may have left something. A trial that its tuning job stopped early did its work, and a
     run that a time limit ended with an artifact or checkpoints may be planned so: neither is lost.
@@ -24,7 +25,8 @@ Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import is_trial, reason_class
+from sageaudit.domain.job.failure import is_trial, may_resume_from, reason_class
+from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 
@@ -49,39 +51,40 @@ def check(case: api.JobCase) -> api.Outcome:
     if (why_not := not_lost(job)) is not None:
         return why_not
     memory = memory_failure(case)
-    resumable = _resumable(job)
-    lost = api.lost_up_to if resumable else api.lost
+    kept = _kept(job)
+    lost = api.lost_up_to if kept else api.lost
     return lost(
-        _summary(job, memory, resumable=resumable),
+        _summary(job, memory, kept),
         {
             "status": job.status,
             "secondary_status": job.secondary_status,
             "reason_class": reason_class(job),
             "failure_reason": str(job.failure or "") or None,
             "elapsed_s": job.elapsed_s,
-            "checkpointed": job.checkpointed,
+            "checkpointed": job.checkpointed or job.hints.own_checkpoints,
             **(memory.evidence if memory else {}),
         },
         fix=(*retry_fix(job), *_checkpoints(case)),
         alternatives=(memory.larger,) if memory and memory.larger else (),
         change=api.DropRun(),
-        caution=_caution(memory, resumable=resumable),
+        caution=_caution(memory, kept),
     )
 
 
-def _resumable(job: api.Job) -> bool:
-    """Whether checkpoints may hold a part of the work."""
-    trained = not job.phases or any(p.name in {"Training", "Running"} for p in job.phases)
-    return job.status == "Failed" and job.checkpointed and trained and not is_trial(job)
+def _kept(job: api.Job) -> str | None:
+    """What may hold a part of the work, or None."""
+    worked = not job.phases or any(is_work(phase) for phase in job.phases)
+    resumable = job.status == "Failed" and worked and not is_trial(job)
+    return may_resume_from(job) if resumable else None
 
 
-def _summary(job: api.Job, memory: MemoryFailure | None, *, resumable: bool) -> str:
+def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> str:
     took = api.duration(job.elapsed_s) if job.elapsed_s is not None else "some time"
     ended = "failed" if job.status == "Failed" else "was stopped and left no artifact"
     why = f"{reason_class(job)}: {memory.clause}" if memory else reason_class(job)
-    kept = "; its checkpoints may hold a part of the work" if resumable else ""
+    part = f"; {kept} may hold a part of the work" if kept else ""
     where = job.instances or "an unknown type"
-    return f"The run {ended} after {took} on {where} ({why}){kept}."
+    return f"The run {ended} after {took} on {where} ({why}){part}."
 
 
 def _checkpoints(case: api.JobCase) -> tuple[api.Parameter, ...]:
@@ -93,11 +96,11 @@ def _checkpoints(case: api.JobCase) -> tuple[api.Parameter, ...]:
     return (api.CHECKPOINTS,) if (job.elapsed_s or 0) > case.limit(CHECKPOINTS_FROM) else ()
 
 
-def _caution(memory: MemoryFailure | None, *, resumable: bool) -> str:
+def _caution(memory: MemoryFailure | None, kept: str | None) -> str:
     first = f"{memory.advice}. " if memory else ""
-    if resumable:
+    if kept:
         return (
-            f"{first}Resumed from its checkpoints, the run keeps its work; "
+            f"{first}Resumed from {kept}, the run keeps that work; "
             "if nobody resumes it, all of it is lost."
         )
     return f"{first}This money is spent: the figure is what the same failure costs again."

@@ -5,8 +5,8 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
 Saving: With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the
-    whole bill of the run, as lost. The finding of failed-spend is included:
-    the loss is counted once.
+    whole bill of the run, as lost; with signs of checkpoints of the script's own, up to that. The
+    finding of failed-spend is included: the loss is counted once.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Keep checkpoints, so that the next run continues where this one stopped; a script that
@@ -18,7 +18,7 @@ Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.failure import is_trial, kept, limit_hit
+from sageaudit.domain.job.failure import is_trial, kept, limit_hit, may_resume_from
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import not_lost
@@ -50,10 +50,11 @@ def check(case: api.JobCase) -> api.Outcome:
         return why_not
     limit_s = job.max_runtime_s if limit == MAX_RUNTIME else job.max_wait_s
     after = "" if job.elapsed_s is None else f" after {api.duration(job.elapsed_s)}"
-    summary = (
-        f"{limit} ended the run{after} on {job.instances or 'an unknown type'}; "
-        f"it left {left or 'neither artifact nor checkpoints'}."
-    )
+    part = None if left else may_resume_from(job)
+    what = f"it left {left or 'neither artifact nor checkpoints'}"
+    if part:
+        what = f"it left no artifact; {part} may hold a part of the work"
+    summary = f"{limit} ended the run{after} on {job.instances or 'an unknown type'}; {what}."
     evidence: dict[str, api.Evidence] = {
         "limit": limit,
         "limit_s": limit_s,
@@ -67,14 +68,18 @@ def check(case: api.JobCase) -> api.Outcome:
         caution = "The limit may be planned, and what it left can be used."
         return api.fact(summary, evidence, caution=caution)
     higher = _higher_limit(job, limit, limit_s)
-    continues = job.kind is not api.JobKind.TRAINING or job.checkpointed
-    return api.lost(
+    continues = job.kind is not api.JobKind.TRAINING or part is not None
+    spent = "This money is spent: the next run under this limit ends the same way."
+    if part:
+        spent = f"Resumed from {part}, a run keeps that work; if nobody resumes it, all is lost."
+    lost = api.lost_up_to if part else api.lost
+    return lost(
         summary,
         evidence,
         fix=higher if continues else (api.CHECKPOINTS,),
         alternatives=() if continues or not higher else (higher,),
         change=api.DropRun(),
-        caution="This money is spent: the next run under this limit ends the same way.",
+        caution=spent,
     )
 
 

@@ -10,7 +10,8 @@ Why it costs: A job is billed until its last process ends, on all its instances:
     thread that is never joined, a distributed group that waits for a peer, hosts that end early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
     Derived, where one core was busy: that it needs none of the GPUs. Those of hosts that ended
-    early save 0 to all if they take over others' work; 0 is counted.
+    early save 0 to all if they take over others' work; 0 is counted. Where a job failed that runs
+    a process for each GPU, all hosts waited for the early one: counted after 30 minutes.
 When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
     too. One core may write the model or evaluate. Up to 3 minutes in a row without a point, between
     idle ones or at the end, count as idle; a host without any point does not.
@@ -18,7 +19,8 @@ What to do: Exit when done: join threads, close data loaders, destroy the proces
     timeouts on barriers and on the run. Evaluate on the CPU in a processing job on a CPU type.
     Hosts that end early: spread their data evenly.
 Sources: Recorded jobs: zeros trail the end for up to 3 minutes. Reported hung exits:
-    sagemaker-python-sdk issue 1353; early hosts are billed to the end: issue 1067.
+    sagemaker-python-sdk issue 1353; early hosts are billed to the end: issue 1067. PyTorch,
+    init_process_group: `timeout` of 10 minutes for NCCL and 30 for other backends.
 """
 
 from __future__ import annotations
@@ -39,6 +41,13 @@ from sageaudit.rules.utilisation.standing_still import (
     run_evidence,
 )
 
+DIED = (
+    "The job failed, and a step that all hosts share ends with the first of them that is gone: the "
+    "others waited. Set `timeout` of init_process_group to 10 minutes, and MaxRuntimeInSeconds "
+    "near the longest run. 30 minutes of waiting are not counted."
+)
+_TIMEOUT_S = 1800
+"""PyTorch's default `timeout` of a process group other than NCCL's, the longest in common use."""
 EXIT = "Close data loaders, join threads and destroy the process group when the work is done."
 FROM = api.Threshold("from_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs")
 
@@ -85,8 +94,19 @@ def check(case: api.JobCase) -> api.Outcome:
     if not tail.early:
         caution = f"{WAITS} {NEEDS_NO_GPU}{_cpu_before(tail)} {EXIT}"
         return api.derived(summary, evidence, change=change, caution=caution)
+    if died_s := _died_s(case, tail):
+        best = api.CutPhase(phase, Decimal(tail.early[0][1]))
+        change = api.CutPhase(phase, died_s)
+        return api.derived(summary, evidence, change=change, best=best, caution=DIED)
     shared = "Early hosts save only if they take over work of the others: none of it is counted."
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
+
+
+def _died_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
+    """How long the hosts of a run that failed waited for one that was gone; 0 where none waited."""
+    if case.job.status != "Failed" or not case.job.hints.ranks:
+        return Decimal(0)
+    return Decimal(max(tail.idle_s + tail.early[0][1] - _TIMEOUT_S, 0))
 
 
 def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
