@@ -1,5 +1,12 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sageaudit.domain.bill.change import CutPhase
+from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -11,6 +18,7 @@ from tests.fakes.jobs import (
     series,
     usage,
 )
+from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 from tests.fakes.trainium import MARKET, TRAINIUM
 
@@ -133,3 +141,26 @@ test_cases = cases(
     row(finds(usd="0.137344"), GPU_JOB, on_gpu([1.25] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
     row(finds(usd="0.000000"), GPU_JOB, on_gpu([1.3] * 30 + [2] * 90, [0] * 30 + [90] * 90)),
 )  # fmt: skip
+
+
+LEVELS = (0.05, 1.0, 6.0)
+
+
+def counted_s(cores: list[float]) -> Decimal:
+    """Of a start with so many busy cores in each minute before the first GPU work."""
+    work = 120 - len(cores)
+    said = outcome(RULE, GPU_JOB, on_gpu([*cores, *[2.0] * work], [0] * len(cores) + [90] * work))
+    if not isinstance(said, Found):
+        return Decimal(0)
+    assert isinstance(said.change, CutPhase)
+    return said.change.seconds
+
+
+@given(cores=st.lists(st.sampled_from(LEVELS), min_size=1, max_size=60), data=st.data())
+def test_more_idleness_never_counts_less(cores: list[float], data: st.DataObject) -> None:
+    """A minute with less work, or one more minute without any."""
+    at = data.draw(st.integers(0, len(cores) - 1))
+    less = LEVELS[max(LEVELS.index(cores[at]) - 1, 0)]
+    before = counted_s(cores)
+    assert counted_s([*cores[:at], less, *cores[at + 1 :]]) >= before
+    assert before <= counted_s([*cores, LEVELS[0]]) <= before + 60 + 2 * 72
