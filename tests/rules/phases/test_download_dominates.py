@@ -26,12 +26,14 @@ test_cases = cases(
     RULE,
     "A long download is found. An hour of three; FastFile for the channel that copies.",
     row(finds("Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
-        "before the code starts.", ways=[["Pipe"]], builder="derived",
+        "before the code starts.", ways=[["Pipe"]], builder="possible",
         fix=[("InputDataConfig[train].InputMode", "File", "FastFile")]), loads(3600, 7200)),
-    "Nothing is counted until a run shows it.",
-    # Between nothing and the whole hour of $1.515: the low end counts, the range is shown.
-    row(finds(usd="0.000000", alone="0.000000", span=("0.000000", "1.515000"), severity="low"),
+    "A part of the copy is possible.",
+    # 40 and 60% of the hour of $1.515, less five minutes for the image.
+    row(finds(usd="0.555500", alone="0.555500", span=("0.555500", "0.833250"), severity="low"),
         loads(3600, 7200)),
+    "Before 2024 the image is pulled in Training.",
+    row(finds(usd="0.606000"), loads(3600, 7200, started_at=LONG_AGO)),
     "Exactly a fifth of the billed time is long. 2160 of 10800 s; one second less is not.",
     row(FOUND, loads(2160, 8640)),
     row(CLEAR, loads(2159, 8641)),
@@ -106,6 +108,6 @@ test_cases = cases(
     row("not applicable: …File mode…", loads(3600, 7200, channels=(replace(job().channels[0],
         mode="FastFile"),))),
     "On spot the range is of billed seconds. The hour of download cost a third of $1.515.",
-    row(finds(span=("0.000000", "0.505000")), loads(3600, 7200, purchase=Purchase.SPOT,
+    row(finds(span=("0.185167", "0.277750")), loads(3600, 7200, purchase=Purchase.SPOT,
         billable_s=Decimal(3600))),
 )  # fmt: skip
