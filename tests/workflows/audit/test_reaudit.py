@@ -252,6 +252,14 @@ def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     assert (one.head.settled, one.head.due_at) == (True, None)
 
 
+def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
+    """There is nothing to make final."""
+    one = House([pool("Available"), JobNotFound("gone")])
+    one.audited(END + 5 * MINUTE)
+    one.history.audit = lambda *_: None
+    assert isinstance(one.event(END + 91 * DAY), Repeated)
+
+
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     """It is due once more."""
     one = House([pool("Available"), pool("Terminated", 1800)])
