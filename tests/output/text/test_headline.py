@@ -61,19 +61,38 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_headline(changes: dict[str, Any], shown: str) -> None:
     """The first line is the whole news, and no surer than the bill."""
+    assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (NONE, "it cost $4.55, of which about $0.90 is worth a trial"),
+        ({**NONE, "possible_usd": Decimal("0.004")}, "none of $4.55 was found avoidable"),
+        ({**NONE, "possible_usd": None}, "none of $4.55 was found avoidable"),
+        (UNJUDGED | billed(total_usd=Decimal(4)),
+         "it cost $4.00, and what was avoidable could not be judged; about $0.90 is worth a trial"),
+        (NONE | billed("x", total_usd=None),
+         "its cost is not known, and about $0.90 is worth a trial"),
+    ],
+)  # fmt: skip
+def test_where_something_is_worth_a_trial_a_headline_is_never_none(
+    changes: dict[str, Any], shown: str
+) -> None:
+    """The possible sum comes in place of "none"; less than a cent is nothing."""
     assert headline(document(**changes)) == shown
 
 
 def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
     """A range from 0 is not counted, and still news; one that another finding covers is not."""
-    made = document(avoidable_usd=Decimal(0))
+    made = document(avoidable_usd=ZERO, possible_usd=ZERO)
     ranged = {
         **made["findings"][0],
         "saving_usd": Decimal(0),
         "saving_range_usd": [Decimal(0), Decimal("1.234")],
     }
     shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
-    assert shown == "none of $4.55 was certainly avoidable, but up to $1.23 may have been"
+    assert shown == "it cost $4.55, of which up to $1.23 is worth a trial"
     covered = {**ranged, "subsumed_by": "gpu-idle"}
     shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
     assert shown == "none of $4.55 was found avoidable"
@@ -82,7 +101,9 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """All of the bill, or a part beside avoidable dollars."""
     perhaps = perhaps_lost_document()
-    assert headline(perhaps) == "up to $4.55, its whole cost, was lost"
+    assert headline(perhaps) == "all of $4.55 may be lost"
+    part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
+    assert part == "up to $2.00 of $4.55 (44%) may be lost"
     some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
     shown = headline(cast("AuditDocument", {**perhaps, **some}))
     assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"

@@ -68,7 +68,7 @@ test_cases = cases(
     "A busy start is no part.",
     # Six minutes of imports; a host that works for seven ended early, which idle-tail tells.
     row(finds(evidence={"hosts_without_part": 1}), TWO, cpu([50] * 120, [10] * 6 + [0.2] * 114)),
-    row("unknown: too_short", TWO, cpu([50] * 120, [10] * 7 + [0.2] * 113)),
+    row("unknown: hosts_apart", TWO, cpu([50] * 120, [10] * 7 + [0.2] * 113)),
     "Little work beside an idle host is not told.",
     # Exactly one core of 16 is work, and so is 5% of the GPUs.
     row(FOUND, TWO, cpu([6.25] * 120, [0] * 120)),
@@ -82,7 +82,7 @@ test_cases = cases(
     row(finds(evidence={"minutes": 60}), TWO, cpu([0] * 60 + [80] * 60, [0] * 60 + [20] * 60)),
     "Fourteen shared minutes are too few. Fifteen are enough.",
     row(FOUND, TWO, cpu([80] * 120, [20] * 15 + [0] * 105)),
-    row("unknown: too_short", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),
+    row("unknown: hosts_apart", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),
     "Gaps are left out of the comparison. Only minutes in which every host has a point.",
     row(finds(evidence={"minutes": 90}), TWO, cpu([80] * 120, [None] * 30 + [20] * 90)),
     "One instance is not compared. With what?",

@@ -107,7 +107,8 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
 
 def _saving(document: AuditDocument, finding: FindingDocument, top: FindingParts) -> str:
     """What this fix saves; the headline has the sum over all fixes together."""
-    start = "" if finding["fix"] else "no setting to change; "
+    step = finding.get("first_step")
+    start = "" if finding["fix"] else f"{step or 'no setting to change'}; "
     lost = Bucket(finding["bucket"]) is Bucket.LOST
     known = top.saves
     if known and start and not lost:

@@ -80,8 +80,8 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     ]
     seconds = len(shared) * (whole.period_s or 0)
     if seconds < MIN_SECONDS:
-        why = f"all hosts worked, with points, for {seconds / 60:.0f} minutes"
-        return Missing("too_short", f"{why}, {MIN_SECONDS // 60} needed")
+        why = f"all hosts worked together for {seconds / 60:.0f} minutes"
+        return Missing("hosts_apart", f"{why}, and {MIN_SECONDS // 60} are needed to compare them")
     used = {host: [line.values[minute] or 0.0 for minute in shared] for host, line in lines.items()}
     means = sorted(
         ((host, mean(values)) for host, values in used.items()), key=lambda host: host[1]
