@@ -35,7 +35,8 @@ test_cases = cases(
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
     row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
         fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 8000)],
-        evidence={"limit_s": 4000}), cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)),
+        evidence={"limit_s": 4000}), cut(secondary_status="MaxWaitTimeExceeded",
+        purchase=Purchase.SPOT, max_wait_s=4000)),
     "No limit is raised above what SageMaker takes.",
     # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
     row(finds(fix=[CHECKPOINTS, MONTH_S]), cut(max_runtime_s=MONTH_S - 1)),
