@@ -6,7 +6,9 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.text.headline import headline
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.output.text.headline import headline, judged_words, part_of_judged
+from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document, estimated_document, perhaps_lost_document
 
 ZERO = Decimal(0)
@@ -107,6 +109,29 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
     some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
     shown = headline(cast("AuditDocument", {**perhaps, **some}))
     assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+
+
+@pytest.mark.parametrize(
+    ("total", "words"),
+    [
+        (Sums(jobs=26, not_judged=3, partly_judged=3, total_usd=Decimal(4540),
+              judged_usd=Decimal(3984)),
+         "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part"),
+        (Sums(jobs=2, not_judged=2, total_usd=Decimal(4)), "$0.00 of $4.00 judged: 0 of 2 jobs"),
+        (Sums(jobs=1, unpriced=1), "judged 1 of 1 job"),
+    ],
+)  # fmt: skip
+def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
+    """In dollars, which weigh more than jobs; without a price in jobs alone."""
+    assert judged_words(total) == words
+
+
+def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
+    """What nothing could judge is no reason to call the rest small."""
+    total = Sums(jobs=2, total_usd=Decimal(400), judged_usd=Decimal(100))
+    assert part_of_judged(Figure(Decimal(25)), total) == "25% of the judged spend"
+    assert part_of_judged(Figure(None), total) == ""
+    assert part_of_judged(Figure(Decimal(0)), total) == ""
 
 
 def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:

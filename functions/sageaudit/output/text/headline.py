@@ -138,10 +138,21 @@ def account_headline(total: Sums) -> str:
 
 
 def judged_words(total: Sums) -> str:
-    """`judged 20 of 26 jobs, 3 more in part`."""
+    """`$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part`."""
     whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
     part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
-    return f"judged {whole:,} of {counted(total.jobs, 'job')}{part}"
+    jobs = f"{whole:,} of {counted(total.jobs, 'job')}{part}"
+    if not total.total_usd:
+        return f"judged {jobs}"
+    judged = Figure(total.judged_usd, estimated=bool(total.estimated))
+    return f"{judged} of {of_sums(total).spend} judged: {jobs}"
+
+
+def part_of_judged(figure: Figure, total: Sums) -> str:
+    """`12% of the judged spend`; empty where nothing is known to be a part of it."""
+    if not figure.most or not total.judged_usd:
+        return ""
+    return f"{share(figure.most, total.judged_usd)} of the judged spend"
 
 
 def period_words(since: date, until: date) -> str:
