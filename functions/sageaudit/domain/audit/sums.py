@@ -63,7 +63,8 @@ class Sums:
     `unpriced`: the total is not known, so it is in no sum of dollars. `incomplete`: the total lacks
     a part. `estimated`: the dollars rest on an estimated rate. `judged_usd`: the total of the jobs
     that could be judged, in whole or in part. `idle_usd`: the value of idle capacity, of which
-    `idle_counted_usd` is in the avoidable or lost dollars already; `idle_unpriced`: audits with idle capacity of unknown value.
+    `idle_counted_usd` is in the avoidable or lost dollars already; `idle_unpriced`: audits with
+    idle capacity of unknown value.
     """
 
     jobs: int = 0

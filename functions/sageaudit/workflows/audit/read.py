@@ -217,7 +217,8 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     """Never less than what the history keeps of a run that has an audit.
 
     CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
-    averages by now, or the run's own code hardly ran and its audit is final. An audit that was made before the run ended keeps nothing of its end.
+    averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
+    before the run ended keeps nothing of its end.
     """
     head, metrics, now = attempt.known, attempt.deps.metrics, attempt.now
     if head is None or head.status not in FINISHED or job.ended_at is None:
