@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rich.console import Console
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.cli.commands.check import OUTPUTS
 from sageaudit.cli.support.check import views
+from sageaudit.cli.support.check.document import CheckFinding, in_order
 from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
@@ -69,15 +71,17 @@ def test_a_healthy_request_has_a_cost_and_no_findings(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("severity", "code"), [("high", 10), ("medium", 10), ("info", 10), (None, 0)]
+    ("severity", "code"), [("high", 10), ("medium", 10), ("info", 10), (None, 10), ("never", 0)]
 )
-def test_fail_on_is_the_only_reason_to_fail(
+def test_a_request_that_aws_refuses_fails_unless_nothing_is_to_fail(
     run: Run, tmp_path: Path, severity: str | None, code: int
 ) -> None:
-    """A spot request without a wait is high."""
+    """A spot request without a wait; what is only dear fails with --fail-on alone."""
     words = ["--fail-on", severity] if severity else []
     assert run("check", request(tmp_path, SPOT), *words).exit_code == code
     assert run("check", request(tmp_path), "--fail-on", "info").exit_code == 0
+    old = request(tmp_path, {"ResourceConfig.InstanceType": "ml.p3.2xlarge"})
+    assert [run("check", old, *more).exit_code for more in ([], ["--fail-on", "low"])] == [0, 10]
 
 
 def test_several_files_are_all_checked(run: Run, tmp_path: Path) -> None:
@@ -156,7 +160,7 @@ def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -
         "Tags": {"a": "b"}, "HyperParameters": {HOSTILE: 1},
     }  # fmt: skip
     done = run("check", saved(tmp_path, document), "--output", output)
-    assert done.exit_code == 0
+    assert done.exit_code == 10
     assert "\x1b" not in done.stdout
     assert "\u202e" not in done.stdout
 
@@ -219,6 +223,61 @@ def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
 
 
+def test_a_large_file_that_is_no_request_is_refused_by_its_beginning(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest is not parsed, so that it need not even be JSON."""
+    monkeypatch.setattr("sageaudit.adapters.files.request_file._LARGE", 100)
+    path = tmp_path / "large.json"
+    rest = " " * 100 + "]]"
+    for begins, says in (
+        ("[", "is a list"),
+        ('{"describe": {"Steps": 1', "is a recording"),
+        ('{"version": 4, "terraform_version": "1", "lineage": "x"', "is a Terraform state"),
+        ('{"a": {"describe": 1}', "is not JSON"),
+    ):
+        path.write_text(begins + rest, encoding="utf-8")
+        assert says in run("check", path).stderr
+    assert run("check", request(tmp_path, {"Tags": [{"Key": "x" * 200, "Value": ""}]}))
+
+
+def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:
+    """JSON takes the last one, and says nothing; what is inside both is not said again."""
+    path = request(tmp_path)
+    text = path.read_text("utf-8")
+    twice = '"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 9},'
+    path.write_text(text.replace("{", "{" + twice, 1), encoding="utf-8")
+    written = json.loads(run("check", path, "--output", "json").stdout)
+    [said] = written["not_checked"]
+    assert re.fullmatch(
+        r"ResourceConfig is there twice \(line \d+\): only the last one counts", said
+    )
+    assert "At most $0.24" in run("check", path).stdout
+
+
+def advice(rule: str, usd: str | None, new_type: str = "", **more: Any) -> CheckFinding:
+    """A finding; with a type, its fix."""
+    fix = [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": new_type}]
+    dollars = Decimal(usd) if usd else None
+    return CheckFinding(rule=rule, source="rules", summary="", path="", line=1, saving_usd=dollars,
+                        fix=fix if new_type else [], **more)  # fmt: skip
+
+
+def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other() -> None:
+    """After what AWS refuses; the same type may be named twice."""
+    rows = in_order(
+        [
+            advice("old", "2", "ml.g6.xlarge", severity="medium"),
+            advice("loose", None, severity="medium"),
+            advice("cheap", "9", "ml.g4dn.xlarge", severity="low"),
+            advice("wait", None, refused=True),
+            advice("same", "1", "ml.g4dn.xlarge", severity="low"),
+        ]
+    )
+    assert [row.rule for row in rows] == ["wait", "cheap", "same", "loose", "old"]
+    assert [row.not_counted for row in rows] == [None] * 4 + ["cheap names another type"]
+
+
 def recorded_request() -> dict[str, Any]:
     """The request of a recorded job, again."""
     wanted = ("TrainingJobName", "HyperParameters", "AlgorithmSpecification", "RoleArn",
@@ -244,6 +303,25 @@ def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, hist
     assert "some-gpus-unused (SA204" in shown
     assert "The advice for tile-classifier" in shown
     assert "had the same finding" in shown
+
+
+def test_earlier_runs_on_the_same_instances_are_asked_before_newer_ones(
+    run: Run, tmp_path: Path, history: Path
+) -> None:
+    """Three newer runs on another type do not hide the advice for this one, nor its dollars."""
+    text = RECORDED.read_text("utf-8").replace("ml.g4dn.12xlarge", "ml.c5.xlarge")
+    for number in range(1, 4):
+        later = re.sub(r"(?<=2026-0)(\d)(?=-\d\dT)", lambda month: str(int(month[1]) + 1), text)
+        later = later.replace("02-11-408", f"02-11-41{number}")
+        path = tmp_path / f"later-{number}.json"
+        path.write_text(later, encoding="utf-8")
+        assert run("audit", "--recording", path, "--history", history).exit_code == 0
+    again = saved(tmp_path, recorded_request())
+    written = run("check", again, "--history", history, "--output", "json").stdout
+    [job] = json.loads(written)["jobs"]
+    [row] = [row for row in job["findings"] if row["rule"] == "some-gpus-unused"]
+    assert row["saving_usd"] > 1
+    assert row["saving_basis"] == "earlier"
 
 
 def test_a_new_family_is_its_first_run(run: Run, tmp_path: Path, history: Path) -> None:

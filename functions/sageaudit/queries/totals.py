@@ -56,8 +56,8 @@ ALL = SumsFilter()
 class Total:
     """The sums of a family, an owner or a period. An amount is None where none of it is known.
 
-    Counts are of jobs, without roll-ups. `top_rule`: the rule with the most avoidable and lost
-    dollars.
+    Counts are of jobs, without roll-ups. `judged_usd`: the spend on those that could be judged.
+    `top_rule`: the rule with the most avoidable and lost dollars.
     """
 
     family: str | None = None
@@ -69,6 +69,7 @@ class Total:
     last_day: date | None = None
     jobs: int
     total_usd: Decimal | None
+    judged_usd: Decimal | None
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     lost_up_to_usd: Decimal | None
@@ -204,6 +205,7 @@ def total_of(sums: Sums) -> Total:
     return Total(
         jobs=sums.jobs,
         total_usd=sums.known_total_usd,
+        judged_usd=sums.judged_usd if priced else None,
         avoidable_usd=avoidable_usd,
         lost_usd=lost_usd,
         lost_up_to_usd=sums.lost_up_to_usd if sums.lost_up_to_usd or priced else None,

@@ -7,6 +7,7 @@ finds it. A rule has a scope, and the case that it judges is that scope's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
@@ -199,6 +200,8 @@ class RequestCase(_OnTypes, Case):
     earlier: tuple[EarlierRun, ...] | None = None
 
 
+_SENTENCE_END = re.compile(r"\. (?=[A-Z])")
+
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
@@ -278,9 +281,16 @@ class Card(Generic[CaseT]):
             subsumes=frozenset(self.subsumes),
             compared=self.once_a_family or self.asked_later,
             tag_accepts=self.tag_accepts,
+            first_step=_first_step(page),
         )
         card = {field.name: getattr(self, field.name) for field in fields(self)}
         return Rule(**card, name=name, title=page.split("\n", 1)[0], page=page, check=check)
+
+
+def _first_step(page: str) -> str | None:
+    """The first sentence of what to do, on one line."""
+    _, _, steps = page.partition("\nWhat to do:")
+    return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 
 
 rule = Card

@@ -153,6 +153,7 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         sums=Sums(
             jobs=1,
             total_usd=Decimal("4.545"),
+            judged_usd=Decimal("4.545"),
             avoidable_usd=Decimal("1.5"),
             rules={"gpu-underused": RuleSums(findings=1, avoidable_usd=Decimal("1.5"))},
         ),

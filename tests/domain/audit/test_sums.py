@@ -34,6 +34,7 @@ sums = st.builds(
     jobs=counts,
     unpriced=counts,
     total_usd=usd,
+    judged_usd=usd,
     lost_up_to_usd=usd,
     rules=st.dictionaries(
         st.sampled_from("abc"), rule_sums.filter(lambda of: of != RuleSums()), max_size=3
@@ -77,6 +78,7 @@ def test_an_audit_adds_itself_once() -> None:
     assert sums_of(given) == Sums(
         jobs=1,
         total_usd=Decimal("4.545"),
+        judged_usd=Decimal("4.545"),
         avoidable_usd=Decimal("2.25"),
         lost_up_to_usd=Decimal("4.545"),
         possible_usd=Decimal("0.5"),
@@ -126,6 +128,14 @@ def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) 
     assert {
         name: getattr(of, name) for name in (*names, "idle_unpriced") if getattr(of, name)
     } == counted
+
+
+def test_the_spend_that_was_judged_is_a_sum_of_its_own() -> None:
+    """In whole or in part; of a job that nothing could judge, no dollar is."""
+    spent: Any = {"bill": {"total_usd": Decimal(3)}}
+    sums = [sums_of(document(judged=how, **spent)) for how in ("yes", "partly", "no", None)]
+    assert [one.judged_usd for one in sums] == [3, 3, 0, 0]
+    assert sum(sums, Sums()).total_usd == 12
 
 
 def test_idle_capacity_is_beside_the_sums() -> None:

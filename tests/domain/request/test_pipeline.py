@@ -83,3 +83,22 @@ def test_nonsense_is_no_step() -> None:
     whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
     assert whole.left_out == ("step T: its Arguments are no object",)
     assert of_definition({"Steps": "none", "Parameters": 3}).requests == ()
+
+
+def test_a_small_definition_gives_no_endless_text() -> None:
+    """What a join repeats is known up to the length of any definition; a default is no list."""
+    parameters = [
+        {"Name": "Long", "DefaultValue": "x" * 1000},
+        {"Name": "Lists", "DefaultValue": [[1] * 1000]},
+    ]
+    join = {"Std:Join": {"On": "/", "Values": [{"Get": "Parameters.Long"}] * 600}}
+    steps = [
+        step("A", "Training", One=join, Many=[{"Get": "Parameters.Lists"}]),
+        step("B", "Training", One=join),
+    ]
+    first, second = of_definition({"Parameters": parameters, "Steps": steps}).requests
+    assert len(first.body["One"]) == 600 * 1000 + 599
+    assert first.body["Many"] == [
+        NotKnown("the default of the pipeline parameter Lists is no plain value")
+    ]
+    assert second.body["One"] == NotKnown("what Std:Join gives is longer than any definition")

@@ -28,7 +28,7 @@ def usd(*amounts: str) -> list[Decimal]:
         ({"saving_usd": Decimal(0)}, "$1.20 avoidable, counted by other findings",
          "saves nothing more with the other fixes applied; alone $1.20"),
         ({"saving_usd": None, "saving_alone_usd": None}, "avoidable, dollars unknown", None),
-        ({"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0)}, "$0.00 avoidable", None),
+        ({"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0)}, None, None),
         (
             {"saving_usd": Decimal(0), "saving_alone_usd": Decimal(0),
              "saving_range_usd": usd("0", "9.13")},
@@ -65,13 +65,17 @@ def test_the_parts_of_a_finding() -> None:
     """Each way with its title, the caveat, and the facts that the summary does not have."""
     parts = parts_of(type_finding(alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.ways] == [
-        "Fix, saves $1.53 per run with the other fixes applied; alone $1.73",
-        "Or",
+        "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
+        "Or:",
     ]
+    priced = parts_of(type_finding(alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")]))
+    assert [title for title, _ in priced.ways][1:] == ["Or, saves $1.40 per run:", "Or:"]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert parts.facts == (("GPU memory max", "38.5%"),)
     lost = parts_of(finding(bucket="lost"))
-    assert [title for title, _ in lost.ways] == ["Fix"]
+    assert [title for title, _ in lost.ways] == ["Fix:"]
+    code = parts_of(finding(fix=[], first_step="Exit when done"))
+    assert code.ways == (("First step: Exit when done.", ()),)
     series = {"series": [], "vcpu": 4, "limit_s": None}
     facts = parts_of(finding(evidence=series)).facts
     assert facts == (("vCPU", "4"), ("Limit", "unknown"))

@@ -6,7 +6,9 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.output.text.headline import headline
+from sageaudit.domain.audit.sums import Sums
+from sageaudit.output.text.headline import headline, judged_words, part_of_judged
+from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document, estimated_document, perhaps_lost_document
 
 ZERO = Decimal(0)
@@ -61,19 +63,38 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_headline(changes: dict[str, Any], shown: str) -> None:
     """The first line is the whole news, and no surer than the bill."""
+    assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (NONE, "it cost $4.55, of which about $0.90 is worth a trial"),
+        ({**NONE, "possible_usd": Decimal("0.004")}, "none of $4.55 was found avoidable"),
+        ({**NONE, "possible_usd": None}, "none of $4.55 was found avoidable"),
+        (UNJUDGED | billed(total_usd=Decimal(4)),
+         "it cost $4.00, and what was avoidable could not be judged; about $0.90 is worth a trial"),
+        (NONE | billed("x", total_usd=None),
+         "its cost is not known, and about $0.90 is worth a trial"),
+    ],
+)  # fmt: skip
+def test_where_something_is_worth_a_trial_a_headline_is_never_none(
+    changes: dict[str, Any], shown: str
+) -> None:
+    """The possible sum comes in place of "none"; less than a cent is nothing."""
     assert headline(document(**changes)) == shown
 
 
 def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
     """A range from 0 is not counted, and still news; one that another finding covers is not."""
-    made = document(avoidable_usd=Decimal(0))
+    made = document(avoidable_usd=ZERO, possible_usd=ZERO)
     ranged = {
         **made["findings"][0],
         "saving_usd": Decimal(0),
         "saving_range_usd": [Decimal(0), Decimal("1.234")],
     }
     shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
-    assert shown == "none of $4.55 was certainly avoidable, but up to $1.23 may have been"
+    assert shown == "it cost $4.55, of which up to $1.23 is worth a trial"
     covered = {**ranged, "subsumed_by": "gpu-idle"}
     shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
     assert shown == "none of $4.55 was found avoidable"
@@ -82,10 +103,35 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """All of the bill, or a part beside avoidable dollars."""
     perhaps = perhaps_lost_document()
-    assert headline(perhaps) == "up to $4.55, its whole cost, was lost"
+    assert headline(perhaps) == "all of $4.55 may be lost"
+    part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
+    assert part == "up to $2.00 of $4.55 (44%) may be lost"
     some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
     shown = headline(cast("AuditDocument", {**perhaps, **some}))
     assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+
+
+@pytest.mark.parametrize(
+    ("total", "words"),
+    [
+        (Sums(jobs=26, not_judged=3, partly_judged=3, total_usd=Decimal(4540),
+              judged_usd=Decimal(3984)),
+         "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part"),
+        (Sums(jobs=2, not_judged=2, total_usd=Decimal(4)), "$0.00 of $4.00 judged: 0 of 2 jobs"),
+        (Sums(jobs=1, unpriced=1), "judged 1 of 1 job"),
+    ],
+)  # fmt: skip
+def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
+    """In dollars, which weigh more than jobs; without a price in jobs alone."""
+    assert judged_words(total) == words
+
+
+def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
+    """What nothing could judge is no reason to call the rest small."""
+    total = Sums(jobs=2, total_usd=Decimal(400), judged_usd=Decimal(100))
+    assert part_of_judged(Figure(Decimal(25)), total) == "25% of the judged spend"
+    assert part_of_judged(Figure(None), total) == ""
+    assert part_of_judged(Figure(Decimal(0)), total) == ""
 
 
 def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:

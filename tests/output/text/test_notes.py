@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.output.text.notes import money_notes, phase_split, pool_note, price_note
+from sageaudit.output.text.notes import money_notes, phase_split, pool_note, price_note, unchecked
 from tests.fakes.documents import GUESSED, document, estimated_document, line, phase
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
@@ -87,3 +87,14 @@ def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> 
     assert pool_note(about) == said.replace("$1.84", "about $1.84")  # type: ignore[arg-type]
     assert pool_note(document(**pooled(2, None))) == f"{start} run of its family."
     assert pool_note(document()) is None
+
+
+def test_what_no_reader_can_act_on_stands_under_not_checked_in_no_view() -> None:
+    """Too few runs are nobody's fault; a permission that is missing can be given."""
+    few = {"rule": "duplicate-run", "code": "history_unread", "reason": "runs were not read"}
+    short = {"rule": "gpu-memory-growth", "code": "too_short", "reason": "14 active minutes"}
+    denied = {"rule": "gpu-idle", "code": "metric_denied", "reason": "access was denied"}
+    audit = document(unknown=[few, short, denied])
+    assert [line for line in unchecked(audit) if "metrics" not in line] == [
+        "gpu-idle: access was denied"
+    ]

@@ -120,7 +120,7 @@ def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
             " $4.55 (45%) was avoidable. What changed: gpu-idle ($410.00) is no longer found."
         ),
     )
-    nothing = document(findings=[], avoidable_usd=Decimal(0))
+    nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert note(nothing, Notify(corrects=HIGH)) == (
         "Corrects",
         (

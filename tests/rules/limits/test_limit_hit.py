@@ -11,6 +11,7 @@ from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "limit-hit"
 MONTH_S, NINE_DAYS_S = 2_419_200, 777_600
+CHECKPOINTS = "s3://<bucket>/<prefix>"
 
 
 def cut(**changes: Any) -> Job:
@@ -33,14 +34,15 @@ test_cases = cases(
     "A wait that was too long is named.",
     # MaxWaitTimeExceeded of a spot run; its limit is the one to raise.
     row(finds("MaxWaitTimeInSeconds ended the run after 1 h…",
-        ways=[[("StoppingCondition.MaxWaitTimeInSeconds", 8000)]], evidence={"limit_s": 4000}),
-        cut(secondary_status="MaxWaitTimeExceeded", purchase=Purchase.SPOT, max_wait_s=4000)),
+        fix=[CHECKPOINTS, ("StoppingCondition.MaxWaitTimeInSeconds", 8000)],
+        evidence={"limit_s": 4000}), cut(secondary_status="MaxWaitTimeExceeded",
+        purchase=Purchase.SPOT, max_wait_s=4000)),
     "No limit is raised above what SageMaker takes.",
     # 28 days, of processing jobs 9; at the maximum only checkpoints are left.
-    row(finds(ways=[[MONTH_S]]), cut(max_runtime_s=MONTH_S - 1)),
-    row(finds(ways=[]), cut(max_runtime_s=MONTH_S)),
-    row(finds(ways=[]), cut(max_runtime_s=None)),
-    row(finds(ways=[]), cut(max_runtime_s=0)),
+    row(finds(fix=[CHECKPOINTS, MONTH_S]), cut(max_runtime_s=MONTH_S - 1)),
+    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=MONTH_S)),
+    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=None)),
+    row(finds(fix=[CHECKPOINTS]), cut(max_runtime_s=0)),
     "A processing job can only get more time.",
     # It has no CheckpointConfig; its failure text says what ended it.
     row(finds(fix=[("StoppingCondition.MaxRuntimeInSeconds", NINE_DAYS_S)]),
@@ -71,13 +73,13 @@ test_cases = cases(
         caution="…may be planned…"), cut(left_artifact=True)),
     row(finds("…it left checkpoints.", bucket="none", severity="info", usd=None, fix=[], ways=[],
         caution="…may be planned…"), cut(checkpointed=True)),
-    "Checkpoints go before a higher limit. Else the next run gets twice the time.",
-    row(finds(fix=[("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")],
-        ways=[[("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200)]]), cut()),
+    "The next run gets checkpoints as well as twice the time. Either alone may not be enough.",
+    row(finds(fix=[("CheckpointConfig.S3Uri", None, CHECKPOINTS),
+        ("StoppingCondition.MaxRuntimeInSeconds", 3600, 7200)], ways=[]), cut()),
     "On spot the wait grows with the run; one that is long enough stays.",
-    row(finds(ways=[[7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]]),
+    row(finds(fix=[CHECKPOINTS, 7200, ("StoppingCondition.MaxWaitTimeInSeconds", 5400, 9000)]),
         cut(max_wait_s=5400, purchase=Purchase.SPOT)),
-    row(finds(ways=[[7200]]), cut(max_wait_s=7200, purchase=Purchase.SPOT)),
+    row(finds(fix=[CHECKPOINTS, 7200]), cut(max_wait_s=7200, purchase=Purchase.SPOT)),
 )  # fmt: skip
 
 

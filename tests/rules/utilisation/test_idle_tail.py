@@ -70,7 +70,7 @@ test_cases = cases(
     "A host that ended early is a range from nothing.",
     # 60 minutes of one host of two: a quarter of 2 x 2 h at best, if it shared the work.
     # 30 of 120 minutes: 2 x 2 h x $0.92 / 4, and 2 x 30 GB x $0.14 x 2 h / 744 h / 4
-    row(finds("1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.m5.4xlarge.",
+    row(finds("1 of 2 hosts did nothing for up to 1 h before the last one ended, in 2 h on…",
         confidence="derived", usd="0.000000", span=("0.000000", "0.925645"), severity="low",
         evidence={"idle_before_s algo-2": 3600}), TWO, cores([9.0] * 120, [9.0] * 60 + [0] * 60)),
     "Nine minutes earlier are not early. Ten are; both after the idle minutes of all.",
@@ -81,7 +81,7 @@ test_cases = cases(
     # 20 minutes of both, and 40 more of one.
     # 20 and 40 of 120 minutes of 2 x 2 h x $0.92 + 2 x 30 GB x $0.14 x 2 h / 744 h = $3.702581
     row(finds("All hosts were idle for the last 20 min of 2 h on 2 x ml.m5.4xlarge; "
-        "1 of 2 hosts ended up to 40 min before that.", span=("0.617097", "1.234194"),
+        "1 of 2 hosts did nothing for up to 40 min before that.", span=("0.617097", "1.234194"),
         usd="0.617097"), TWO, cores([9.0] * 100 + [0] * 20, [9.0] * 60 + [0] * 60)),
     "A host that took no part did not end early.",
     # It was idle after its start: uneven-hosts tells that.
@@ -133,7 +133,7 @@ test_cases = cases(
     "A host that spins at its end while another works ended early.",
     # 60 minutes on one core without its GPU: a range from nothing to half an hour of both.
     # an hour of one host, shared by two: 30 of 120 minutes of 2 x 2 h x $0.94
-    row(finds("1 of 2 hosts ended up to 1 h before the last one, in 2 h on 2 x ml.g4dn.2xlarge.",
+    row(finds("1 of 2 hosts did nothing for up to 1 h before the last one ended, in 2 h on…",
         span=("0.000000", "0.940000")), ran(7200, "ml.g4dn.2xlarge", 2), lines(series(Metric.CPU,
         [200] * 120), series(Metric.GPU, [90] * 120), series(Metric.CPU, [200] * 60 + [101] * 60,
         host="train/algo-2"), series(Metric.GPU, [90] * 60 + [0] * 60, host="train/algo-2"))),

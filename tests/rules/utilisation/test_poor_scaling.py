@@ -61,7 +61,7 @@ test_cases = cases(
     "Little used GPUs are a range from nothing.",
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
     row(finds("The GPU of each of 4 hosts averaged 20% or less over 1 h on "
-        "4 x ml.g4dn.2xlarge: 2 could do the work.", fix=[2], usd="0.000000", span=("0.000000",
+        "4 x ml.g4dn.2xlarge: 2 have room for it.", fix=[2], usd="0.000000", span=("0.000000",
         "1.880000"), confidence="derived"), GPUS, even(60, hosts=4, cpu=20, memory=10, gpu=20)),
     "A quarter of the GPUs is used. Jobstats' amber ends there.",
     row(FOUND, GPUS, even(60, hosts=4, cpu=20, gpu=24.9)),

@@ -11,6 +11,18 @@ from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "uneven-hosts"
 TWO = ran(7200, "ml.m5.4xlarge", 2)
+FOUR_PROCESS = ran(
+    7200,
+    "ml.m5.4xlarge",
+    4,
+    kind=JobKind.PROCESSING,
+    phases=phases(("Processing", 7200)),
+)
+SPARK = replace(
+    FOUR_PROCESS,
+    groups=TWO.groups,
+    image="173754725891.dkr.ecr.us-east-1.amazonaws.com/sagemaker-spark-processing:3.3",
+)
 GPUS = ran(7200, "ml.g4dn.2xlarge", 2)
 
 
@@ -55,6 +67,17 @@ test_cases = cases(
         kind=JobKind.PROCESSING, phases=phases(("Processing", 7200))), cpu([80] * 120, [20] * 120)),
     row(finds(fix=[]), replace(TWO, kind=JobKind.TRANSFORM, phases=phases(("Transform", 7200))),
         cpu([80] * 120, [20] * 120)),
+    "A driver is not compared with its workers. The first host of a processing job, as Spark has.",
+    row(CLEAR, FOUR_PROCESS, cpu([10] * 120, *[[80] * 120] * 3)),
+    row(CLEAR, FOUR_PROCESS, cpu([0] * 120, *[[80] * 120] * 3)),
+    row(CLEAR, FOUR_PROCESS, cpu([95] * 120, *[[50] * 120] * 3)),
+    row(FOUND, FOUR_PROCESS, cpu(*[[80] * 120] * 3, [10] * 120)),
+    row(FOUND, replace(FOUR_PROCESS, kind=JobKind.TRAINING), cpu([10] * 120, *[[80] * 120] * 3)),
+    row(CLEAR, SPARK, cpu([10] * 120, [80] * 120)),
+    "Workers that do nothing are found beside a driver that works.",
+    row(finds("3 of 4 hosts did no work…", evidence={"hosts_without_part": 3}), FOUR_PROCESS,
+        cpu([80] * 120, *[[0] * 120] * 3)),
+    row(finds("1 of 2 hosts did no work…"), SPARK, cpu([80] * 120, [0] * 120)),
     "20 points and 30 percent are far. A leader that evaluates works a little more.",
     # Exactly 20 points; exactly 30%.
     row(FOUND, TWO, cpu([45] * 120, [25] * 120)),
@@ -68,7 +91,7 @@ test_cases = cases(
     "A busy start is no part.",
     # Six minutes of imports; a host that works for seven ended early, which idle-tail tells.
     row(finds(evidence={"hosts_without_part": 1}), TWO, cpu([50] * 120, [10] * 6 + [0.2] * 114)),
-    row("unknown: too_short", TWO, cpu([50] * 120, [10] * 7 + [0.2] * 113)),
+    row("unknown: hosts_apart", TWO, cpu([50] * 120, [10] * 7 + [0.2] * 113)),
     "Little work beside an idle host is not told.",
     # Exactly one core of 16 is work, and so is 5% of the GPUs.
     row(FOUND, TWO, cpu([6.25] * 120, [0] * 120)),
@@ -82,7 +105,7 @@ test_cases = cases(
     row(finds(evidence={"minutes": 60}), TWO, cpu([0] * 60 + [80] * 60, [0] * 60 + [20] * 60)),
     "Fourteen shared minutes are too few. Fifteen are enough.",
     row(FOUND, TWO, cpu([80] * 120, [20] * 15 + [0] * 105)),
-    row("unknown: too_short", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),
+    row("unknown: hosts_apart", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),
     "Gaps are left out of the comparison. Only minutes in which every host has a point.",
     row(finds(evidence={"minutes": 90}), TWO, cpu([80] * 120, [None] * 30 + [20] * 90)),
     "One instance is not compared. With what?",

@@ -81,6 +81,32 @@ def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     )
 
 
+def trained_for(seconds: int) -> dict[str, Any]:
+    """The answer of a run that fails so long after 40 minutes of download."""
+    return training_answer(
+        TrainingJobStatus="Failed",
+        SecondaryStatusTransitions=[
+            transition("Downloading", "10:00:00", "10:40:00"),
+            transition("Training", "10:40:00", f"10:{40 + seconds // 60}:{seconds % 60:02}"),
+        ],
+    )
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0, 2), (119, 2), (120, 8)])
+def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int, most: int) -> None:
+    """There is a point or two at best; nor is CloudWatch asked when its family makes it due."""
+    one = House([trained_for(seconds)], SaidMetrics(minutes=0))
+    assert isinstance(one.event(END + 5 * MINUTE), Later)
+    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.sweeps(END + 21 * MINUTE)
+    asked = one.metrics.asked
+    assert (asked <= most, asked > 2) == (True, most > 2)
+    one.history.make_due(KEY, END + DAY)
+    one.sweeps(END + DAY)
+    assert one.head.settled
+    assert one.metrics.asked - asked == (most > 2)
+
+
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
     one = House([training_answer()], SaidMetrics(minutes=0))

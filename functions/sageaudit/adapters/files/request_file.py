@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from sageaudit.errors import BadUsage
 STDIN = "-"
 MOST_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
+_LARGE, _HEAD = 2**20, 2**16
+"""Characters from which a file's beginning is looked at first, and how much of it."""
 TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
@@ -27,9 +30,13 @@ class RequestFile:
     document: Any
     text: str
 
-    def lines(self) -> dict[Place, int]:
-        """The line (from 1) of each key and list item, by path."""
+    def lines(self) -> tuple[dict[Place, int], list[Place]]:
+        """The line (from 1) of each key and list item, by path; and the keys that are there twice.
+
+        What is inside a key that is there twice is not named too.
+        """
         found: dict[Place, int] = {(): 1}
+        repeated: dict[Place, None] = {}
         # The key or index, and whether it is a list.
         stack: list[tuple[str | int | None, bool]] = []
         line, at, key_next = 1, 0, False
@@ -50,14 +57,26 @@ class RequestFile:
                 key_next = not stack[-1][1]
             elif word != ":" and key_next:
                 stack[-1] = (json.loads(word), False)
-                found[tuple(_steps(stack))] = line
+                place = tuple(_steps(stack))
+                if place in found and not any(place[:n] in repeated for n in range(len(place))):
+                    repeated[place] = None
+                found[place] = line
                 key_next = False
-        return found
+        return found, list(repeated)
 
 
-def read(path: str) -> RequestFile:
-    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file."""
-    name = "standard input" if path == STDIN else path
+def name_of(path: str) -> str:
+    """The file, for people."""
+    return "standard input" if path == STDIN else path
+
+
+def read(path: str, refuse: Callable[[Any], None]) -> RequestFile:
+    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
+
+    `refuse` raises Malformed for a list, or an object with such keys: of a large file it is asked
+    before the whole is parsed.
+    """
+    name = name_of(path)
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
@@ -70,6 +89,8 @@ def read(path: str) -> RequestFile:
         raise BadUsage(f"{name}: is not text in UTF-8: give a file with JSON") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
+    if len(text) > _LARGE:
+        refuse([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
     try:
         document = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
@@ -81,6 +102,17 @@ def read(path: str) -> RequestFile:
         why = str(error).partition(";")[0]  # after it Python advises its programmers
         raise BadUsage(f"{name}: is not JSON ({why})") from error
     return RequestFile(name, document, text)
+
+
+def _first_keys(text: str) -> Iterator[str]:
+    """The keys of the top level, as far as the beginning of the text has them."""
+    depth, key_next = 0, False
+    for token in _TOKEN.finditer(text, 0, _HEAD):
+        word = token[0]
+        if key_next and depth == 1 and word.startswith('"'):
+            yield word[1:-1]
+        depth += (word in "{[") - (word in "}]")
+        key_next = word in "{,"
 
 
 def _bytes(path: Path) -> bytes:

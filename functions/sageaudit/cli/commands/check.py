@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -63,7 +64,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
     help="Format: table for people, json for scripts, markdown for a comment, github for"
     " annotations.",
 )
-@options.fail_on("a request")
+@options.fail_on("a request", never=True)
 @options.NO_COLOR
 def check(
     files: tuple[str, ...],
@@ -76,7 +77,7 @@ def check(
     profile: str | None,
     policy: Policy,
     output: str,
-    fail_on: Severity | None,
+    fail_on: Severity | Literal["never"] | None,
     no_color: bool,
 ) -> Exit:
     """Checks a request, pipeline or plan before it costs anything.
@@ -129,8 +130,12 @@ def _region(name: str | None) -> str | None:
     return name
 
 
-def _gate(written: CheckedFile, fail_on: Severity | None) -> Exit:
+def _gate(written: CheckedFile, fail_on: Severity | Literal["never"] | None) -> Exit:
+    """A request that AWS refuses fails, unless the user says otherwise."""
     rows = [row for job in written["jobs"] for row in job["findings"]]
+    if not isinstance(fail_on, Severity):
+        refused = any(row["refused"] and row["not_counted"] is None for row in rows)
+        return Exit.FINDINGS if refused and fail_on is None else Exit.DONE
     counted = (row["severity"] for row in rows if row["not_counted"] is None)
     known = not any(job["unreadable"] for job in written["jobs"])
     return options.gate(written["file"], counted, fail_on, could_judge=known)

@@ -87,7 +87,11 @@ class FindingDocument(TypedDict):
     exempt: ExemptDocument | None
     evidence: dict[str, Any]
     fix: list[FixDocument]
+    first_step: str | None
+    """What to do first, where no parameter is to be changed."""
     alternatives: list[list[FixDocument]]
+    alternatives_usd: list[Decimal | None]
+    """What the first of the alternatives save, each taken alone; none where they are not billed."""
     caution: str | None
     """One or two sentences on when the advice may be wrong, or why it has no dollars."""
     in_chat: bool
@@ -118,7 +122,9 @@ def finding_document(finding: Finding) -> FindingDocument:
         exempt=None if finding.exempt is None else filled(ExemptDocument, finding.exempt),
         evidence={key: _exact(value) for key, value in found.evidence.items()},
         fix=[_fix(item) for item in found.fix],
+        first_step=None if found.fix or found.alternatives else finding.rule.first_step,
         alternatives=[[_fix(item) for item in way] for way in found.alternatives],
+        alternatives_usd=list(map(rounded, finding.alternatives_usd)),
     )
 
 
@@ -126,7 +132,12 @@ def read_finding(written: FindingDocument) -> Finding:
     """Parses a finding of a document; its `change` is not in the document and is None."""
     span = written["saving_range_usd"]
     return Finding(
-        rule=RuleName(written["id"], written["rule"], in_chat=written["in_chat"]),
+        rule=RuleName(
+            written["id"],
+            written["rule"],
+            in_chat=written["in_chat"],
+            first_step=written.get("first_step"),
+        ),
         found=Found(
             confidence=Confidence(written["confidence"]),
             bucket=Bucket(written["bucket"]),
@@ -142,6 +153,7 @@ def read_finding(written: FindingDocument) -> Finding:
         range_usd=(span[0], span[1]) if span else None,
         estimated=written["estimated"],
         said_of=written["said_of"],
+        alternatives_usd=tuple(written.get("alternatives_usd", ())),
     )
 
 

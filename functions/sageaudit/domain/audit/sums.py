@@ -21,6 +21,7 @@ from sageaudit.domain.bill.finding import Bucket
 MOST_RULES = 40
 """Rules that one audit adds to by name, in the order of its findings; the others add to OTHERS."""
 OTHERS = "(others)"
+_JUDGED = frozenset({Judged.YES, Judged.PARTLY})
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 8
@@ -60,9 +61,10 @@ class Sums:
     """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
 
     `unpriced`: the total is not known, so it is in no sum of dollars. `incomplete`: the total lacks
-    a part. `estimated`: the dollars rest on an estimated rate. `idle_usd`: the value of idle
-    capacity, of which `idle_counted_usd` is in the avoidable or lost dollars already;
-    `idle_unpriced`: audits with idle capacity of unknown value.
+    a part. `estimated`: the dollars rest on an estimated rate. `judged_usd`: the total of the jobs
+    that could be judged, in whole or in part. `idle_usd`: the value of idle capacity, of which
+    `idle_counted_usd` is in the avoidable or lost dollars already; `idle_unpriced`: audits with
+    idle capacity of unknown value.
     """
 
     jobs: int = 0
@@ -73,6 +75,7 @@ class Sums:
     incomplete: int = 0
     estimated: int = 0
     total_usd: Decimal = _ZERO
+    judged_usd: Decimal = _ZERO
     avoidable_usd: Decimal = _ZERO
     lost_usd: Decimal = _ZERO
     lost_up_to_usd: Decimal = _ZERO
@@ -184,6 +187,7 @@ def sums_of(document: AuditDocument) -> Sums:
         incomplete=int(bool(gaps(bill))),
         estimated=int(bool(bill["estimated"])),
         total_usd=_known(bill["total_usd"]),
+        judged_usd=_known(bill["total_usd"] if document["judged"] in _JUDGED else None),
         avoidable_usd=_known(document["avoidable_usd"]),
         lost_usd=_known(document["lost_usd"]),
         lost_up_to_usd=_known(document["lost_up_to_usd"]),

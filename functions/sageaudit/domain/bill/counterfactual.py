@@ -139,6 +139,9 @@ def allocate(
                 subsumed_by=subsumed.get(name.name),
                 exempt=exempt.get(name.name),
                 estimated=bool(billed.estimated) or estimate_of(found, job, market) is not None,
+                alternatives_usd=tuple(
+                    saving(billed, job, change, market) for change in found.other_changes
+                ),
             )
         )
     findings.sort(key=_rank)
@@ -157,7 +160,13 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     if found.change is None:
         return found
     if why := refused(found.change, job, savings_plan=savings_plan):
-        return replace(found, change=None, best=None, caution=f"Nothing is counted: {why}.")
+        return replace(
+            found,
+            change=None,
+            best=None,
+            other_changes=(),
+            caution=f"Nothing is counted: {why}.",
+        )
     return found
 
 

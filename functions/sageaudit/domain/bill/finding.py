@@ -92,6 +92,7 @@ class Found:
 
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
+    `other_changes` are those of the `alternatives` that can be billed, in their order.
     """
 
     confidence: Confidence
@@ -102,6 +103,7 @@ class Found:
     alternatives: tuple[tuple[Parameter, ...], ...] = ()
     change: Change | None = None
     best: Change | None = None
+    other_changes: tuple[Change, ...] = ()
     caution: str | None = None
 
 
@@ -112,6 +114,7 @@ class FoundDetails(TypedDict, total=False):
     alternatives: tuple[tuple[Parameter, ...], ...]
     change: Change | None
     best: Change | None
+    other_changes: tuple[Change, ...]
     caution: str | None
 
 
@@ -132,6 +135,7 @@ class RuleName:
     """A rule's id and name, and what its card says of its findings.
 
     `compared`: later runs of the family are judged again when such a finding comes or goes.
+    `first_step`: how its page begins what to do, for a finding without a parameter to change.
     """
 
     id: str
@@ -140,6 +144,7 @@ class RuleName:
     subsumes: frozenset[str] = field(default_factory=frozenset)
     compared: bool = False
     tag_accepts: bool = True
+    first_step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,7 @@ class Finding:
     """A Found with its rule, severity and dollars (exact USD; None when the bill is unknown).
 
     `alone_usd`: saving of this fix alone. `saving_usd`: its share when all fixes are applied.
+    `alternatives_usd`: the saving of each alternative that can be billed, alone.
     `estimated`: its dollars rest on an estimated rate, of the job's own type or of the new one.
     `said_of`: the earlier run of the family with the same finding; it changes no figure.
     """
@@ -162,6 +168,7 @@ class Finding:
     exempt: Exemption | None = None
     estimated: bool = False
     said_of: str | None = None
+    alternatives_usd: tuple[Decimal | None, ...] = ()
 
     @property
     def stands(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
@@ -112,6 +113,13 @@ def work_phase(job: Job) -> str:
 def is_work(phase: Phase) -> bool:
     """Whether the job's own code runs in this phase."""
     return phase.name in _WORK_PHASES
+
+
+def own_code_s(job: Job) -> Decimal | None:
+    """How long the job's own code ran; None where the phases do not say."""
+    worked = [phase.seconds for phase in job.phases if is_work(phase)]
+    known = [seconds for seconds in worked if seconds is not None]
+    return sum(known, Decimal(0)) if job.phases and len(known) == len(worked) else None
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:

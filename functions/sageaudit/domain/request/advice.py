@@ -38,7 +38,7 @@ class Ignored:
 
 
 def ignored(request: Request, audits: Sequence[AuditDocument]) -> tuple[Ignored, ...]:
-    """Each rule's newest finding in these audits, newest first, if its old values still stand."""
+    """Each rule's finding in the first of these audits with it, if its old values still stand."""
     found: dict[str, Ignored | None] = {}
     for audit in audits:
         for finding in audit["findings"]:

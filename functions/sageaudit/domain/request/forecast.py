@@ -31,6 +31,7 @@ class Basis(enum.StrEnum):
     HISTORY = "history"
     LIMIT = "limit"
     HOUR = "hour"
+    EARLIER = "earlier"
 
     @property
     def words(self) -> str:
@@ -39,6 +40,7 @@ class Basis(enum.StrEnum):
             Basis.HISTORY: "a run, as its family's runs took",
             Basis.LIMIT: "if it runs to its limit",
             Basis.HOUR: "for each hour that it runs",
+            Basis.EARLIER: "in that run",
         }[self]
 
 

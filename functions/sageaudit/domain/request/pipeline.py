@@ -27,6 +27,8 @@ _BRANCHES = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
 _PARAMETERS = "Parameters."
 _WHOLE_FILE = Origin()
+_MOST_JOINED = 1_000_000
+"""Characters that all joins of a definition may give: AWS takes definitions of 1 MB."""
 _DEEPEST = 32
 """Conditions inside conditions; AWS allows far fewer."""
 
@@ -45,7 +47,7 @@ def of_definition(
     step's own.
     """
     defaults = _defaults(definition.get("Parameters"))
-    requests, left_out = [], []
+    requests, left_out, room = [], [], [_MOST_JOINED]
     for step, place, branch in _steps(definition.get("Steps"), ("Steps",), None):
         title = f"{label}step {text(step.get('Name')) or '(without a name)'}"
         kind = _JOBS.get(text(step.get("Type")))
@@ -55,7 +57,7 @@ def of_definition(
             continue
         arguments = step.get("Arguments")
         given = arguments if isinstance(arguments, Mapping) else {}
-        values = _PipelineValues(defaults)
+        values = _PipelineValues(defaults, room)
         body = values.resolved(given)
         if not isinstance(body, Mapping):
             left_out.append(f"{title}: its Arguments are no object")
@@ -86,7 +88,9 @@ def _defaults(parameters: object) -> dict[str, Any]:
         name = item.get("Name") if isinstance(item, Mapping) else None
         if isinstance(name, str):
             missing = NotKnown(f"the pipeline parameter {name} has no default value")
-            found[name] = item.get("DefaultValue", missing)
+            value = item.get("DefaultValue", missing)
+            whole = NotKnown(f"the default of the pipeline parameter {name} is no plain value")
+            found[name] = whole if isinstance(value, list | dict) else value
     return found
 
 
@@ -110,9 +114,13 @@ def _steps(
 
 @dataclass(frozen=True, slots=True)
 class _PipelineValues:
-    """Replaces functions by what they give; `used` gets the parameter behind each value."""
+    """Replaces functions by what they give; `used` gets the parameter behind each value.
+
+    `room` has the characters that joins may still give.
+    """
 
     defaults: Mapping[str, Any]
+    room: list[int]
     used: dict[Path, str] = field(default_factory=dict)
 
     def resolved(self, value: Any, place: Path = ()) -> Any:
@@ -141,9 +149,16 @@ class _PipelineValues:
         separator, values = given.get("On", ""), given.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return NotKnown("its Std:Join has no list of values")
-        parts = [_PipelineValues(self.defaults).resolved(part) for part in values]
+        inside = _PipelineValues(self.defaults, self.room)
+        parts = [inside.resolved(part) for part in values]
         unknown = next((part for part in parts if isinstance(part, NotKnown)), None)
-        return unknown or separator.join(_plain(part) for part in parts)
+        if unknown is not None:
+            return unknown
+        texts = [_plain(part) for part in parts]
+        self.room[0] -= sum(map(len, texts)) + len(separator) * len(texts)
+        if self.room[0] < 0:
+            return NotKnown(f"what {_JOIN} gives is longer than any definition")
+        return separator.join(texts)
 
 
 def _plain(part: object) -> str:

@@ -45,6 +45,8 @@ _MANY = 2
 """Parameters of a request that a file without the job's name must have to be taken for one."""
 _REGION_AT = 3
 """The part of an ARN that names the region."""
+_GIVE_ONE = ": give one request, pipeline definition or plan a file"
+_STATE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
 _USE_AUDIT = "audit it with `sageaudit audit --recording` instead"
 
 
@@ -68,8 +70,8 @@ def recognise(
     `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
     """
     if not isinstance(document, Mapping):
-        kind = "a list" if isinstance(document, list) else "no object"
-        raise Malformed(_TOP, f"is {kind}: give one request, pipeline definition or plan a file")
+        refuse(document)
+        raise Malformed(_TOP, f"is no object{_GIVE_ONE}")
     form = form or _form(document, model)
     if form is Form.TERRAFORM:
         found = of_plan(document, model)
@@ -81,12 +83,22 @@ def recognise(
     return Recognised(form, with_trials(found.requests), found.left_out)
 
 
+def refuse(document: object) -> None:
+    """Raises Malformed for what is certainly no request, by no more than its top level."""
+    if isinstance(document, list):
+        raise Malformed(_TOP, f"is a list{_GIVE_ONE}")
+    if isinstance(document, Mapping):
+        _refuse_what_ran(document)
+        if "lineage" in document and "terraform_version" in document:
+            raise Malformed(_TOP, _STATE)
+
+
 def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
-    _refuse_what_ran(document)
+    refuse(document)
     if "planned_values" in document or "resource_changes" in document:
         return Form.TERRAFORM
     if "terraform_version" in document:
-        raise Malformed(_TOP, "is a Terraform state: give a plan (terraform show -json PLANFILE)")
+        raise Malformed(_TOP, _STATE)
     if "Resources" in document and "AWSTemplateFormatVersion" in document:
         raise Malformed(
             _TOP, "is a CloudFormation template, which is not checked: give the request"

@@ -45,6 +45,7 @@ _LATER = NotKnown("known after apply")
 _PLAN = ("planned_values", "root_module")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
 _DEEPEST = 64
+_NAMED = 3
 
 
 def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
@@ -59,15 +60,18 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
     changes = _changes(plan)
     requests: list[Request] = []
     left_out: list[str] = []
+    others: dict[str, list[str]] = {}
     resources = [*_resources(plan)]
     for resource, place in resources:
         kind, values = text(resource.get("type")), resource.get("values")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
-        if kind not in _JOBS and kind not in _PIPELINES:
-            continue
         address = text(resource.get("address")) or kind
         change = changes.get(address, {})
+        if kind not in _JOBS and kind not in _PIPELINES:
+            if "_sagemaker_" in kind and change.get("actions") not in _NO_CHANGE:
+                others.setdefault(kind, []).append(address)
+            continue
         if change.get("actions") in _NO_CHANGE:
             left_out.append(f"{address}: the plan does not change it")
             continue
@@ -81,7 +85,13 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
             left_out += found.left_out
     if not any(_is_aws(resource) for resource, _ in resources):
         raise Malformed("the top level", "is a plan without any resource of AWS")
-    return FoundRequests(tuple(requests), tuple(left_out))
+    return FoundRequests(tuple(requests), (*left_out, *map(_not_judged, others.values())))
+
+
+def _not_judged(addresses: list[str]) -> str:
+    """Resources of one type that cost something or nothing: no rule is about them."""
+    more = f" and {len(addresses) - _NAMED} more" if len(addresses) > _NAMED else ""
+    return f"{', '.join(addresses[:_NAMED])}{more}: no job, so it is not judged"
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:

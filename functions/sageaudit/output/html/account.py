@@ -16,7 +16,12 @@ from sageaudit.output.html.markup import Child, Markup, join, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.html.spend_chart import spend_over_time
 from sageaudit.output.text.amounts import of_document, of_rule, of_sums
-from sageaudit.output.text.headline import account_headline, judged_words, period_words
+from sageaudit.output.text.headline import (
+    account_headline,
+    judged_words,
+    part_of_judged,
+    period_words,
+)
 from sageaudit.output.text.money import NEAREST, Figure, share
 from sageaudit.output.text.notes import price_dates
 from sageaudit.output.text.words import counted
@@ -93,7 +98,7 @@ def _tiles(total: Sums) -> Markup:
         known = figure.most and total.total_usd
         return f"{share(figure.most or _ZERO, total.total_usd)} of spend" if known else ""
 
-    parts = part(found.avoidable), part(found.lost)
+    parts = part_of_judged(found.avoidable, total), part(found.lost)
     jobs, trial = counted(total.jobs, "job"), f"worth a trial; {_NO_SUM}"
     return tiles("Spend", found, jobs, *parts, trial, idle)
 

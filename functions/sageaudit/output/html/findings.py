@@ -99,7 +99,8 @@ def _fix(kind: str, title: str, way: Sequence[FixDocument]) -> Markup:
         tag("pre", tag("b", one), tag("code", _lines(fix_text(kind, way, one))), data_d=one)
         for one in DIALECTS
     )
-    return tag("div", tag("p", tag("strong", f"{title}:")), tag("ul", changes), codes, class_="fix")
+    heading = tag("p", tag("strong", title))
+    return tag("div", heading, *((tag("ul", changes), codes) if way else ()), class_="fix")
 
 
 def _lines(code: str) -> Markup:

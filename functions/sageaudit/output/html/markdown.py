@@ -122,12 +122,13 @@ def _finding(finding: FindingParts) -> tuple[str, ...]:
         for _, way in finding.ways[:1]
         for fix in way[:_FIXES]
     ]
+    first = next((title for title, _ in finding.ways), "")
     return (
         finding.severity,
         markdown(f"{finding.rule} ({finding.id})", _NAME),
         markdown(finding.dollars or "-"),
         markdown(finding.summary, _SENTENCE),
-        "<br>".join(fixes) or "-",
+        "<br>".join(fixes) or markdown(first, _SENTENCE) or "-",
     )
 
 

@@ -53,7 +53,7 @@ def show_finding(finding: FindingParts, console: Console) -> None:
         caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))
         console.print(_block(caveat, 4))
     for title, way in finding.ways:
-        console.print(_block(Text(f"{title}:", "bold"), 4))
+        console.print(_block(Text(terminal(title), "bold"), 4))
         for fix in way:
             _show_fix(fix, console)
 

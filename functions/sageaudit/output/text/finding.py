@@ -7,9 +7,10 @@ The texts contain names and reasons as they came: each view must pass them throu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, repeat
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
@@ -41,7 +42,8 @@ class FindingParts:
     `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not
     counted: what it says is then said by the other finding, with the fix and one figure. `saves` is
     what the fix saves. `ways` are lists of parameters that change together, each with its title,
-    the best first. `facts` are labels and values that the summary does not have.
+    the best first; a first step in words has none. `facts` are labels and values that the summary
+    does not have.
     """
 
     rule: str
@@ -75,8 +77,6 @@ def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None
 def parts_of(finding: FindingDocument) -> FindingParts:
     """One finding in words."""
     aside, saves = _set_aside(finding), effect(finding)
-    named = f"Fix, {saves}" if saves and Bucket(finding["bucket"]) is not Bucket.LOST else "Fix"
-    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
     facts = unsaid(finding["summary"], finding["evidence"].items())
     return FindingParts(
         rule=finding["rule"],
@@ -87,11 +87,28 @@ def parts_of(finding: FindingDocument) -> FindingParts:
         dollars=None if aside else dollars(finding),
         set_aside=aside,
         saves=saves,
-        ways=tuple((named if at == 0 else "Or", way) for at, way in enumerate(ways)),
+        ways=tuple(_ways(finding, saves)),
         caveat=finding["caution"],
         facts=tuple((label(key), value(key, fact)) for key, fact in facts if key != SERIES),
         evidence=finding["evidence"],
     )
+
+
+def _ways(
+    finding: FindingDocument, saves: str | None
+) -> Iterator[tuple[str, Sequence[FixDocument]]]:
+    """The fix, then its alternatives with what each saves alone; a first step where none is one."""
+    if step := finding.get("first_step"):
+        yield f"First step: {step}.", ()
+    bucket, estimated = Bucket(finding["bucket"]), finding["estimated"]
+    gains = [None if bucket is Bucket.LOST else saves] if finding["fix"] else []
+    for usd in finding.get("alternatives_usd", ()):
+        verb = "may save" if bucket is Bucket.POSSIBLE else "saves"
+        gains.append(f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else None)
+    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
+    for at, (way, gain) in enumerate(zip(ways, chain(gains, repeat(None)), strict=False)):
+        word = "Or" if at else "Fix"
+        yield (f"{word}, {gain}:" if gain else f"{word}:"), way
 
 
 def saving(finding: FindingDocument) -> Figure:
@@ -118,7 +135,9 @@ def dollars(finding: FindingDocument) -> str | None:
         return None
     if share is None:
         return f"{bucket}, dollars unknown"
-    if share or not (alone or found.most):
+    if not (share or alone or found.most):
+        return None
+    if share:
         return f"{found} {bucket}"
     if found.most:
         return f"{found} {bucket}, not counted"

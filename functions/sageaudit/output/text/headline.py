@@ -22,8 +22,8 @@ _CENT = Decimal("0.01")
 def headline(document: AuditDocument) -> str:
     """`$0.51 of $0.66 (77%) was avoidable`; an incomplete bill shows no percentage.
 
-    A sum of 0 is "none was found" only where all was judged. What may be lost or avoidable beyond
-    what is certain is "up to".
+    A sum of 0 is "none was found" only where all was judged and nothing is worth a trial. What may
+    be lost or avoidable beyond what is certain is "up to".
     """
     if still_runs(document):
         return _so_far(document)
@@ -32,8 +32,7 @@ def headline(document: AuditDocument) -> str:
     perhaps = (document["lost_up_to_usd"] or _ZERO) - (lost or _ZERO)
     if not certain and perhaps > 0:
         part = _part(document, perhaps)
-        whole = part.removeprefix("all of ")
-        return f"up to {part if part == whole else f'{whole}, its whole cost,'} was lost"
+        return f"{'' if part.startswith('all of ') else 'up to '}{part} may be lost"
     if not certain:
         return _no_money(document)
     word = "avoidable or lost" if avoidable and lost else "lost" if lost else "avoidable"
@@ -62,34 +61,37 @@ def _no_money(document: AuditDocument) -> str:
         return "it cost nothing"
     cost = f"it cost {spend}" if known else "its cost is not known"
     cost = "its capacity is prepaid" if prepaid else cost
+    trial = _worth_a_trial(document)
+    worth = f"; {trial} is worth a trial" if trial else ""
     if document["judged"] == Judged.NO:
-        return f"{cost}, and what was avoidable could not be judged"
+        return f"{cost}, and what was avoidable could not be judged{worth}"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
     if unknown := [word for word, amount in sums.items() if amount is None]:
         either = "" if known or prepaid else " either"
-        return f"{cost}, and what was {' or '.join(unknown)} is not known{either}"
+        return f"{cost}, and what was {' or '.join(unknown)} is not known{either}{worth}"
     if prepaid:
         return f"{cost}, so no dollars were avoidable"
     whole = spend if known else "the cost"
     found = f"none of {whole} was found avoidable"
-    if perhaps := _perhaps_avoidable(document):
-        found = f"none of {whole} was certainly avoidable, but {perhaps} may have been"
+    if trial:
+        found = f"{cost}{', of which' if known else ', and'} {trial} is worth a trial"
     if accepted := _exempt(document):
         found = f"{accepted} of {whole} was avoidable, and is exempt"
     partly = document["judged"] == Judged.PARTLY
     return f"{found}, but not all of it could be judged" if partly else found
 
 
-def _perhaps_avoidable(document: AuditDocument) -> Figure | None:
-    """`up to $160.00`: the largest upper end of which nothing is counted."""
+def _worth_a_trial(document: AuditDocument) -> Figure | None:
+    """`about $160`, `up to $160.00`: the possible sum, or the largest range that counts nothing."""
     ends = [
         saving(finding)
         for finding in document["findings"]
-        if Bucket(finding["bucket"]) is Bucket.AVOIDABLE
+        if Bucket(finding["bucket"]) in {Bucket.AVOIDABLE, Bucket.POSSIBLE}
         and stands(finding)
         and finding["saving_usd"] == 0
     ]
-    largest = max(ends, key=lambda end: end.most or _ZERO, default=Figure(_ZERO))
+    ends.append(of_document(document).possible)
+    largest = max(ends, key=lambda end: end.most or _ZERO)
     return largest if (largest.most or _ZERO) >= _CENT else None
 
 
@@ -129,15 +131,28 @@ def account_headline(total: Sums) -> str:
     said = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
     if not said and found.avoidable.usd is None:
         said = "how much of it was avoidable is not known"
+    if not said and (found.possible.most or _ZERO) >= _CENT:
+        said = f"{found.possible} is worth a trial"
     cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
     return f"{cost}: {said or 'none of it was found avoidable or lost'}"
 
 
 def judged_words(total: Sums) -> str:
-    """`judged 20 of 26 jobs, 3 more in part`."""
+    """`$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part`."""
     whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
     part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
-    return f"judged {whole:,} of {counted(total.jobs, 'job')}{part}"
+    jobs = f"{whole:,} of {counted(total.jobs, 'job')}{part}"
+    if not total.total_usd:
+        return f"judged {jobs}"
+    judged = Figure(total.judged_usd, estimated=bool(total.estimated))
+    return f"{judged} of {of_sums(total).spend} judged: {jobs}"
+
+
+def part_of_judged(figure: Figure, total: Sums) -> str:
+    """`12% of the judged spend`; empty where nothing is known to be a part of it."""
+    if not figure.most or not total.judged_usd:
+        return ""
+    return f"{share(figure.most, total.judged_usd)} of the judged spend"
 
 
 def period_words(since: date, until: date) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.domain.audit.judgement import USE_CODES, Judged
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.finding import FindingParts, parts_of, saving
 from sageaudit.output.text.idle_capacity import idle_sentence
@@ -22,6 +22,7 @@ from sageaudit.output.text.money import UNKNOWN
 from sageaudit.output.text.notes import (
     PROVISIONAL,
     money_notes,
+    not_checked,
     phase_split,
     pool_note,
     ran_in,
@@ -34,8 +35,6 @@ from sageaudit.output.text.words import assignment, before, by_reason, capitalis
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _FACTS = 6
 _UNKNOWN = 3
-_NO_NEWS = frozenset({"too_few_runs", "history_unread", "bucket_region_unread"})
-"""Codes of what a message does not mention: nothing is wrong, or nobody can do anything."""
 _MONEY_NOTES = 4
 _OTHERS = 5
 _HOW: dict[str | None, str] = {Judged.NO: "Not judged. ", Judged.PARTLY: "Judged in part. "}
@@ -107,7 +106,8 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
 
 def _saving(document: AuditDocument, finding: FindingDocument, top: FindingParts) -> str:
     """What this fix saves; the headline has the sum over all fixes together."""
-    start = "" if finding["fix"] else "no setting to change; "
+    step = finding.get("first_step")
+    start = "" if finding["fix"] else f"{step or 'no setting to change'}; "
     lost = Bucket(finding["bucket"]) is Bucket.LOST
     known = top.saves
     if known and start and not lost:
@@ -134,13 +134,10 @@ def _private(text: str) -> str:
 
 
 def _unchecked(document: AuditDocument) -> list[str]:
-    """Rules that lacked data, grouped by reason, beyond what `not_judged` says.
-
-    What nobody can act on, such as a family with too few runs, is not mentioned.
-    """
-    said = _NO_NEWS | (USE_CODES if document["not_judged"] else frozenset())
-    found = ((one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in said)
-    return [f"{_first(rules, 1)} ({why})" for why, rules in by_reason(found).items()]
+    """Rules that lacked data, grouped by reason."""
+    return [
+        f"{_first(rules, 1)} ({why})" for why, rules in by_reason(not_checked(document)).items()
+    ]
 
 
 def _with_saving(finding: FindingDocument) -> str:

@@ -14,6 +14,7 @@ from sageaudit.domain.audit.document import (
     gaps,
 )
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
+from sageaudit.domain.audit.judgement import USE_CODES
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
 from sageaudit.domain.job.job import duration
@@ -26,6 +27,8 @@ from sageaudit.output.text.words import BASIS, PRICES, PURCHASE, by_reason, coun
 
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
+_NO_NEWS = frozenset({"too_few_runs", "history_unread", "bucket_region_unread", "too_short"})
+"""Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
 def family_words(name: str) -> str:
@@ -190,6 +193,15 @@ def pool_note(document: AuditDocument) -> str | None:
     return f"{said}{sum_of_all}."
 
 
+def not_checked(document: AuditDocument) -> list[tuple[str, str]]:
+    """Rules that lacked data, with the reason, beyond what `not_judged` says.
+
+    What nobody can act on, such as a family with too few runs, is not mentioned.
+    """
+    said = _NO_NEWS | (USE_CODES if document["not_judged"] else frozenset())
+    return [(one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in said]
+
+
 def unchecked(document: AuditDocument) -> list[str]:
     """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
     if still_runs(document):
@@ -197,7 +209,7 @@ def unchecked(document: AuditDocument) -> list[str]:
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
     of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
     return [
-        *_grouped((one["rule"], one["reason"]) for one in document["unknown"]),
+        *_grouped(not_checked(document)),
         *(f"metrics: {sentence}" for sentence in _grouped(of_metrics)),
     ]
 

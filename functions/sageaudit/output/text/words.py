@@ -98,6 +98,7 @@ _SAID = {
     "hosts_mean_percent": "All hosts, mean",
     "lazy_hosts": "Hosts far below the busiest",
     "lazy_hosts_idle_percent": "Idle part of those hosts",
+    "hosts_ended_early": "Hosts unused at the end",
     "hosts_without_part": "Hosts without work",
     "checkpointed": "Checkpoints",
     "own_spot_runs": "Spot runs of its family",

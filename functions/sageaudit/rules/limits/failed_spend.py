@@ -14,7 +14,8 @@ When it is wrong: A job that writes its results or its checkpoints itself (to S3
     run that a time limit ended with an artifact or checkpoints may be planned so: neither is lost.
     If a limit ended it with nothing, limit-hit counts it. Exit code 137 says that a process was
     killed; memory is the usual reason, not the only one.
-What to do: Read the reason below. With checkpoints, start the next run from them. For lack of GPU
+What to do: Read the end of its log before the next try, and start that from checkpoints if there
+    are any. For lack of GPU
     memory: a smaller batch with gradient accumulation, or a GPU with more memory; of host memory:
     fewer data-loader workers, or a larger type. A short run on one small instance, or local mode,
     finds most client and code errors for cents.

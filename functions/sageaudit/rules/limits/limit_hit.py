@@ -9,9 +9,9 @@ Saving: With an artifact or checkpoints: none, the limit worked as planned. With
     finding of failed-spend is included: the loss is counted once.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
-What to do: Keep checkpoints, so that the next run continues where this one stopped; a script that
-    catches SIGTERM has 120 s to save its model. Raise the limit if the work needs it: it covers all
-    attempts of a RetryStrategy together.
+What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
+    continues where this one stopped. The limit covers all attempts of a RetryStrategy together; a
+    script that catches SIGTERM has 120 s to save its model.
 Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processing jobs 9), and
     SIGTERM comes 120 s before the end.
 """
@@ -76,8 +76,7 @@ def check(case: api.JobCase) -> api.Outcome:
     return lost(
         summary,
         evidence,
-        fix=higher if continues else (api.CHECKPOINTS,),
-        alternatives=() if continues or not higher else (higher,),
+        fix=higher if continues else (api.CHECKPOINTS, *higher),
         change=api.DropRun(),
         caution=spent,
     )

@@ -20,7 +20,7 @@ from sageaudit.rules import api
 
 _TYPE = "ProcessingInputs[].S3Input.S3DataDistributionType"
 _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
-_SPLITS = ("spark", "ray", "dask")
+SPLITS_WORK = ("spark", "ray", "dask")
 _CODE = frozenset({"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"})
 """Inputs of the SDK that are no data."""
 
@@ -37,7 +37,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     count = case.request.value(_COUNT)
     if not isinstance(count, int) or count <= 1:
         return api.Clear()
-    if any(word in (image_name(case.request) or "") for word in _SPLITS):
+    if any(word in (image_name(case.request) or "") for word in SPLITS_WORK):
         return api.Clear()
     inputs = [one for one in case.job.channels if one.source is api.DataSource.S3]
     data = [one for one in inputs if one.name not in _CODE]

@@ -1,14 +1,15 @@
 """The storage volume is far larger than what was used of it.
 
-What it checks: A volume of more than 30 GB on instances that get an EBS volume, of which at most
-    35% was used at any minute of the run, by DiskUtilization. What is too much cost $0.10 or more.
+What it checks: A volume of more than 30 GB on instances that get an EBS volume, of a job all of
+    whose channels are streamed, of which at most 35% was used at any minute of the run, by
+    DiskUtilization. What is too much cost $0.10 or more. Of a job that copies its data to the
+    volume (File mode), or fetches it itself, nobody recorded how much that is: it is not judged.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
     instance: 100 GB for an hour cost about $0.02.
-Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. If
-    channels are copied in File mode the low end is 0, since their data may need the space.
-When it is wrong: Often: the metric is near 0 in real data (0.01% to 1.3% of 30 GB in recorded
-    jobs), and AWS does not say which folders it counts. Data of File-mode channels is on the volume
-    and its size is not recorded. A job whose volume is full fails.
+Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB.
+When it is wrong: Code that writes much: the metric is near 0 in real data (0.01% to 1.3% of 30 GB
+    in recorded jobs), and AWS does not say which folders it counts. A job whose volume is full
+    fails.
 What to do: Try the smaller volume in a run that may fail. FastFile mode needs no space for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
     Shield: memory requested in excess means that at most 0.35 of it is used.
@@ -28,6 +29,14 @@ TIMES_THE_PEAK = api.Threshold("times_the_peak", 2, "new size / peak use", "head
 FROM_USD = api.Threshold("from_usd", 0.1, "USD", "nobody changes a job for less")
 _STREAMED = frozenset({"Pipe", "FastFile"})
 """Any other data is on the volume: a processing input without a mode is copied (File)."""
+
+
+def _not_recorded(case: api.JobCase) -> str | None:
+    channels = case.job.channels
+    streamed = all(
+        channel.mode in _STREAMED or channel.source is not api.DataSource.S3 for channel in channels
+    )
+    return None if channels and streamed else "how much data is on its volume is not recorded"
 
 
 def _cheap(case: api.JobCase, too_much_gb: int) -> bool:
@@ -54,7 +63,10 @@ def _small(case: api.JobCase) -> str | None:
     needs=(api.Metric.DISK,),
     coarsest_period_s=300,
     whole_run=True,
-    not_applicable=(api.free, api.serverless, api.prepaid, api.has_local_storage, _small),
+    not_applicable=(
+        *(api.free, api.serverless, api.prepaid, api.has_local_storage, _small),
+        _not_recorded,
+    ),
     once_a_family=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
@@ -69,22 +81,14 @@ def check(case: api.JobCase) -> api.Outcome:
     new_size = max(int(case.limit(OVER)), ceil(used_gb * case.limit(TIMES_THE_PEAK)))
     if peak > case.limit(PEAK_BELOW) or new_size >= size or _cheap(case, size - new_size):
         return api.Clear()
-    copies = sum(
-        channel.source is api.DataSource.S3 and channel.mode not in _STREAMED
-        for channel in job.channels
-    )
-    smaller = f"<{new_size} + GB of the input>" if copies else new_size
-    data = " Data of File-mode channels must fit too: their size is not recorded." if copies else ""
     return api.possible(
         f"At most {peak:.1f}% of each {size} GB volume was used on {job.instances}.",
         {
             "volume_gb": size,
             "disk_max_percent": round(peak, 2),
             "used_gb": round(used_gb, 1),
-            "file_mode_channels": copies,
         },
-        fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, smaller),),
-        change=api.SetVolume(size if copies else new_size),
-        best=api.SetVolume(new_size) if copies else None,
-        caution=f"Uncertain: in recorded jobs DiskUtilization is always near 0.{data}",
+        fix=(api.Parameter(api.VOLUME_PATHS[job.kind], size, new_size),),
+        change=api.SetVolume(new_size),
+        caution="Its data is streamed. What the code writes must fit: DiskUtilization is often 0.",
     )

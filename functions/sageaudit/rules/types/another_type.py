@@ -64,6 +64,7 @@ class BestType:
             "alternatives": second,
             "change": self.first.change,
             "best": self.first.best,
+            "other_changes": (self.second.change,) if self.second else (),
             "caution": f"{self.why} {hint}".strip(),
         }
 

@@ -12,7 +12,8 @@ When it is wrong: Code that was built for the old GPU must be built again for th
     successors are named then, but for those on which the run is known not to fit. Nothing is said
     where the image is for none of them (its CUDA is older than their GPUs, or its algorithm is not
     documented there).
-What to do: Take the named type. An image with a recent framework runs on it as it is.
+What to do: Try a current type that holds the run. An image with a recent framework runs on it as
+    it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
     GPU ratios: docs/evidence/gpu-throughput.md.
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
 
@@ -49,6 +49,12 @@ class HostLoad:
         average = mean([mean(values) for values in self.used.values()])
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
 
+    def without(self, host: str | None) -> HostLoad:
+        """The same of the other hosts: one, such as a driver, is not compared with them."""
+        used = {name: values for name, values in self.used.items() if name != host}
+        means = _by_mean(used)
+        return replace(self, used=used, busiest=means[-1], laziest=means[0])
+
     def without_part(self, vcpu: int | None) -> tuple[str, ...]:
         """The hosts of `no_part`, while another one does real work: a core, or 5% of its GPUs."""
         least = 100 / (vcpu or 1) if self.metric is Metric.CPU else 5.0
@@ -80,15 +86,17 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     ]
     seconds = len(shared) * (whole.period_s or 0)
     if seconds < MIN_SECONDS:
-        why = f"all hosts worked, with points, for {seconds / 60:.0f} minutes"
-        return Missing("too_short", f"{why}, {MIN_SECONDS // 60} needed")
+        why = f"all hosts worked together for {seconds / 60:.0f} minutes"
+        return Missing("hosts_apart", f"{why}, and {MIN_SECONDS // 60} are needed to compare them")
     used = {host: [line.values[minute] or 0.0 for minute in shared] for host, line in lines.items()}
-    means = sorted(
-        ((host, mean(values)) for host, values in used.items()), key=lambda host: host[1]
-    )
+    means = _by_mean(used)
     idle = {end.host for end in ends if not end.took_part} | set(_without_gpu_work(whole, used))
     no_part = tuple(host for host in used if host in idle)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
+
+
+def _by_mean(used: Mapping[str, list[float]]) -> list[tuple[str, float]]:
+    return sorted(((host, mean(values)) for host, values in used.items()), key=lambda one: one[1])
 
 
 def _without_gpu_work(whole: Measurements, used: Mapping[str, list[float]]) -> Iterator[str]:

@@ -98,7 +98,7 @@ def check(case: api.JobCase) -> api.Outcome:
         best = api.CutPhase(phase, Decimal(tail.early[0][1]))
         change = api.CutPhase(phase, died_s)
         return api.derived(summary, evidence, change=change, best=best, caution=DIED)
-    shared = "Early hosts save only if they take over work of the others: none of it is counted."
+    shared = "Unused hosts save only if they take over work of the others: none of it is counted."
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
 
 
@@ -121,10 +121,10 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
     if not tail.early:
         return f"{idle}."
     longest = f"up to {api.duration(Decimal(tail.early[0][1]))}"
-    early = f"{len(tail.early)} of {tail.hosts} hosts ended {longest} before"
+    early = f"{len(tail.early)} of {tail.hosts} hosts did nothing for {longest} before"
     if counted_s:
         return f"{idle}; {early} that."
-    return f"{early} the last one, in {minutes} on {what}."
+    return f"{early} the last one ended, in {minutes} on {what}."
 
 
 def _cpu_before(tail: IdleEnds) -> str:

@@ -101,12 +101,12 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     if count >= now:
         return api.Clear()
     takes = (
-        f"the run takes up to {now / count:.1f} times as long, and then nothing is saved: "
-        "nothing is counted"
+        f"the run takes up to {now / count:.1f} times as long, which would "
+        "cost as much as today: nothing is counted"
     )
     return api.derived(
         f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
-        f"{case.span(minutes)} on {case.job.instances}: {count} could do the work.",
+        f"{case.span(minutes)} on {case.job.instances}: {count} have room for it.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),

@@ -6,6 +6,7 @@ What it checks: While all hosts still work (up to the last busy minute of the on
     between their histograms is over 0.5. Or a host takes no part at all: idle after its first 6
     minutes, or with idle GPUs and no more than a core busy, while another keeps a core, or 5% of
     its GPUs, busy.
+    The first host of a processing job that may be a driver, as Spark's, is not compared.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and what a balanced load would shorten the run by; 0 is counted. Hosts that took
     no part count as saved (derived): the others did all the work in the same time.
@@ -25,6 +26,7 @@ from decimal import Decimal
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import work_metric
 from sageaudit.rules import api
+from sageaudit.rules.processing.processing_replicated import SPLITS_WORK
 from sageaudit.rules.utilisation.hosts import HostLoad, host_load, idle_percent
 
 DISTANCE_OVER = api.Threshold(
@@ -34,6 +36,7 @@ GAP_FROM = api.Threshold("gap_from", 20, "points of utilisation", "two tenths")
 SHORT_FROM = api.Threshold(
     "short_from", 30, "percent of the busiest host's mean", "more than a leader's work"
 )
+_PAIR = 2
 
 
 @api.rule(
@@ -56,9 +59,14 @@ def check(case: api.JobCase) -> api.Outcome:
     load = host_load(case.whole, metric)
     if isinstance(load, api.Missing):
         return api.unknown(load)
-    left_out = len(load.without_part(case.whole.vcpu)) if load else 0
-    if load is None or not (left_out or _far_apart(case, load)):
+    if load is None:
         return api.Clear()
+    driver = _driver(case.job, load)
+    left_out = len({*load.without_part(case.whole.vcpu)} - {driver})
+    if not left_out:
+        load = load.without(driver)
+        if not _far_apart(case, load):
+            return api.Clear()
     lazy = load.short_of_busiest(case.limit(SHORT_FROM))
     idle = idle_percent(case.usage, lazy)
     return api.derived(
@@ -75,6 +83,14 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         **(_fewer(case.job, left_out) if left_out else _balanced(case.job, load)),
     )
+
+
+def _driver(job: api.Job, load: HostLoad) -> str | None:
+    """The first host of a processing job by what splits work itself, or beside two and more."""
+    splits = any(word in f"{job.image} {job.entry_point}".lower() for word in SPLITS_WORK)
+    if job.kind is not api.JobKind.PROCESSING or not (splits or len(load.used) > _PAIR):
+        return None
+    return next((host for host in load.used if host.endswith("/algo-1")), None)
 
 
 def _far_apart(case: api.JobCase, load: HostLoad) -> bool:

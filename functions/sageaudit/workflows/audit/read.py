@@ -17,7 +17,7 @@ from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
 from sageaudit.domain.job.kept import kept_tags
-from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.job.phases import own_code_s, so_far
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
     METRICS_COME_WITHIN,
@@ -33,6 +33,8 @@ from sageaudit.workflows.audit.attempt import Attempt, AuditDependencies, Wait
 
 COARSER_AFTER = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
+HARDLY_RAN_S = 120
+"""Own code that ran for less leaves a point or two: one further look is enough, if any comes."""
 LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected this soon after the end of a job: an event of a later time does not wait."""
 
@@ -215,7 +217,8 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     """Never less than what the history keeps of a run that has an audit.
 
     CloudWatch is not asked where it would not say more: every metric was there, or is only kept in
-    averages by now. An audit that was made before the run ended keeps nothing of its end.
+    averages by now, or the run's own code hardly ran and its audit is final. An audit that was made
+    before the run ended keeps nothing of its end.
     """
     head, metrics, now = attempt.known, attempt.deps.metrics, attempt.now
     if head is None or head.status not in FINISHED or job.ended_at is None:
@@ -225,6 +228,8 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     if stored is not None:
         old = now - job.ended_at > COARSER_AFTER
         if old or (detail and detail.note is None and _is_covered(stored)):
+            return RunUsage(stored, detail)
+        if head.settled and _hardly_ran(job):
             return RunUsage(stored, detail)
     read = metrics.read(job, now)
     unread = _unread(read, stored)
@@ -255,11 +260,19 @@ def _is_covered(usage: Measurements) -> bool:
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
 
 
+def _hardly_ran(job: Job) -> bool:
+    seconds = own_code_s(job)
+    return seconds is not None and seconds < HARDLY_RAN_S
+
+
 def metrics_are_late(job: Job, usage: Measurements, *, now: datetime, waited: bool = False) -> bool:
     """True when metrics are incomplete and may still come, or the audit waited for them.
 
-    However late the first audit of a run is, it is not the last one while metrics may come.
+    However late the first audit of a run is, it is not the last one while metrics may come. Only
+    one more is made of a run whose own code hardly ran.
     """
+    if waited and _hardly_ran(job):
+        return False
     may_come = job.ended_at is not None and now - job.ended_at < METRICS_COME_WITHIN
     if not (may_come or waited) or not job.elapsed_s or job.elapsed_s < MIN_ACTIVE_MINUTES * 60:
         return False

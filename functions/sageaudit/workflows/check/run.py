@@ -43,6 +43,7 @@ from sageaudit.rules.judge import judge_request
 
 _EXPOSED_USD, _EXPOSED_HIGH_USD = Decimal(100), Decimal(1000)
 """What a hung job may cost, from which a finding about its limit is medium, and high."""
+REFUSES = "AWS refuses"
 _NOT_RUN = Missing("not_run", "the job has not run")
 
 
@@ -57,7 +58,7 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True)
 class FamilyHistory:
-    """The family's earlier runs and newest audits, newest first."""
+    """The family's earlier runs, newest first; the last audits, on the same instances first."""
 
     runs: tuple[EarlierRun, ...]
     audits: tuple[AuditDocument, ...]
@@ -144,7 +145,7 @@ def check(
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
-    said = {item.rule: item.run for item in reversed(advice)}
+    said = {item.rule: item for item in advice}
     judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
@@ -152,7 +153,7 @@ def check(
         family=one.family,
         problems=tuple(problems),
         outcomes=tuple(outcomes),
-        findings=tuple(replace(one, said_of=said.get(one.rule.name)) for one in findings),
+        findings=tuple(_as_before(one, said.get(one.rule.name)) for one in findings),
         ignored=tuple(item for item in advice if item.rule not in judged),
         basis=basis,
         cost=cost,
@@ -214,6 +215,19 @@ def _findings(
         else replace(finding, severity=_of_exposure(finding) or severity)
         for finding in savings.findings
     )
+
+
+def _as_before(finding: Finding, item: Ignored | None) -> Finding:
+    """The finding with the earlier run that had it; its dollars there, where it has none itself."""
+    if item is None:
+        return finding
+    known = finding.alone_usd if finding.alone_usd is not None else item.usd
+    return replace(finding, said_of=item.run, alone_usd=known)
+
+
+def refused(finding: Finding) -> bool:
+    """Whether AWS does not take the request, as the sentence of a grave finding says then."""
+    return finding.severity is Severity.HIGH and REFUSES in finding.found.summary
 
 
 def _of_exposure(finding: Finding) -> Severity | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypedDict
 
@@ -23,7 +23,7 @@ from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
-from sageaudit.workflows.check.run import Checked, fixes_of
+from sageaudit.workflows.check.run import Checked, fixes_of, refused
 
 SCHEMA = 1
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -33,9 +33,10 @@ Lines = Mapping[Path, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFinding:
-    """One finding. `source`: `api` (AWS would refuse it), `rules`, or `history`.
+    """One finding. `source`: `api` (its model), `rules`, or `history`.
 
-    `not_counted`: why it does not count for --fail-on: exempt, or covered by another finding.
+    `refused`: AWS would not take the request. `not_counted`: why it does not count for --fail-on:
+    exempt, or covered by another finding.
     """
 
     rule: str
@@ -53,14 +54,23 @@ class CheckFinding:
     saving_usd: Decimal | None = None
     saving_range_usd: list[Decimal] | None = None
     saving_basis: str | None = None
+    refused: bool = False
     said_of: str | None = None
     not_counted: str | None = None
 
     @property
-    def order(self) -> tuple[bool, int, int, str]:
-        """The most severe first, then in the order of the file."""
+    def order(self) -> tuple[bool, bool, Decimal, int, int, str]:
+        """What is refused, then the dearest, then the most severe, in the order of the file."""
         severity = -Severity(self.severity).rank
-        return self.not_counted is not None, severity, self.line or 0, self.rule
+        usd = -(self.saving_usd or Decimal(0))
+        aside = self.not_counted is not None
+        return aside, not self.refused, usd, severity, self.line or 0, self.rule
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The instance types that its fix names, by parameter."""
+        named = {fix["parameter"]: fix["new"] for fix in self.fix}
+        return {path: new for path, new in named.items() if path.endswith("InstanceType")}
 
 
 class CheckedFile(TypedDict):
@@ -105,9 +115,7 @@ def _job(one: Checked, lines: Lines) -> dict[str, Any]:
         "trial": request.trial_of is not None,
         "cost": _cost(one.cost, one),
         "history": _history(one.forecast),
-        "findings": [
-            asdict(found) for found in sorted(_findings(one, lines), key=lambda row: row.order)
-        ],
+        "findings": [asdict(found) for found in in_order(_findings(one, lines))],
         "not_known": [
             {"path": request.path_text(place), "why": value.why}
             for place, value in request.unknown.items()
@@ -162,6 +170,7 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
         yield CheckFinding(
             rule=problem.fault.value,
             source="api",
+            refused=True,
             summary=f"{path} {problem.sentence}.".replace("?.", "?"),
             path=path,
             line=_line(request, problem.place, lines),
@@ -183,9 +192,23 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
             line=_line(request, place_of(request.body, path), lines),
             fix=_parameters(item.fix, request),
             saving_usd=rounded(item.usd),
-            saving_basis=Basis.HISTORY.value if item.usd is not None else None,
+            saving_basis=Basis.EARLIER.value if item.usd is not None else None,
             said_of=item.run,
         )
+
+
+def in_order(found: Iterable[CheckFinding]) -> list[CheckFinding]:
+    """The dearest first; of several that name another type for one place, only that one counts."""
+    named: dict[str, tuple[str, Any]] = {}
+    rows = []
+    for row in sorted(found, key=lambda row: row.order):
+        others = [named[path] for path in row.types if path in named]
+        if row.not_counted is None and any(new not in row.types.values() for _, new in others):
+            row = replace(row, not_counted=f"{others[0][0]} names another type")  # noqa: PLW2901
+        elif row.not_counted is None:
+            named |= {path: (row.rule, new) for path, new in row.types.items() if path not in named}
+        rows.append(row)
+    return sorted(rows, key=lambda row: row.order)
 
 
 def _near(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
@@ -218,10 +241,18 @@ def _of_rule(finding: Finding, one: Checked, lines: Lines) -> CheckFinding:
         caution=found.caution,
         saving_usd=rounded(finding.alone_usd),
         saving_range_usd=ends and [rounded(end) or Decimal(0) for end in ends],
-        saving_basis=one.basis.value if finding.alone_usd is not None else None,
+        saving_basis=_basis(finding, one),
+        refused=refused(finding),
         said_of=finding.said_of,
         not_counted=_not_counted(finding),
     )
+
+
+def _basis(finding: Finding, one: Checked) -> str | None:
+    """What its dollars rest on: those that only an earlier run knows are of that run."""
+    if finding.alone_usd is None:
+        return None
+    return (Basis.EARLIER if finding.found.change is None else one.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:

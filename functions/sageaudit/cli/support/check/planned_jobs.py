@@ -13,9 +13,10 @@ from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.recognise import Form, recognise
+from sageaudit.domain.request.recognise import Form, recognise, refuse
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Problem
+from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, Malformed
 from sageaudit.rules import catalogue
 from sageaudit.workflows.check import run as checking
@@ -44,15 +45,24 @@ class Checks:
 
     def file(self, path: str) -> CheckedFile:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
-        read, model = request_file.read(path), api_model()
+        model = api_model()
         try:
+            read = request_file.read(path, refuse)
             found = recognise(read.document, model, form=self.form, pipeline=self.pipeline)
             checked = self._all(found.requests)
-            return document(read.name, found, model.version, checked, read.lines())
+            lines, repeated = read.lines()
+            twice = [
+                f"{path_text(read.document, place)} is there twice (line {lines[place]}): only the "
+                "last one counts"
+                for place in repeated
+            ]
+            found = replace(found, left_out=(*found.left_out, *twice))
+            return document(read.name, found, model.version, checked, lines)
         except Malformed as error:
-            raise BadUsage(f"{read.name}: {error}") from error
+            raise BadUsage(f"{request_file.name_of(path)}: {error}") from error
         except RecursionError as error:
-            raise BadUsage(f"{read.name}: {request_file.TOO_DEEP}") from error
+            name = request_file.name_of(path)
+            raise BadUsage(f"{name}: {request_file.TOO_DEEP}") from error
 
     def _all(self, requests: Sequence[Request]) -> list[Checked]:
         """Each request; a tuning job after its definitions, whose costs it needs, but before them

@@ -189,8 +189,6 @@ def _saving(row: dict[str, Any]) -> str:
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
     possible = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
-    if row["source"] == "history":
-        return f"{possible}{usd(amount)} in that run"
     basis = Basis(row["saving_basis"] or Basis.HOUR)
     up_to = "up to " if basis is Basis.LIMIT else ""
     return f"{possible}{up_to}{usd(amount)} {basis.words}"

@@ -146,6 +146,7 @@ TOP = ListLayout(
 _OF_SUMS = (
     Field("jobs", "count"),
     *_amounts("Spend"),
+    Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
     Field("partly_judged", "count"),
@@ -155,13 +156,13 @@ _OF_SUMS = (
 )
 FAMILIES = ListLayout(
     (_FAMILY, Field("account"), Field("region"), *_OF_SUMS),
-    ("family", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "jobs", "lost_usd", "total_usd"),
+    ("family", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "top_rule"),
+    ("top_rule", "jobs", "judged_usd", "lost_usd", "total_usd"),
 )
 OWNERS = ListLayout(
     (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_OF_SUMS),
-    ("owner", "jobs", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "jobs", "lost_usd"),
+    ("owner", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "top_rule"),
+    ("top_rule", "jobs", "judged_usd", "lost_usd"),
 )
 TREND = ListLayout(
     (
@@ -176,8 +177,11 @@ TREND = ListLayout(
         Field("change_usd", "usd", "Change in USD"),
         Field("change_percent", "percent", "Change", _change),
     ),
-    ("period", "jobs", "total_usd", "avoidable_usd", "lost_usd", "waste_usd", "change_percent"),
-    ("avoidable_usd", "lost_usd", "jobs"),
+    (
+        *("period", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd"),
+        *("waste_usd", "change_percent"),
+    ),
+    ("avoidable_usd", "lost_usd", "jobs", "judged_usd"),
 )
 RULES = ListLayout(
     (

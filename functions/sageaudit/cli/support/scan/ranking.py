@@ -24,8 +24,8 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
-from sageaudit.output.text.headline import account_headline, judged_words
-from sageaudit.output.text.money import NEAREST, Figure, share
+from sageaudit.output.text.headline import account_headline, judged_words, part_of_judged
+from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import assignment, counted
 
@@ -100,7 +100,7 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     idle = Figure(sums.idle_counted_usd, rough=NEAREST)
     notes = (
         _of_spend(sums),
-        _part(found.avoidable, sums),
+        part_of_judged(found.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
         f"at list prices{f', {idle} counted above' if idle.usd else ''}",
@@ -108,12 +108,6 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     for title, figure, note in zip(TITLES, found, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
     console.print(table)
-
-
-def _part(figure: Figure, sums: Sums) -> str:
-    if figure.usd is None or sums.total_usd <= 0:
-        return ""
-    return f"{share(figure.usd, sums.total_usd)} of the spend"
 
 
 def _of_spend(sums: Sums) -> str:
