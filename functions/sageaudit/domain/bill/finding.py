@@ -92,6 +92,7 @@ class Found:
 
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
+    `said_of`: the earlier run of the family that was told the same.
     """
 
     confidence: Confidence
@@ -103,6 +104,7 @@ class Found:
     change: Change | None = None
     best: Change | None = None
     caution: str | None = None
+    said_of: str | None = None
 
 
 class FoundDetails(TypedDict, total=False):
@@ -113,6 +115,7 @@ class FoundDetails(TypedDict, total=False):
     change: Change | None
     best: Change | None
     caution: str | None
+    said_of: str | None
 
 
 Outcome = Found | Clear | Unknown | NotApplicable

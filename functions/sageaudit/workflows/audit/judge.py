@@ -103,15 +103,15 @@ def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[EarlierRun] | None) -
 
 
 def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]) -> Savings:
-    """Marks advice that an earlier run of the family was told already, the newest first.
+    """Marks what an earlier run of the family was told already, the newest first.
 
-    Counted dollars are told of each run.
+    Counted dollars are told of each run, unless the rule itself names such a run.
     """
     once = {rule.name.name for rule in ruleset.rules if rule.once_a_family}
     findings = tuple(
         replace(finding, said_of=_said_of(finding.rule.name, earlier))
         if finding.rule.name in once and not finding.found.bucket.counted
-        else finding
+        else replace(finding, said_of=finding.found.said_of)
         for finding in savings.findings
     )
     return replace(savings, findings=findings)
