@@ -132,6 +132,7 @@ _BUILDERS = {
     "measured": ("measured", "avoidable"),
     "lost": ("measured", "lost"),
     "possible": ("heuristic", "possible"),
+    "possible_by_runs": ("derived", "possible"),
     "advice": ("heuristic", "none"),
     "fact": ("measured", "none"),
 }

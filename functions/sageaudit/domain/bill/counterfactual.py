@@ -4,7 +4,7 @@ The shares in this order sum to the totals, so avoidable + lost is never more th
 several fixes of the instance type only one counts, and so for the instance count; of both together
 only one counts when fewer hosts take over work. A fix whose rule is subsumed by another finding's
 rule is counted there and gets no dollars. Fixes of the bucket `possible` are applied last and are
-never in a sum with the others.
+never in a sum with the others; of these a guess comes after what the family's own runs show.
 
 A bill at an estimated rate gets its dollars, marked as estimated. What another type at an estimated
 rate saves is possible at most: nothing says that SageMaker sells it.
@@ -19,7 +19,15 @@ from decimal import Decimal
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
 from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
-from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
+from sageaudit.domain.bill.finding import (
+    Bucket,
+    Confidence,
+    Exemption,
+    Finding,
+    Found,
+    RuleName,
+    Severity,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
@@ -213,7 +221,7 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """By losing rule, the rule that wins its stage: the largest saving alone, counted ones first.
+    """By losing rule, the rule that wins its stage: the largest saving alone, of the surest ones.
 
     Fewer instances that take over work, and another type chosen for the work recorded before,
     compete with each other: whether the type could do both is unknown.
@@ -224,7 +232,7 @@ def _superseded(
         for name, found in pairs
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
-    rivals.sort(key=lambda pair: (not pair[1].bucket.counted, -(alone[pair[0].id] or _ZERO)))
+    rivals.sort(key=lambda pair: (*_unsure(pair[1]), -(alone[pair[0].id] or _ZERO)))
     count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
@@ -243,7 +251,7 @@ def _together(
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
-        (not found.bucket.counted, found.change.stage, name.id, found.change)
+        (_unsure(found), found.change.stage, name.id, found.change)
         for name, found in standing
         if found.change is not None
     )
@@ -254,6 +262,11 @@ def _together(
             job = change.apply(job)
             billed = bill(job, market)
     return shares
+
+
+def _unsure(found: Found) -> tuple[bool, bool]:
+    """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
+    return not found.bucket.counted, found.confidence is Confidence.HEURISTIC
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
