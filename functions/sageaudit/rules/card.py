@@ -15,10 +15,12 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.like_runs import tried_types
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
+from sageaudit.domain.bill.tried_types import TriedType
 from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
@@ -123,7 +125,13 @@ class JobCase(_OnTypes, Case):
         """
         headroom = Decimal(str(self.limit(HEADROOM)))
         also = self.pool.for_peaks if self.pool and self.pooled else ()
-        return self._resizes.resize(self.job, self.whole, self.market, headroom, also)
+        return self._resizes.resize(
+            self.job, self.whole, self.market, headroom, also, self._tried()
+        )
+
+    def _tried(self) -> tuple[TriedType, ...]:
+        """The types that its family tried; without earlier runs there are none."""
+        return ()
 
     def span(self, minutes: float) -> str:
         """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
@@ -142,6 +150,9 @@ class FamilyCase(JobCase):
     def runs(self) -> tuple[EarlierRun, ...]:
         """The earlier runs, none when no history was read."""
         return self.earlier or ()
+
+    def _tried(self) -> tuple[TriedType, ...]:
+        return tried_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property
     def runs_alike(self) -> tuple[EarlierRun, ...]:

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.bill.resize import resize
@@ -15,12 +17,15 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, flat, market, ran
 from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, cases, even, finds, row
 
 RULE = "cheaper-type"
 T4 = ran(3600, "ml.g4dn.4xlarge", volume_gb=0)
+T4_HALF = ran(3600, "ml.g4dn.2xlarge", volume_gb=0)
+LITTLE = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 30.0, "memory": 10.0}
 WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 
 
@@ -32,6 +37,17 @@ def audited(run: Job, of: Measurements) -> Audit:
     return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
 
 
+def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[EarlierRun]:
+    """Runs as (type, seconds, dollars), so many of each, the newest first."""
+    return [
+        earlier_run(
+            day, total_usd=Decimal(usd), instance_type=name, elapsed_s=Decimal(seconds), **facts
+        )
+        for day, (name, seconds, usd) in enumerate((s for s in stretches for _ in range(count)), 1)
+    ]
+
+
+ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
 shares = st.floats(0, 100)
 PRICED = sorted({"ml.m5.xlarge", "ml.m5.4xlarge", "ml.g4dn.4xlarge", "ml.g4dn.12xlarge"})
 
@@ -77,6 +93,35 @@ test_cases = cases(
     # The reason is a reason, not a sentence about figures.
     row("unknown: not_replayable: the region is not known, and so is no price",
         replace(T4, region=None), even(60, **WELL_USED)),
+    "What the family's runs took on a type replaces the assumption.",
+    # 1.505 - 1.5 x 0.736 is less than the 2xlarge saves (0.565); 1.505 - 1.3 x 0.7357 is 0.54859.
+    row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104"))),
+    row(finds(usd="0.548590", change=SetType("ml.g4dn.xlarge", Decimal("1.3")), caution="The "
+        "family's runs took 1.30 times as long there (medians of 3 and 4 runs)."), T4,
+        even(60, **WELL_USED),
+        on=market(hourly_usd={"ml.g4dn.4xlarge": "1.505", "ml.g4dn.xlarge": "0.7357"}),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 4680, "0.9564"))),
+    "A type on which the runs were faster is counted as no faster. The data may have been less.",
+    row(finds(usd="0.769000", change=SetType("ml.g4dn.xlarge"), best=SetType("ml.g4dn.xlarge",
+        Decimal("0.5"))), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))),
+    "Too few runs, or unlike ones, are no measure. Two; on spot; on two hosts; of another kind.",
+    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2)),
+    *(row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
+        earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)])
+        for unlike in ({"purchase": Purchase.SPOT}, {"instance_count": 2}, {"kind": "processing"},
+            {"status": "Stopped"})),
+    "Runs of the same settings go first, where they are enough on both types.",
+    row(finds(change=SetType("ml.g4dn.xlarge", Decimal("1.1"))), replace(T4, fingerprint="same"),
+        even(60, **WELL_USED), earlier=[*tried(ON_TODAYS, ("ml.g4dn.xlarge", 3960, "0.8096"),
+        fingerprint="same"), *tried(("ml.g4dn.xlarge", 7000, "1.431"), fingerprint="other")]),
+    "After a step to a smaller type that cost more, no smaller one is advised.",
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(
+        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505"))),
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(
+        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
     "A job that never started has nothing to move. It cost nothing.",
     row("not applicable: …started…", replace(T4, status="Failed", started_at=None, training_s=None,
         billable_s=None, phases=())),

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby, takewhile
 from statistics import median
 
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.bill.tried_types import TriedType
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
 
 LEVEL_STANDS = 3
 """So many runs in a row are a new usual cost, and so many are a median: our choice."""
@@ -49,6 +51,38 @@ def same_settings(job: Job, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
     """
     known = job.fingerprint is not None
     return [run for run in runs if known and run.facts.fingerprint == job.fingerprint]
+
+
+def tried_types(
+    job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
+) -> tuple[TriedType, ...]:
+    """The types on which a family has enough like runs for a median, this run with them.
+
+    Runs of the same settings, where they alone are enough on two types.
+    """
+    like = like_runs(job, runs, but="instance_type")
+    by_settings, of_all = (
+        tuple(_by_type(job, total_usd, part, market)) for part in (same_settings(job, like), like)
+    )
+    return by_settings if len(by_settings) > 1 else of_all
+
+
+def _by_type(
+    job: Job, total_usd: Decimal | None, like: Sequence[EarlierRun], market: Market
+) -> Iterator[TriedType]:
+    own = job.groups[0].instance_type if job.groups and job.status == "Completed" else None
+    samples = [
+        (own, job.elapsed_s, total_usd),
+        *((run.facts.instance_type, run.facts.elapsed_s, run.total_usd) for run in like),
+    ]
+    by_type: dict[str, list[tuple[Decimal, Decimal]]] = {}
+    for name, seconds, usd in samples:
+        if name is not None and name in market.types and seconds and usd is not None:
+            by_type.setdefault(name, []).append((seconds, usd))
+    for name, sample in by_type.items():
+        if len(sample) >= LEVEL_STANDS:
+            seconds, usd = (median(values) for values in zip(*sample[:_MOST_RUNS], strict=True))
+            yield TriedType(market.types[name], len(sample[:_MOST_RUNS]), seconds, usd)
 
 
 def compared_runs(runs: Sequence[EarlierRun]) -> list[EarlierRun]:

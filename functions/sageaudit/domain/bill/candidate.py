@@ -46,6 +46,8 @@ class Duration:
     counted: Decimal
     best: Decimal
     because: str
+    tried: bool = False
+    """Measured by the family's own runs there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,10 @@ def no_other_type(case: api.JobCase) -> str | None:
 
 
 def _shrinks(run: Resize, to: Candidate) -> bool:
-    """Whether it has less of anything that may have peaks."""
+    """Whether it has less of anything that may have peaks, and was not tried."""
     today, other = run.today, to.type
+    if to.takes is not None and to.takes.tried:
+        return False
     return other.vcpu < today.vcpu or other.memory_gib < today.memory_gib
 
 
