@@ -245,7 +245,8 @@ class Card(Generic[CaseT]):
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
     - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
-      each run, and posted only of the first one; counted dollars are posted of each.
+      each run, and posted only of the first one; counted dollars are posted of each, unless the
+      rule names the run that was told (`Found.said_of`).
     - `asked_later`: rules ask for its findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under its own, without dollars.
     - `in_chat`: False for findings that are stored and shown, and never posted.
