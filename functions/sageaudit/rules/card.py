@@ -129,6 +129,11 @@ class JobCase(_OnTypes, Case):
             self.job, self.whole, self.market, headroom, also, self._tried()
         )
 
+    @property
+    def advised_type(self) -> str | None:
+        """The type that its family was advised last; None without earlier runs."""
+        return None
+
     def _tried(self) -> tuple[TriedType, ...]:
         """The types that its family tried; without earlier runs there are none."""
         return ()
@@ -150,6 +155,12 @@ class FamilyCase(JobCase):
     def runs(self) -> tuple[EarlierRun, ...]:
         """The earlier runs, none when no history was read."""
         return self.earlier or ()
+
+    @property
+    def advised_type(self) -> str | None:
+        """The one that the newest run on the same instances was advised."""
+        advised = (run.facts.advised_type for run in self.runs_alike)
+        return next((name for name in advised if name is not None), None)
 
     def _tried(self) -> tuple[TriedType, ...]:
         return tried_types(self.job, self.bill.total_usd, self.runs, self.market)

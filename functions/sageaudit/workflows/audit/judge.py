@@ -16,6 +16,7 @@ from sageaudit.domain.audit.judgement import Waste, judgement
 from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
+from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName
@@ -141,7 +142,10 @@ def run_facts(audit: Audit) -> RunFacts:
     findings, job = audit.savings.findings, audit.job
     compared = [one.rule.name for one in findings if one.stands and one.rule.compared]
     failed = None if job.status == "Completed" else reason_class(job)
-    return facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
+    moves = (one.found.change for one in findings if one.stands)
+    advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
+    known = facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
+    return replace(known, advised_type=advised)
 
 
 @dataclass(frozen=True, slots=True)
