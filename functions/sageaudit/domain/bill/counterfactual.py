@@ -19,15 +19,7 @@ from decimal import Decimal
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
 from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
-from sageaudit.domain.bill.finding import (
-    Bucket,
-    Confidence,
-    Exemption,
-    Finding,
-    Found,
-    RuleName,
-    Severity,
-)
+from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import Market, comparable
 
@@ -232,7 +224,7 @@ def _superseded(
         for name, found in pairs
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
-    rivals.sort(key=lambda pair: (*_unsure(pair[1]), -(alone[pair[0].id] or _ZERO)))
+    rivals.sort(key=lambda pair: (*pair[1].unsure, -(alone[pair[0].id] or _ZERO)))
     count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
@@ -251,7 +243,7 @@ def _together(
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
-        (_unsure(found), found.change.stage, name.id, found.change)
+        (found.unsure, found.change.stage, name.id, found.change)
         for name, found in standing
         if found.change is not None
     )
@@ -262,11 +254,6 @@ def _together(
             job = change.apply(job)
             billed = bill(job, market)
     return shares
-
-
-def _unsure(found: Found) -> tuple[bool, bool]:
-    """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
-    return not found.bucket.counted, found.confidence is Confidence.HEURISTIC
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:

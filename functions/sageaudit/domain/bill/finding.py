@@ -106,6 +106,11 @@ class Found:
     caution: str | None = None
     said_of: str | None = None
 
+    @property
+    def unsure(self) -> tuple[bool, bool]:
+        """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
+        return not self.bucket.counted, self.confidence is Confidence.HEURISTIC
+
 
 class FoundDetails(TypedDict, total=False):
     """The fields of `Found` that have a default, as keyword arguments of a builder."""

@@ -34,7 +34,6 @@ SPREADS = api.Threshold(
 )
 OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
-_NAME = "cost-regression"
 _GROWN_FROM_S = 60
 _SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
 
@@ -91,7 +90,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since."""
-    told = [run for run in event if _NAME in run.facts.found and run.total_usd is not None]
+    told = [
+        run for run in event if "cost-regression" in run.facts.found and run.total_usd is not None
+    ]
     most_usd = max((run.total_usd for run in told if run.total_usd), default=None)
     grown = most_usd is None or total_usd >= most_usd * (1 + percent / 100)
     return None if grown else told[0].name

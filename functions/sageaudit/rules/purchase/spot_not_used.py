@@ -40,7 +40,6 @@ SAFE_BELOW = api.Threshold(
 )
 RUNS_FROM = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer have no quartile")
 DEADLINE_TAG = "sageaudit:deadline"
-_NAME = "spot-not-used"
 _WAIT_AT_MOST_S = 86_400
 """A day of waiting for capacity in addition to the run itself."""
 _EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
@@ -100,6 +99,7 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
     once_a_family=True,
+    asked_later=True,
     before_run=api.Severity.LOW,
     reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
 )
@@ -164,7 +164,7 @@ def _by_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     counted = shares[-worst_quartile]
     runs = "1 spot run" if len(own) == 1 else f"{len(own)} spot runs"
     saved = _BilledShare(counted, shares[0], "").savings
-    middle = f", {100 * (1 - median(shares)):.0f}% at the median" if len(own) > 1 else ""
+    middle = f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in saved else ""
     source = f"{runs} of its family on this type saved {saved}%{middle}"
     return _BilledShare(counted, shares[0], source, tuple(run for run, _ in own))
 
@@ -195,8 +195,8 @@ def _published(case: api.FamilyCase) -> _BilledShare | None:
 def _said_of(case: api.FamilyCase, own: tuple[api.EarlierRun, ...]) -> str | None:
     """The newest run that was told the same: by as many own runs as are needed."""
     since = own[-max(int(case.limit(RUNS_FROM)), 1)].ended_at
-    told = (run for run in case.runs if _NAME in run.facts.found and run.ended_at > since)
-    return next((run.name for run in told if not _on_spot(case, run)), None)
+    told = (run for run in case.runs if "spot-not-used" in run.facts.found)
+    return next((run.name for run in told if run.ended_at > since), None)
 
 
 def _caution(case: api.FamilyCase, share: _BilledShare | None, *, safe: bool, proven: bool) -> str:
