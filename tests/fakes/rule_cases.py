@@ -67,7 +67,7 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
     `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
     nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
-    `caution`, `severity`, `change`, `best`, `subsumed_by`, `in_chat`.
+    `caution`, `severity`, `change`, `best`, `said_of`, `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
 
@@ -132,6 +132,7 @@ _BUILDERS = {
     "measured": ("measured", "avoidable"),
     "lost": ("measured", "lost"),
     "possible": ("heuristic", "possible"),
+    "possible_by_runs": ("derived", "possible"),
     "advice": ("heuristic", "none"),
     "fact": ("measured", "none"),
 }
@@ -150,7 +151,7 @@ _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "evidence": lambda found, value: value.items() <= found.evidence.items(),
     **{
         part: lambda found, value, part=part: getattr(found, part) == value  # type: ignore[misc]
-        for part in ("bucket", "confidence", "change", "best")
+        for part in ("bucket", "confidence", "change", "best", "said_of")
     },
 }
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sageaudit.domain.bill.finding import Clear, Found, Outcome
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import TransformBatching, Upload
+from sageaudit.domain.job.parts import DataSource, InputChannel, TransformBatching, Upload
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import FamilyCase, JobCase, Rule
@@ -48,6 +48,7 @@ def clusters(instance: str, kind: JobKind, hosts: int) -> FamilyCase:
         batch=TransformBatching("SingleRecord", 1, 6),
         uploads=(Upload("out", "EndOfJob"),),
         volume_gb=500,
+        channels=(InputChannel("train", DataSource.S3, "FastFile", None),),
         hints=Hints(deep_learning=True),
     )
     line = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10

@@ -135,6 +135,8 @@ measured = partial(Found, Confidence.MEASURED, Bucket.AVOIDABLE)
 """Was billed and produced nothing: the change takes exactly that away."""
 possible = partial(Found, Confidence.HEURISTIC, Bucket.POSSIBLE)
 """Worth a trial: its dollars are shown and are in no total."""
+possible_by_runs = partial(Found, Confidence.DERIVED, Bucket.POSSIBLE)
+"""The same by what the family's own runs cost: such dollars go before those of a guess."""
 advice = partial(Found, Confidence.HEURISTIC, Bucket.NONE)
 """Advice with a reason and without dollars."""
 fact = partial(Found, Confidence.MEASURED, Bucket.NONE)

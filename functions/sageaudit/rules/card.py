@@ -16,10 +16,12 @@ from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.like_runs import tried_types
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
+from sageaudit.domain.bill.tried_types import TriedType
 from sageaudit.domain.job.job import Job, duration_min
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Tuning
@@ -124,7 +126,18 @@ class JobCase(_OnTypes, Case):
         """
         headroom = Decimal(str(self.limit(HEADROOM)))
         also = self.pool.for_peaks if self.pool and self.pooled else ()
-        return self._resizes.resize(self.job, self.whole, self.market, headroom, also)
+        return self._resizes.resize(
+            self.job, self.whole, self.market, headroom, also, self._tried()
+        )
+
+    @property
+    def advised_type(self) -> str | None:
+        """The type that its family was advised last; None without earlier runs."""
+        return None
+
+    def _tried(self) -> tuple[TriedType, ...]:
+        """The types that its family tried; without earlier runs there are none."""
+        return ()
 
     def span(self, minutes: float) -> str:
         """What these minutes are, for a sentence: `41 min`, or that they are of several runs."""
@@ -143,6 +156,15 @@ class FamilyCase(JobCase):
     def runs(self) -> tuple[EarlierRun, ...]:
         """The earlier runs, none when no history was read."""
         return self.earlier or ()
+
+    @property
+    def advised_type(self) -> str | None:
+        """The one that the newest run on the same instances was advised."""
+        advised = (run.facts.advised_type for run in self.runs_alike)
+        return next((name for name in advised if name is not None), None)
+
+    def _tried(self) -> tuple[TriedType, ...]:
+        return tried_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property
     def runs_alike(self) -> tuple[EarlierRun, ...]:
@@ -237,7 +259,8 @@ class Card(Generic[CaseT]):
     - `finds_waste`: it finds avoidable dollars in what the hosts' metrics say. Where no such rule
       can answer, the avoidable dollars of a job are not known.
     - `once_a_family`: advice about a setting that each run of a family repeats. It is stored for
-      each run, and posted only of the first one; counted dollars are posted of each.
+      each run, and posted only of the first one; counted dollars are posted of each, unless the
+      rule names the run that was told (`Found.said_of`).
     - `asked_later`: rules ask for its findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under its own, without dollars.
     - `in_chat`: False for findings that are stored and shown, and never posted.

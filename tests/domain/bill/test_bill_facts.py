@@ -16,6 +16,7 @@ from sageaudit.domain.audit.document import document
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import AMORTISED, NOT_IN_IT, UNDER_A_PLAN, BillFacts, facts
 from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
@@ -24,7 +25,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import known
+from tests.fakes.jobs import known, market, phases, ran
 
 DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
 FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
@@ -51,6 +52,23 @@ def test_spot_says_what_it_saved(billable_s: int | None, usd: str | None) -> Non
     """Nothing where the billable seconds are not known."""
     saved = facts_of(describe(BillableTimeInSeconds=billable_s)).spot_saved_usd
     assert (None if saved is None else round(saved, 2)) == (None if usd is None else Decimal(usd))
+
+
+def test_a_spot_run_that_began_again_says_both_figures_and_no_saving() -> None:
+    """An hour, an interruption, an hour: billed for 90 minutes, on demand it takes 60."""
+    parts = (("Training", 3600), ("Interrupted", -600), ("Training", 3600))
+    run = ran(7800, purchase=Purchase.SPOT, billable_s=Decimal(5400), phases=phases(*parts))
+    both = (
+        "interrupted without checkpoints: spot cost $0.34, and one uninterrupted run on demand "
+        "would have cost about $0.23"
+    )
+    noted, kept = (
+        facts(one, bill(one, market()), market(), savings_plan=False)
+        for one in (run, replace(run, checkpointed=True))
+    )
+    assert (noted.spot_saved_usd, noted.notes[0]) == (None, both)
+    assert kept.spot_saved_usd is not None
+    assert both not in kept.notes
 
 
 RULES = [

@@ -121,12 +121,12 @@ def test_any_address_gives_a_name_that_s3_accepts_or_none(text: str) -> None:
         assert name is None or (3 <= len(name) <= 63 and name == name.lower() and "/" not in name)
 
 
-PINNED = "s3://bucket/data/v3/train"
+PINNED = "s3://bucket/data/2026-05-20/train"
 MOVING = "s3://bucket/data/train"
 
 
 VERSIONS = """
-data/v1/train data/v2.3.1 data/version=7/ data/dataset_version=1.2/part-0.csv data/2026-05-20/
+data/version=7/ data/dataset_version=1.2/part-0.csv data/2026-05-20/
 data/20260520 data/20260520T103000Z/train.csv data/2026/05/20/13 data/year=2026/month=05/day=20/
 data/dt=2026-05-20/ KMeans-2018-01-12-18-27-57-930/.amazon.manifest export-1614050333/
 data/1763632620265/train data/9f86d081884c7d65/ data/217fbab1/train
@@ -134,7 +134,8 @@ models/3f2504e0-4f89-41d3-9a0c-0305e82c3301/ churn/j2vr4zwau6n3/Prepare/output
 bias/pipelines-j2vr4zwau6n3-createmodel/x.jsonl data/train.csv?versionId=3HL4kqtJlcpXroDTDmJ
 """
 NO_VERSIONS = """
-data data/train/ data/latest/train data/v3/latest/ data/2026-05-20/current/ data/train-latest.csv
+data data/v1/train data/v2.3.1 data/train/ data/latest/train data/v3/latest/
+data/2026-05-20/current/ data/train-latest.csv
 data/year=2026/ data/2026/05/ data/2026-05 mobilenet_v2/train data/training2024 data/deadbeef
 data/111122223333/train chapter05/input/training_data.csv data/train.csv?versionId=
 data/.amazon.manifest

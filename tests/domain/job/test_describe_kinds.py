@@ -269,7 +269,7 @@ def finals(*values: tuple[str, object]) -> dict[str, Any]:
 
 
 S3 = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/d"}}
-SHARDED = {"S3DataSource": {"S3Uri": "s3://b/v3", "S3DataDistributionType": "ShardedByS3Key"}}
+SHARDED = {"S3DataSource": {"S3Uri": "s3://b/20260520", "S3DataDistributionType": "ShardedByS3Key"}}
 MODEL = {"S3ModelArtifacts": "s3://b/m"}
 PULLED, DATA = "Downloading the training image", "Downloading input data"
 RULES = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
@@ -291,7 +291,7 @@ OUTPUTS = [
     {"OutputName": "own", "S3Output": {"S3UploadMode": "EndOfJob"}, "AppManaged": True},
     {"FeatureStoreOutput": {"FeatureGroupName": "g"}},
 ]
-PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/v1/x"}}
+PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/20260520/x"}}
 TRANSFORMED = {"DataSource": {"S3DataSource": {"S3Uri": "s3://b/2026-05-20/x"}}}
 KEPT_ALIVE = {"KeepAlivePeriodInSeconds": 1800}
 IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}

@@ -92,7 +92,7 @@ def test_an_image_is_kept_by_its_name_and_tag(image: str, kept: str) -> None:
         ("s3://raw-data/churn/2026-05-20/", "s3://raw-data/?versionId=kept"),
         ("s3://raw-data/churn/latest/x.csv?versionId=3HL4kqtJ", "s3://raw-data/?versionId=kept"),
         ("s3://raw-data/churn", "s3://raw-data/"),
-        ("s3://user:pass@raw-data/v3/", "s3://-/?versionId=kept"),
+        ("s3://user:pass@raw-data/2026-05-20/", "s3://-/?versionId=kept"),
         ("https://raw-data.s3.amazonaws.com/x?token=y", "s3://-/"),
         ("nonsense", "s3://-/"),
     ],

@@ -26,13 +26,30 @@ def family(*costs: str | None, **facts: Any) -> list[EarlierRun]:
 
 WIDE = family("0.18", "0.18", "0.23", "0.28", "0.28")
 STEADY = family(*["0.23"] * 5)
+DEAR, CHEAP = {"instance_type": "ml.m5.4xlarge"}, {"instance_type": "ml.m5.xlarge"}
+WEEKLY = {"instance_count": 4}
+
+
+def in_turn(*stretches: tuple[int, str, dict[str, Any]]) -> list[EarlierRun]:
+    """Runs in their order, as (how many, dollars, facts); the answer has the newest first."""
+    runs = [(usd, facts) for count, usd, facts in stretches for _ in range(count)]
+    days = range(1, len(runs) + 1)
+    return [
+        earlier_run(day, total_usd=Decimal(usd), **facts)
+        for day, (usd, facts) in zip(days, reversed(runs), strict=True)
+    ]
+
+
+TOLD: dict[str, Any] = {"found": (RULE,)}
+DOUBLED = ran(7200, **NO_STORAGE)
+"""Two hours: $0.46."""
 
 
 test_cases = cases(
     RULE,
     "A run at four times the median is found with what changed.",
     # Another type for another time, on spot, with other settings.
-    row(finds("It cost $0.92; the median of 5 earlier runs is $0.23. Changed: type "
+    row(finds("Expected about $0.23 (the median of 5 earlier runs), got $0.92. Changed: type "
         "ml.m5.xlarge to "
         "ml.m5.2xlarge; purchase on_demand to spot; image, data or hyperparameters; "
         "Training +1 h 1 min.", builder="fact", evidence={"above_median_usd": Decimal("0.69"),
@@ -71,6 +88,51 @@ test_cases = cases(
     row("unknown: too_few_runs", HOUR, earlier=STEADY[:4]),
     row("unknown: too_few_runs", HOUR, earlier=[*STEADY[:4], earlier_run(9, status="Failed")]),
     row("unknown: too_few_runs", HOUR, earlier=family("0.2", "0.2", "0.2", "0.2", None)),
+    "A lasting step is named until it has stood for three runs, and posted once.",
+    # The data doubled: the second and the third run are the same event, the fourth is usual.
+    row(finds("Expected about $0.23 (the median of 10 earlier runs), got $0.46.…", said_of=None),
+        DOUBLED, earlier=in_turn((20, "0.23", {}))),
+    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD))),
+    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (2, "0.46", TOLD))),
+    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD))),
+    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", {}), (25, "0.46", {}))),
+    "An event that grows by a quarter is posted again. $0.46 is a quarter above $0.368.",
+    row(finds(said_of=None), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.368", TOLD))),
+    row(finds(said_of="train-1"), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.369", TOLD))),
+    "An event that nobody was told of is posted. The run before was not judged.",
+    row(finds(said_of=None), DOUBLED, earlier=in_turn((20, "0.23", {}), (1, "0.46", {}))),
+    "An event that ended is another one when it comes back.",
+    row(finds(said_of=None), DOUBLED,
+        earlier=in_turn((20, "0.23", {}), (1, "0.46", TOLD), (1, "0.23", {}))),
+    "The newest level counts, not half a year. Twice as much was usual before.",
+    row(FOUND, DOUBLED, earlier=in_turn((30, "0.46", {}), (5, "0.23", {}))),
+    "Advice that is undone is named at its first runs. The cheaper type was usual by then.",
+    row(finds("Expected about $0.23 (the median of 8 earlier runs), got $0.92. Changed: type "
+        "ml.m5.xlarge to ml.m5.4xlarge…"), ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP))),
+    row(FOUND, ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (2, "0.92", DEAR))),
+    row(CLEAR, ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
+        earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (3, "0.92", DEAR))),
+    "A cheaper type is no event, and its own level soon. Two hours of it are twice the usual.",
+    row(CLEAR, HOUR, earlier=in_turn((30, "0.92", DEAR))),
+    row(FOUND, DOUBLED, earlier=in_turn((30, "0.92", DEAR), (3, "0.23", CHEAP))),
+    "Runs on other instances that come back have each other. One each week, on four hosts.",
+    row(FOUND, ran(3600, instances=4, **NO_STORAGE),
+        earlier=in_turn((6, "0.23", {}), (1, "0.92", WEEKLY), (6, "0.23", {}))),
+    row(CLEAR, ran(3600, instances=4, **NO_STORAGE),
+        earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3, (6, "0.23", {}))),
+    row(CLEAR, HOUR, earlier=in_turn(*[(6, "0.23", {}), (1, "0.92", WEEKLY)] * 3)),
+    "One dear run is no level, and neither is one cheap run.",
+    row(FOUND, DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.92", {}), (2, "0.23", {}))),
+    row(FOUND, DOUBLED, earlier=in_turn((9, "0.23", {}), (1, "0.02", {}), (2, "0.23", {}))),
+    "Slow growth is not an event. Two percent more with each run.",
+    row(CLEAR, ran(3600, **NO_STORAGE), earlier=[
+        earlier_run(day, total_usd=Decimal("0.23") / Decimal("1.02") ** day)
+        for day in range(1, 40)]),
+    "A family without three alike in a row has no usual cost.",
+    row("unknown: no_usual_cost", DOUBLED, earlier=[
+        earlier_run(day, instance_type=f"ml.m{day}.large") for day in range(1, 8)]),
     "A run of unknown cost is unknown. Its type has no price.",
     row("unknown: bill_unknown", ran(3600, "ml.unpriced.xlarge"), earlier=STEADY),
 )  # fmt: skip

@@ -5,10 +5,11 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import ran
-from tests.fakes.judging import usd
+from tests.fakes.jobs import START, ran
+from tests.fakes.judging import together, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "duplicate-run"
@@ -18,6 +19,10 @@ RUN = ran(3600, fingerprint="f1", data_pinned=True)
 def same(days_ago: int = 3, **facts: Any) -> EarlierRun:
     """A success of $0.23 with the run's fingerprint on pinned data."""
     return earlier_run(days_ago, **{"fingerprint": "f1", "data_pinned": True} | facts)
+
+
+NIGHTLY = replace(RUN, ended_at=START)
+GOES_ON = "train-1"
 
 
 test_cases = cases(
@@ -34,6 +39,19 @@ test_cases = cases(
     "Other settings are another run. And the first run of a family is its first.",
     row(CLEAR, RUN, earlier=[earlier_run(1, fingerprint="f2")]),
     row(CLEAR, RUN, earlier=[]),
+    "Runs at a steady cadence are a schedule, said once and without dollars.",
+    # A night each; a gap of a weekend is one of five.
+    row(finds("A schedule: 4 runs about 24 h apart with the same image, data addresses, entry "
+        "point and hyperparameters.", builder="fact", usd=None, said_of=None), NIGHTLY,
+        earlier=[same(day) for day in (1, 2, 3)]),
+    row(finds("A schedule: 5 runs…", said_of=GOES_ON), NIGHTLY,
+        earlier=[same(day) for day in (1, 2, 3, 4)]),
+    row(finds("A schedule: 6 runs about 24 h…"), NIGHTLY,
+        earlier=[same(day) for day in (1, 2, 5, 6, 7)]),
+    row(finds(builder="possible"), NIGHTLY, earlier=[same(1), same(2)]),
+    row(finds(builder="possible"), NIGHTLY, earlier=[same(day) for day in (1, 4, 5)]),
+    row(finds(builder="possible"), NIGHTLY, earlier=[same(day) for day in (1, 2, 3)],
+        limits={"schedule_from_runs": 5}),
     "A run that gave nothing is repeated for a reason. It failed, or left no model.",
     row(CLEAR, RUN, earlier=[same(status="Failed")]),
     row(CLEAR, RUN, earlier=[same(left_artifact=False)]),
@@ -60,3 +78,17 @@ test_cases = cases(
     row("unknown: history_unread", RUN, earlier=None),
     row("unknown: times_missing", replace(RUN, started_at=None, created_at=None), earlier=[same()]),
 )  # fmt: skip
+
+
+def test_a_guess_leaves_the_dollars_to_what_own_runs_show() -> None:
+    """The whole run may be a repeat; that spot saves 60% of it, two own runs have shown."""
+    run = ran(7200, "ml.g5.2xlarge", volume_gb=0, fingerprint="f1", data_pinned=True)
+    spot: dict[str, Any] = {"purchase": Purchase.SPOT, "billable_s": Decimal(1440)}
+    others = [same(3, total_usd=Decimal(3)), *(same(day, **spot) for day in (4, 5))]
+    earlier = [
+        replace(run, facts=replace(run.facts, instance_type="ml.g5.2xlarge")) for run in others
+    ]
+    savings = together((RULE, "spot-not-used"), run, earlier=earlier)
+    shares = {one.rule.name: usd(one.saving_usd) for one in savings.findings}
+    assert shares == {"spot-not-used": "1.818000", RULE: "1.212000"}
+    assert usd(savings.possible_usd) == "3.030000"

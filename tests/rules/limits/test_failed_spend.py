@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
 from sageaudit.domain.usage.measurements import Metric
+from tests.fakes.families import earlier_run
 from tests.fakes.jobs import job, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
 
@@ -32,6 +34,27 @@ GPU_RUN = "ml.g4dn.xlarge"
 def out_of_memory(reason: str) -> Job:
     """Two hours on one T4 that failed."""
     return ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
+
+
+FULL_HOST = {"cpu": 50, "memory": 97, "gpu": 90}
+
+
+def host_runs(completed: int) -> list[EarlierRun]:
+    """A failure for lack of host memory yesterday; before it twelve good hours, each second day."""
+    gone = earlier_run(
+        1,
+        status="Failed",
+        total_usd=Decimal("1.472"),
+        instance_type=GPU_RUN,
+        reason_class="host out of memory",
+    )
+    return [
+        gone,
+        *(
+            earlier_run(2 * day, total_usd=Decimal("8.832"), instance_type=GPU_RUN)
+            for day in range(1, completed + 1)
+        ),
+    ]
 
 
 test_cases = cases(
@@ -111,6 +134,23 @@ test_cases = cases(
         "was last recorded at 96%).", caution="Halve the batch and accumulate gradients…",
         evidence={"gpu_memory_last_percent": 96, "gpu_memory_points_per_hour": None}),
         out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96)),
+    "A larger type has a price for all runs: above the failures it is no fix.",
+    # Twelve hours: ml.g4dn.2xlarge has twice the memory for $2.448 more than $8.832; two failures
+    # of $1.472 cost $0.1472 for each of 20 that complete, 15 of them in the last 30 days.
+    row(finds(ways=[], caution="Use fewer data-loader workers and load less at once, or a type "
+        "with more memory. For all runs ml.g4dn.2xlarge costs no less than the failures: $2.45 "
+        "more against $0.15 for each run that completes ($36.72 against $2.21 a month)…",
+        evidence={"runs_a_month": 15}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
+        earlier=host_runs(20)),
+    row(finds(ways=[["ml.g4dn.2xlarge"]], caution="…ml.g4dn.2xlarge costs less than the failures: "
+        "$2.45 more against $2.94 for each run that completes. This money…",
+        evidence={"runs_a_month": None}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
+        earlier=host_runs(1)),
+    "Where no run completed the larger type stays a way. Another failure, for another reason.",
+    row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
+        even(120, **FULL_HOST), earlier=host_runs(0)),
+    row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
+        even(120, **FULL_HOST), earlier=None),
     "A full host is named and gets a larger type. The next larger T4 host has twice as much.",
     row(finds("…(host out of memory: host memory was last recorded at 97%)…",
         ways=[["ml.g4dn.2xlarge"]], caution="Use fewer data-loader workers…"),

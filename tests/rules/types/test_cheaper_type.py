@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.bill.resize import resize
@@ -14,13 +16,16 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
-from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import TYPES, flat, market, ran
+from sageaudit.workflows.audit.judge import audit_job, run_facts
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import HOURLY_USD, TYPES, flat, market, ran
 from tests.fakes.judging import outcome
 from tests.fakes.rule_cases import CLEAR, cases, even, finds, row
 
 RULE = "cheaper-type"
 T4 = ran(3600, "ml.g4dn.4xlarge", volume_gb=0)
+T4_HALF = ran(3600, "ml.g4dn.2xlarge", volume_gb=0)
+LITTLE = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 30.0, "memory": 10.0}
 WELL_USED = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 15.0, "memory": 10.0}
 
 
@@ -32,6 +37,18 @@ def audited(run: Job, of: Measurements) -> Audit:
     return audit_job(run, of, market(), policy, ruleset, now=run.ended_at, earlier=None)
 
 
+def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[EarlierRun]:
+    """Runs as (type, seconds, dollars), so many of each, the newest first."""
+    return [
+        earlier_run(
+            day, total_usd=Decimal(usd), instance_type=name, elapsed_s=Decimal(seconds), **facts
+        )
+        for day, (name, seconds, usd) in enumerate((s for s in stretches for _ in range(count)), 1)
+    ]
+
+
+ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
+ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
 shares = st.floats(0, 100)
 PRICED = sorted({"ml.m5.xlarge", "ml.m5.4xlarge", "ml.g4dn.4xlarge", "ml.g4dn.12xlarge"})
 
@@ -77,10 +94,58 @@ test_cases = cases(
     # The reason is a reason, not a sentence about figures.
     row("unknown: not_replayable: the region is not known, and so is no price",
         replace(T4, region=None), even(60, **WELL_USED)),
+    "What the family's runs took on a type replaces the assumption.",
+    # 1.505 - 1.5 x 0.736 is less than the 2xlarge saves (0.565); 1.505 - 1.3 x 0.7357 is 0.54859.
+    row(finds(fix=["ml.g4dn.2xlarge"]), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 5400, "1.104"))),
+    row(finds(usd="0.548590", change=SetType("ml.g4dn.xlarge", Decimal("1.3")), caution="The "
+        "family's runs took 1.30 times as long there (medians of 3 and 4 runs)."), T4,
+        even(60, **WELL_USED),
+        on=market(hourly_usd={"ml.g4dn.4xlarge": "1.505", "ml.g4dn.xlarge": "0.7357"}),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 4680, "0.9564"))),
+    "A type on which the runs were faster is counted as no faster. The data may have been less.",
+    row(finds(usd="0.769000", change=SetType("ml.g4dn.xlarge"), best=SetType("ml.g4dn.xlarge",
+        Decimal("0.5"))), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))),
+    "Too few runs, or unlike ones, are no measure. Two; on spot; on two hosts; of another kind.",
+    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
+        earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2)),
+    *(row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
+        earlier=[*tried(ON_TODAYS), *tried(("ml.g4dn.xlarge", 7000, "1.431"), **unlike)])
+        for unlike in ({"purchase": Purchase.SPOT}, {"instance_count": 2}, {"kind": "processing"},
+            {"status": "Stopped"})),
+    "Runs of the same settings go first, where they are enough on both types.",
+    row(finds(change=SetType("ml.g4dn.xlarge", Decimal("1.1"))), replace(T4, fingerprint="same"),
+        even(60, **WELL_USED), earlier=[*tried(ON_TODAYS, ("ml.g4dn.xlarge", 3960, "0.8096"),
+        fingerprint="same"), *tried(("ml.g4dn.xlarge", 7000, "1.431"), fingerprint="other")]),
+    "The type that the family was advised is kept while it saves nearly as much.",
+    # 1.505 less 0.805 is 91% of 1.505 less 0.736, and less 0.815 is 89.7%.
+    row(finds(fix=["ml.g4dn.2xlarge"], usd="0.700000", ways=[["ml.g4dn.xlarge"]]), T4,
+        even(60, **WELL_USED), earlier=ADVISED, on=market(hourly_usd=HOURLY_USD |
+        {"ml.g4dn.2xlarge": "0.805"})),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED), earlier=ADVISED,
+        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.815"})),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED), earlier=tried(
+        ("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
+        on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"})),
+    "After a step to a smaller type that cost more, no smaller one is advised.",
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(
+        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505"))),
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(
+        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
     "A job that never started has nothing to move. It cost nothing.",
     row("not applicable: …started…", replace(T4, status="Failed", started_at=None, training_s=None,
         billable_s=None, phases=())),
 )  # fmt: skip
+
+
+def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
+    """One of the findings that stand; none where nothing names a type."""
+    told, clear = (
+        run_facts(audited(T4, flat(T4, 60, 1, **use))).advised_type
+        for use in (WELL_USED, dict.fromkeys(WELL_USED, 95.0))
+    )
+    assert (told, clear) == ("ml.g4dn.xlarge", None)
 
 
 def test_an_old_type_with_a_newer_one_is_left_to_old_generation() -> None:

@@ -85,7 +85,9 @@ test_cases = cases(
     "Another GPU is a range by what was measured.",
     # V100 to A10G: 1.6 times at most, at 40% busy 1 + 0.4 x 0.6 = 1.24 times.
     # 3.825 - 1.515 x 1.24, and 3.825 - 1.515
-    row(finds(fix=["ml.g5.2xlarge"], usd="1.946400", span=("1.946400", "2.310000"),
+    row(finds("It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge has a cheaper GPU, not a faster one "
+        "(counted as 1.24 times as long), at $1.515 instead of $3.825 an hour.",
+        fix=["ml.g5.2xlarge"], usd="1.946400", span=("1.946400", "2.310000"),
         caution="…A10G took 0.59 to 1.60 times as long as V100…"), hour("ml.p3.2xlarge"), used()),
     "Eight GPUs on NVLink move to NVLink only.",
     # g5.48xlarge is cheaper, but joins its GPUs over PCIe: p4d.24xlarge it is, $2.902 less.

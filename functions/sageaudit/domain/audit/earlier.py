@@ -23,7 +23,7 @@ class RunFacts:
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
-    same fingerprint.
+    same fingerprint. `advised_type`: the type that a standing finding advised.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
     (`domain/usage/pooled_runs`); None for a run that adds none.
     """
@@ -42,6 +42,7 @@ class RunFacts:
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     found: tuple[str, ...] = ()
     use_digest: str | None = None
+    advised_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.spot_attempts import last_attempt_s, starts_again
 from sageaudit.domain.prices.market import Market, PriceKind
 
 NOT_IN_IT = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
@@ -33,7 +34,8 @@ class BillFacts:
     """Facts about one bill. `price_kind` is None when nothing is priced, else the kind of a rate
     that says most: one estimate makes the bill an estimate.
 
-    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates.
+    `spot_saved_usd`: what the seconds that spot did not bill would have cost at the same rates;
+    None for a run that interruptions sent back to its beginning, which on demand is shorter.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
 
@@ -53,7 +55,7 @@ def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> Bill
         price_kind=next((kind for kind in _MARKED_FIRST if kind in kinds), None),
         spot_saved_usd=_spot_saved(job, billed),
         prepaid_value_usd=None if value is None else value.compute_usd,
-        notes=tuple(_notes(job, billed, value, savings_plan=savings_plan)),
+        notes=tuple(_notes(job, billed, value, market, savings_plan=savings_plan)),
     )
 
 
@@ -67,6 +69,8 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     """Source: AWS, managed spot training: savings = 1 - billable / training seconds."""
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
+    if job.interruptions and starts_again(job):
+        return None
     rates = [line.rate for line in billed.lines if line.item == "compute"]
     known = [rate.usd * group.count for group, rate in zip(job.groups, rates, strict=False) if rate]
     if not known or len(known) < len(rates):
@@ -75,7 +79,24 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     return sum(known, Decimal(0)) * unbilled_s / 3600
 
 
-def _notes(job: Job, billed: Bill, value: Bill | None, *, savings_plan: bool) -> Iterator[str]:
+def _without_interruption(job: Job, billed: Bill, market: Market) -> Iterator[str]:
+    """Both figures of a completed spot run that started again: its last attempt did the work."""
+    last_s, spot_usd = last_attempt_s(job), billed.compute_usd
+    if job.purchase is not Purchase.SPOT or not starts_again(job) or job.status != "Completed":
+        return
+    once = replace(job, purchase=Purchase.ON_DEMAND, training_s=last_s, billable_s=last_s)
+    usd = bill(once, market).compute_usd if last_s else None
+    if spot_usd is not None and usd is not None:
+        yield (
+            f"interrupted without checkpoints: spot cost ${spot_usd:,.2f}, and one uninterrupted "
+            f"run on demand would have cost about ${usd:,.2f}"
+        )
+
+
+def _notes(
+    job: Job, billed: Bill, value: Bill | None, market: Market, *, savings_plan: bool
+) -> Iterator[str]:
+    yield from _without_interruption(job, billed, market)
     if value is not None:
         yield from (f"{VALUE_ESTIMATED}{estimate}" for estimate in value.estimated)
     if job.billable_s and job.training_s and job.billable_s > job.training_s:

@@ -10,7 +10,7 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 _ONE = Decimal(1)
-_LONGER = Decimal("1.005")
+LONGER = Decimal("1.005")
 """A multiple of the run time below this reads as "1.00 times as long"."""
 
 
@@ -46,6 +46,8 @@ class Duration:
     counted: Decimal
     best: Decimal
     because: str
+    tried: bool = False
+    """Measured by the family's own runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Candidate:
         if self.takes is None:
             return ""
         sentences = [self.takes.because]
-        longer = self.takes.counted >= _LONGER
+        longer = self.takes.counted >= LONGER
         if longer and self.best is not None and self.break_even is not None:
             even = f"up to {self.break_even:.2f} times as long it still saves money"
             sentences.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")

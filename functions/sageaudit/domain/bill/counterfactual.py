@@ -4,7 +4,7 @@ The shares in this order sum to the totals, so avoidable + lost is never more th
 several fixes of the instance type only one counts, and so for the instance count; of both together
 only one counts when fewer hosts take over work. A fix whose rule is subsumed by another finding's
 rule is counted there and gets no dollars. Fixes of the bucket `possible` are applied last and are
-never in a sum with the others.
+never in a sum with the others; of these a guess comes after what the family's own runs show.
 
 A bill at an estimated rate gets its dollars, marked as estimated. What another type at an estimated
 rate saves is possible at most: nothing says that SageMaker sells it.
@@ -222,7 +222,7 @@ def _superseded(
     subsumed: Mapping[str, str],
     exempt: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """By losing rule, the rule that wins its stage: the largest saving alone, counted ones first.
+    """By losing rule, the rule that wins its stage: the largest saving alone, of the surest ones.
 
     Fewer instances that take over work, and another type chosen for the work recorded before,
     compete with each other: whether the type could do both is unknown.
@@ -233,7 +233,7 @@ def _superseded(
         for name, found in pairs
         if found.change and name.name not in subsumed and name.name not in exempt
     ]
-    rivals.sort(key=lambda pair: (not pair[1].bucket.counted, -(alone[pair[0].id] or _ZERO)))
+    rivals.sort(key=lambda pair: (*pair[1].unsure, -(alone[pair[0].id] or _ZERO)))
     count, instance_type, purchase = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _ONE_WINNER
@@ -252,7 +252,7 @@ def _together(
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
-        (not found.bucket.counted, found.change.stage, name.id, found.change)
+        (found.unsure, found.change.stage, name.id, found.change)
         for name, found in standing
         if found.change is not None
     )

@@ -93,6 +93,7 @@ class Found:
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
     `other_changes` are those of the `alternatives` that can be billed, in their order.
+    `said_of`: the earlier run of the family that was told the same.
     """
 
     confidence: Confidence
@@ -105,6 +106,12 @@ class Found:
     best: Change | None = None
     other_changes: tuple[Change, ...] = ()
     caution: str | None = None
+    said_of: str | None = None
+
+    @property
+    def unsure(self) -> tuple[bool, bool]:
+        """Sort key: what counts, then what is possible by the family's own runs, then guesses."""
+        return not self.bucket.counted, self.confidence is Confidence.HEURISTIC
 
 
 class FoundDetails(TypedDict, total=False):
@@ -116,6 +123,7 @@ class FoundDetails(TypedDict, total=False):
     best: Change | None
     other_changes: tuple[Change, ...]
     caution: str | None
+    said_of: str | None
 
 
 Outcome = Found | Clear | Unknown | NotApplicable

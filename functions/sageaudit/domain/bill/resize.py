@@ -2,7 +2,8 @@
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, none. A
 candidate is refused with the constraint that it breaks. How long the run takes there is bounded
-(`moved_run`): the slow end is counted, the fast end is only shown.
+(`moved_run`): the slow end is counted, the fast end is only shown. What the family's own runs took
+there replaces the bounds, and a step to a smaller type that made the runs dearer is the last one.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_run import MovedRun
+from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
-_Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
+_Question = tuple[
+    Job, Measurements, Market, Decimal, tuple[Measurements, ...], tuple[TriedType, ...]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +148,14 @@ def resize(
     *,
     headroom_percent: Decimal = HEADROOM_PERCENT,
     also: tuple[Measurements, ...] = (),
+    tried: tuple[TriedType, ...] = (),
     only: Callable[[InstanceType], bool] = lambda _: True,
 ) -> Resize:
     """Tries a run on each other type for which `only` is true. Call `impossible` first.
 
     `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
-    `also` must hold too. A training plan's capacity is for one type: another type is billed on
-    demand.
+    `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
+    for one type: another type is billed on demand.
     """
     today = market.types[job.groups[0].instance_type]
     billed = bill(job, market)
@@ -159,7 +164,7 @@ def resize(
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     rate = _rate(job, market, today)
-    trial = _Trial(elsewhere, today, rate, need, market, billed, headroom_percent)
+    trial = _Trial(elsewhere, today, rate, need, market, billed, headroom_percent, tried)
     candidates = [
         trial.candidate(other)
         for other in market.types.values()
@@ -179,6 +184,7 @@ class _Trial:
     market: Market
     billed: Bill
     headroom_percent: Decimal
+    tried: tuple[TriedType, ...]
 
     def candidate(self, other: InstanceType) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
@@ -189,7 +195,7 @@ class _Trial:
             unpriced = refused.constraint is Constraint.BILL and not larger
             holds = unpriced and isinstance(run.takes(), Duration)
             return Candidate(other, rate, refused, would_hold=holds)
-        takes = run.takes()
+        takes = run.not_held() or as_tried(self.tried, self.today, other) or run.run_time()
         if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
         after = at_best = self._bill(other, takes.counted)
@@ -263,9 +269,10 @@ class Resizes:
         market: Market,
         headroom_percent: Decimal,
         also: tuple[Measurements, ...] = (),
+        tried: tuple[TriedType, ...] = (),
     ) -> Resize:
         """As the function `resize`, for equal arguments once."""
-        asked = (job, whole, market, headroom_percent, also)
+        asked = (job, whole, market, headroom_percent, also, tried)
         for question, answer in self._known:
             if question == asked:
                 return answer
@@ -277,7 +284,13 @@ class Resizes:
             return not (known and comparable(today, rate))
 
         answer = resize(
-            job, whole, market, headroom_percent=headroom_percent, also=also, only=may_cost_less
+            job,
+            whole,
+            market,
+            headroom_percent=headroom_percent,
+            also=also,
+            tried=tried,
+            only=may_cost_less,
         )
         self._known.append((asked, answer))
         return answer

@@ -29,9 +29,8 @@ _DAY = re.compile(
 )
 """A day, alone, before a time of day, or as year=2026/month=05/day=20; a month still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
-_VERSION = re.compile(
-    r"(?:\A|/)(?:v\d+(?:[._]\d+)*|(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*)(?=/|\Z)"
-)
+_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
+"""Not a bare `v1`: it is mostly the version of a layout, and new data come under it."""
 _HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""

@@ -1,8 +1,11 @@
 """The run cost far more than its family's runs do.
 
-What it checks: The bill is above the median of the family's completed runs by at least 3 times
-    their spread (the scaled median absolute deviation) and at least 25%. At least 5 of them have a
-    known cost.
+What it checks: The bill is above the family's newest level by at least 3 times its spread (the
+    scaled median absolute deviation) and at least 25%. The level is the median of up to 10
+    completed runs since the last change of type, count or purchase, or since the last lasting step
+    of cost. What is new becomes the level after 3 runs; until then it is compared with the level
+    before, and posted once unless it grows by a quarter. Runs that now and then use other instances
+    are compared with each other. At least 5 runs have a known cost.
 Why it costs: A change of type, count, data or code that nobody intended is paid for again by each
     later run.
 Saving: None: it is an alarm, not a part of the bill. The evidence has the dollars above the median;
@@ -23,6 +26,7 @@ from decimal import Decimal
 from statistics import median
 
 from sageaudit.domain.audit.earlier import facts_of
+from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
 from sageaudit.rules import api
 
 SPREADS = api.Threshold(
@@ -30,7 +34,6 @@ SPREADS = api.Threshold(
 )
 OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
-_MAD_TO_SIGMA = Decimal("1.4826")
 _GROWN_FROM_S = 60
 _SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
 
@@ -47,6 +50,7 @@ def _search_trial(case: api.FamilyCase) -> str | None:
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
     thresholds=(SPREADS, OVER),
     min_earlier=_COMPARED_RUNS,
+    asked_later=True,
     not_applicable=(_search_trial, api.free, api.not_completed),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -54,35 +58,44 @@ def check(case: api.FamilyCase) -> api.Outcome:
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
-    completed = [run for run in case.runs if run.status == "Completed"]
-    costs_usd = [run.total_usd for run in completed if run.total_usd is not None]
-    if len(costs_usd) < _COMPARED_RUNS:
-        reason = f"{len(costs_usd)} completed runs of known cost, {_COMPARED_RUNS} needed"
+    known = len(compared_runs(case.runs))
+    if known < _COMPARED_RUNS:
+        reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
-    usual_usd = median(costs_usd)
-    spread_usd = _MAD_TO_SIGMA * median([abs(cost - usual_usd) for cost in costs_usd])
-    above_usd = total_usd - usual_usd
-    limit_usd = max(
-        spread_usd * Decimal(str(case.limit(SPREADS))),
-        usual_usd * Decimal(str(case.limit(OVER))) / 100,
-    )
-    if above_usd <= 0 or above_usd < limit_usd:
+    spreads, percent = (Decimal(str(case.limit(limit))) for limit in (SPREADS, OVER))
+    level = newest_level(case.job, case.runs, spreads=spreads, percent=percent)
+    if level is None:
+        return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
+    usual_usd = level.usual_usd
+    limit_usd = usual_usd + level.margin_usd(spreads, percent)
+    if total_usd <= usual_usd or total_usd < limit_usd:
         return api.Clear()
-    changes = dict(_changes(case.job, completed))
+    changes = dict(_changes(case.job, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
     return api.fact(
-        f"It cost ${total_usd:,.2f}; the median of {len(costs_usd)} earlier runs is "
-        f"${usual_usd:,.2f}. Changed: {changed}.",
+        f"Expected about ${usual_usd:,.2f} (the median of {len(level.runs)} earlier runs), got "
+        f"${total_usd:,.2f}. Changed: {changed}.",
         {
             "total_usd": total_usd,
             "median_usd": usual_usd,
-            "spread_usd": spread_usd,
-            "above_median_usd": above_usd,
-            "compared_runs": len(costs_usd),
+            "spread_usd": level.spread_usd,
+            "above_median_usd": total_usd - usual_usd,
+            "compared_runs": len(level.runs),
             **changes,
         },
         caution="It is an alarm; the findings on what grew have the savings.",
+        said_of=_said_of(event_so_far(case.runs, limit_usd), total_usd, percent),
     )
+
+
+def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
+    """The run that was told of the same rise of cost, if it has not grown since."""
+    told = [
+        run for run in event if "cost-regression" in run.facts.found and run.total_usd is not None
+    ]
+    most_usd = max((run.total_usd for run in told if run.total_usd), default=None)
+    grown = most_usd is None or total_usd >= most_usd * (1 + percent / 100)
+    return None if grown else told[0].name
 
 
 def _changes(job: api.Job, completed: Sequence[api.EarlierRun]) -> Iterator[tuple[str, str]]:

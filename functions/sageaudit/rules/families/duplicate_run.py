@@ -4,7 +4,9 @@ What it checks: An earlier completed run of the family, at most 30 days before t
     same fingerprint: image, entry point, hyperparameters, environment and inputs. The inputs of
     both name a version (a date, a hash, an object version), so that the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is paid for twice.
-Saving: Possible, never in a total: the whole run.
+Saving: Possible, never in a total: the whole run. None where the same runs come at a steady cadence
+    (of at least 4, three in four gaps are within 20% of the usual one): that is a schedule, whose
+    data most often changes under the same name. It is said once.
 When it is wrong: The code archive is not in the fingerprint, since the SDK uploads it under a new
     name each time: the same entry point may contain other code. A repeat may be intended, to
     measure the spread between random seeds or to try another instance type.
@@ -16,8 +18,14 @@ Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the sam
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from statistics import median
+
 from sageaudit.rules import api
 
+SCHEDULE_FROM = api.Threshold("schedule_from_runs", 4, "runs", "three gaps show a cadence")
 WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone")
 
 
@@ -25,7 +33,7 @@ WITHIN = api.Threshold("within_days", 30, "days", "older results are often gone"
     id="SA702",
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
-    thresholds=(WITHIN,),
+    thresholds=(WITHIN, SCHEDULE_FROM),
     not_applicable=(api.free, api.not_completed),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
@@ -47,6 +55,18 @@ def check(case: api.FamilyCase) -> api.Outcome:
         reason = f"{same[0].name} had the same settings; its data may have changed since"
         return api.Unknown("data_may_have_changed", reason)
     first = same_data[0]
+    ends = [run.ended_at for run in same_data]
+    least = int(case.limit(SCHEDULE_FROM))
+    gap_h = _cadence_h([job.ended_at, *ends] if job.ended_at else [], least)
+    if gap_h is not None:
+        return api.fact(
+            f"A schedule: {len(same_data) + 1} runs about {gap_h:,.0f} h apart with the same "
+            "image, data addresses, entry point and hyperparameters.",
+            {"same_runs": len(same_data), "usual_gap_h": round(gap_h, 1)},
+            caution="Nothing is counted: the data may change under the same name. If it does not, "
+            "a pipeline step with caching skips the run.",
+            said_of=first.name if _cadence_h(ends, least) is not None else None,
+        )
     cost = "" if first.total_usd is None else f" for ${first.total_usd:,.2f}"
     return api.possible(
         f"{first.name} had completed{cost} with the same image, data, entry point and "
@@ -63,6 +83,16 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "between random seeds, or to try another instance type."
         ),
     )
+
+
+def _cadence_h(ends: Sequence[datetime], least: int) -> float | None:
+    """The usual hours between runs that end at about equal intervals; None for any others."""
+    gaps_h = [(later - sooner).total_seconds() / 3600 for later, sooner in pairwise(ends)]
+    if len(ends) < least or not gaps_h:
+        return None
+    usual_h = median(gaps_h)
+    equal = sum(abs(gap_h - usual_h) <= usual_h / 5 for gap_h in gaps_h)
+    return usual_h if 4 * equal >= 3 * len(gaps_h) else None
 
 
 def _succeeded(run: api.EarlierRun) -> bool:

@@ -17,8 +17,9 @@ When it is wrong: A job that writes its results or its checkpoints itself (to S3
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
     are any. For lack of GPU
     memory: a smaller batch with gradient accumulation, or a GPU with more memory; of host memory:
-    fewer data-loader workers, or a larger type. A short run on one small instance, or local mode,
-    finds most client and code errors for cents.
+    fewer data-loader workers, or a larger type. A larger type costs all runs of the family more:
+    it is an alternative only where that is less than the failures cost, and both are shown. A
+    short run on one small instance, or local mode, finds most client and code errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
     copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL.
@@ -38,13 +39,13 @@ CHECKPOINTS_FROM = api.Threshold(
 
 @api.rule(
     id="SA602",
-    scope=api.JobCase,
+    scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING, api.JobKind.PROCESSING, api.JobKind.TRANSFORM},
     thresholds=(CHECKPOINTS_FROM,),
     not_applicable=(api.free,),
     tag_accepts=False,
 )
-def check(case: api.JobCase) -> api.Outcome:
+def check(case: api.FamilyCase) -> api.Outcome:
     """Failed: lost, unless a limit ended it with results. Stopped: only when it left nothing."""
     job = case.job
     if job.status == "Completed" or job.never_started:
@@ -88,7 +89,7 @@ def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> st
     return f"The run {ended} after {took} on {where} ({why}){part}."
 
 
-def _checkpoints(case: api.JobCase) -> tuple[api.Parameter, ...]:
+def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
     """For a long run that has none: the next failure then loses less."""
     job = case.job
     has = job.checkpointed or job.hints.own_checkpoints or is_trial(job)

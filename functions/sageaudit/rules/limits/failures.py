@@ -5,6 +5,8 @@ what is known where memory ran out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.bill.type_rate import cheapest_type
 from sageaudit.domain.bill.type_vetoes import type_refused
@@ -13,10 +15,12 @@ from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMOR
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
+from sageaudit.rules.types.another_type import times_dearer
 from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW, points_an_hour
 
 _LAST_POINTS = 3
 """The minute in which a process dies has a lower mean: the highest of the last points counts."""
+_MONTH_DAYS = 30
 _NEAR_FULL_PERCENT = 80
 """Below it a one-minute mean is no sign that the memory ran out; our choice."""
 _ADVICE = {
@@ -55,7 +59,10 @@ def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFailure:
-    """A clause for the summary, a sentence of advice, the numbers, and a larger type as a fix."""
+    """A clause for the summary, a sentence of advice, the numbers, and a larger type as a fix.
+
+    The larger type is only a fix where it costs the family's runs less than the failures do.
+    """
 
     clause: str
     advice: str
@@ -63,7 +70,7 @@ class MemoryFailure:
     larger: tuple[api.Parameter, ...]
 
 
-def memory_failure(case: api.JobCase) -> MemoryFailure | None:
+def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     """None where the failure message says nothing of memory, or not whose."""
     whose = reason_class(case.job)
     if whose not in _ADVICE:
@@ -74,15 +81,80 @@ def memory_failure(case: api.JobCase) -> MemoryFailure | None:
     last = _last_percent(case, metric)
     grown = _growth(case, metric)
     unseen = not on_gpu and last is not None and last < _NEAR_FULL_PERCENT
+    larger = _larger(case, on_gpu=on_gpu)
+    price = _price_of(case, larger) if larger else None
     doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
     return MemoryFailure(
         clause=f"{_clause(word, last, grown, case)}{doubt if unseen else ''}",
-        advice=_ADVICE[whose],
+        advice=f"{_ADVICE[whose]}. {price.sentence}" if price else _ADVICE[whose],
         evidence={
             f"{key}_last_percent": None if last is None else round(last, 1),
             f"{key}_points_per_hour": None if grown is None else round(grown.per_hour, 1),
+            **(price.evidence if price else {}),
         },
-        larger=_larger(case, on_gpu=on_gpu),
+        larger=()
+        if larger is None or (price and not price.pays)
+        else api.type_fix(case.job, larger),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Price:
+    """What a larger type costs more, and what the failures cost, for each run that completes."""
+
+    type: str
+    more_usd: Decimal
+    failures_usd: Decimal
+    runs_a_month: int | None
+
+    @property
+    def pays(self) -> bool:
+        return self.more_usd < self.failures_usd
+
+    @property
+    def evidence(self) -> dict[str, api.Evidence]:
+        return {
+            "larger_type_more_usd": round(self.more_usd, 4),
+            "failures_usd": round(self.failures_usd, 4),
+            "runs_a_month": self.runs_a_month,
+        }
+
+    @property
+    def sentence(self) -> str:
+        month, runs = "", self.runs_a_month
+        if runs is not None:
+            month = (
+                f" (${self.more_usd * runs:,.2f} against ${self.failures_usd * runs:,.2f} a month)"
+            )
+        than = "less" if self.pays else "no less"
+        return (
+            f"For all runs {self.type} costs {than} than the failures: ${self.more_usd:,.2f} more "
+            f"against ${self.failures_usd:,.2f} for each run that completes{month}"
+        )
+
+
+def _price_of(case: api.FamilyCase, larger: str) -> _Price | None:
+    """None before a run completed on these instances: then only another type may end the failures.
+
+    A run is taken to last as long on the larger type.
+    """
+    job, own_usd = case.job, case.bill.total_usd
+    known = [run for run in case.runs_alike if run.total_usd is not None]
+    done = [run for run in known if run.status == "Completed"]
+    why = reason_class(job)
+    failed = [run for run in known if run.status == "Failed" and run.facts.reason_class == why]
+    times = times_dearer(case, job.groups[0].instance_type, larger)
+    if not done or own_usd is None or times is None:
+        return None
+    costs_usd = [run.total_usd for run in done if run.total_usd is not None]
+    lost_usd = sum((run.total_usd or Decimal(0) for run in failed), own_usd)
+    month = case.recent(_MONTH_DAYS)
+    whole = month is not None and len(month) < len(case.runs)
+    return _Price(
+        type=larger,
+        more_usd=median(costs_usd) * (times - 1),
+        failures_usd=lost_usd / len(done),
+        runs_a_month=sum(run in done for run in month) if month and whole else None,
     )
 
 
@@ -117,18 +189,18 @@ def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
     return max((one for one in found if one), key=lambda one: one.per_hour, default=None)
 
 
-def _larger(case: api.JobCase, *, on_gpu: bool) -> tuple[api.Parameter, ...]:
+def _larger(case: api.JobCase, *, on_gpu: bool) -> str | None:
     """The cheapest type with more of this memory that runs the same code, if its rate is known."""
     job, [today, *others] = case.job, case.types or [None]
     if today is None or others or job.kind not in api.ON_INSTANCES:
-        return ()
+        return None
 
     def fits(other: InstanceType) -> bool:
         more = _holds_more(today, other, on_gpu=on_gpu)
         return more and type_refused(job, today, other) is None
 
     found = cheapest_type(job, case.market, fits)
-    return api.type_fix(job, found.name) if found else ()
+    return found.name if found else None
 
 
 def _holds_more(today: InstanceType, other: InstanceType, *, on_gpu: bool) -> bool:

@@ -23,8 +23,9 @@ from __future__ import annotations
 from decimal import Decimal
 from statistics import median
 
+from sageaudit.domain.audit.like_runs import like_runs
+from sageaudit.domain.job.spot_attempts import lacks_checkpoints, last_attempt_s, starts_again
 from sageaudit.rules import api
-from sageaudit.rules.purchase.spot_attempts import lacks_checkpoints, last_attempt_s
 
 OVER = api.Threshold("over_percent", 100, "percent of the on-demand seconds", "spot saved nothing")
 RUNS_FROM = api.Threshold("runs_from", 3, "on-demand runs", "one run is an accident")
@@ -93,14 +94,12 @@ def _on_demand_s(case: api.FamilyCase) -> Decimal | None:
     job = case.job
     alike = [
         run.facts.elapsed_s
-        for run in case.runs_alike
-        if run.status == "Completed"
-        and run.facts.purchase is api.Purchase.ON_DEMAND
-        and run.facts.elapsed_s
+        for run in like_runs(job, case.runs, but="purchase")
+        if run.facts.purchase is api.Purchase.ON_DEMAND and run.facts.elapsed_s
     ]
     if alike and len(alike) >= case.limit(RUNS_FROM):
         return median(alike)
-    return None if job.checkpointed or job.hints.own_checkpoints else last_attempt_s(job)
+    return last_attempt_s(job) if starts_again(job) else None
 
 
 def _on_demand(job: api.Job) -> tuple[api.Parameter, ...]:

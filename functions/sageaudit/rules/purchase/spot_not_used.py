@@ -7,24 +7,26 @@ What it checks: A completed on-demand training job of at least 30 minutes on one
     in Capacity Blocks because they are sought after, and a run needs all of them at once.
 Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
 Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on
-    this type the saving is derived from their worst quartile; the range goes to the best of them.
-    With fewer it is possible, never in a total: the figure is what the worst of six published
-    managed spot runs saved (60%), the range goes to the best (70%); both are
-    shown with two digits, as their source has. A run of an hour or more without CheckpointConfig
-    has no figure: an interruption would restart it, so the checkpoints come first.
+    this type, checkpoints or not, the saving is derived from their worst quartile; the range goes
+    to the best of them. It is posted of the first run only. With one or two it is possible, never
+    in a total. What an interrupted run was billed is compared with this run. Without own runs it is
+    possible by what is published of the instance family, which the sentence names: a managed spot
+    run, and EC2's mean. There is no figure for other families, nor for p4, p5 and p6, nor for a run
+    of an hour or more without CheckpointConfig: an interruption would restart it.
 When it is wrong: EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may
     wait for hours.
 What to do: Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms
     without checkpoints allow a MaxWait of 3,600 s at most.
 Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs:
-    14683/37026 s, 151/505, 316/1054, 52/175, 262/874, 43/143. EC2 Spot Advisor data of 2025-07 for
-    the spread.
+    ml.m5.4xlarge 14683/37026 s, ml.p3.2xlarge 262/874 s. EC2 Spot Advisor (spotinfo, 2025-07-28),
+    means of us-east-1: p3 83%, trn1 76%, g4dn 66%, m5 65%, g6e 64%, g5 60%.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from statistics import median
 
 from sageaudit.domain.bill.compatibility import spot_refused, spot_scarce
 from sageaudit.rules import api
@@ -40,22 +42,32 @@ RUNS_FROM = api.Threshold("own_runs_from", 3, "spot runs on this type", "fewer h
 DEADLINE_TAG = "sageaudit:deadline"
 _WAIT_AT_MOST_S = 86_400
 """A day of waiting for capacity in addition to the run itself."""
-_WORST_BILLED_SHARE = Decimal(14683) / 37026
-_BEST_BILLED_SHARE = Decimal(52) / 175
+_EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
+_EC2_PERCENT = {"g4dn": 66, "g5": 60, "g6e": 64, "m5": 65, "p3": 83, "trn1": 76}
+_PUBLISHED = {
+    "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
+    "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
+}
+"""A managed spot run of the family, and the share of its seconds that was billed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _BilledShare:
-    """Billed seconds / elapsed seconds on spot: as counted and at best; `own_runs` behind it."""
+    """Billed seconds / seconds on demand: as counted and at best, with what it rests on.
+
+    `own_runs`: the family's own behind it, newest first; none for a published figure.
+    """
 
     counted: Decimal
     best: Decimal
-    own_runs: int = 0
+    source: str
+    own_runs: tuple[api.EarlierRun, ...] = ()
 
     @property
     def savings(self) -> str:
         """In percent, from the counted end to the best."""
-        return f"{100 * (1 - self.counted):.0f} to {100 * (1 - self.best):.0f}"
+        low, high = (f"{100 * (1 - share):.0f}" for share in (self.counted, self.best))
+        return low if low == high else f"{low} to {high}"
 
 
 def _refused(case: api.FamilyCase) -> str | None:
@@ -87,6 +99,7 @@ def _on_spot(case: api.FamilyCase, run: api.EarlierRun) -> bool:
     thresholds=(FROM, FROM_USD, SAFE_BELOW, RUNS_FROM),
     not_applicable=(_refused, _has_deadline, api.not_completed, _interrupted_much),
     once_a_family=True,
+    asked_later=True,
     before_run=api.Severity.LOW,
     reads=("EnableManagedSpotTraining", "CheckpointConfig.S3Uri", *api.TYPE_READS),
 )
@@ -99,25 +112,28 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Unknown("run_time_unknown", "how long it will run is not known")
     if job.elapsed_s < case.limit(FROM):
         return api.Clear()
-    safe = job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
-    share = _billed_share(case)
-    by_own_runs = bool(safe and share.own_runs)
-    if share.counted >= 1 or not (by_own_runs or _spends(case)):
+    share = _by_own_runs(case) or _published(case)
+    own = share.own_runs if share else ()
+    proven = len(own) >= max(case.limit(RUNS_FROM), 1)
+    safe = bool(own) or job.checkpointed or job.elapsed_s < case.limit(SAFE_BELOW)
+    if (share and share.counted >= 1) or not (proven or _spends(case)):
         return api.Clear()
-    found = api.derived if by_own_runs else api.possible
+    known = share if safe else None
+    found = api.derived if proven else api.possible_by_runs if own else api.possible
     checkpoints = ", with checkpoints" if job.checkpointed else ""
     return found(
-        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: {_worth(share, safe=safe)}.",
+        f"{api.duration(job.elapsed_s)} on demand{checkpoints}: {_worth(known, safe=safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
-            "own_spot_runs": share.own_runs,
-            "savings_percent": share.savings,
+            "own_spot_runs": len(own),
+            "savings_percent": known.savings if known else None,
         },
         fix=_fix(job),
-        change=api.SetPurchase(share.counted) if safe else None,
-        best=api.SetPurchase(share.best) if safe else None,
-        caution=_caution(share, safe=safe),
+        change=api.SetPurchase(known.counted) if known else None,
+        best=api.SetPurchase(known.best) if known and known.best != known.counted else None,
+        caution=_caution(case, known, safe=safe, proven=proven),
+        said_of=_said_of(case, own) if proven else None,
     )
 
 
@@ -128,40 +144,75 @@ def _spends(case: api.FamilyCase) -> bool:
     return own is None or float(sum(known, own)) >= case.limit(FROM_USD)
 
 
-def _worth(share: _BilledShare, *, safe: bool) -> str:
+def _worth(share: _BilledShare | None, *, safe: bool) -> str:
     """What speaks for spot, and how much by which source."""
     if not safe:
         return "write checkpoints first, then managed spot is worth a trial"
-    if share.own_runs:
-        return f"{share.own_runs} spot runs of its family on this type saved {share.savings}%"
-    return f"managed spot is worth a trial; published runs saved {share.savings}%"
+    if share is None:
+        return "managed spot is worth a trial"
+    trial = "" if share.own_runs else "managed spot is worth a trial; "
+    return f"{trial}{share.source}"
 
 
-def _billed_share(case: api.FamilyCase) -> _BilledShare:
+def _by_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     """The mildest run of the worst quartile counts: with three runs the worst of all."""
-    shares = sorted(
-        run.facts.billable_s / run.facts.elapsed_s
-        for run in case.runs
-        if run.status == "Completed"
-        and _on_spot(case, run)
-        and run.facts.billable_s is not None
-        and run.facts.elapsed_s
-    )
-    if len(shares) < max(case.limit(RUNS_FROM), 1):
-        return _BilledShare(_WORST_BILLED_SHARE, _BEST_BILLED_SHARE)
+    own = [(run, share) for run in case.runs if (share := _share(case, run)) is not None]
+    if not own:
+        return None
+    shares = sorted(share for _, share in own)
     worst_quartile = -(-len(shares) // 4)
-    return _BilledShare(shares[-worst_quartile], shares[0], len(shares))
+    counted = shares[-worst_quartile]
+    runs = "1 spot run" if len(own) == 1 else f"{len(own)} spot runs"
+    saved = _BilledShare(counted, shares[0], "").savings
+    middle = f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in saved else ""
+    source = f"{runs} of its family on this type saved {saved}%{middle}"
+    return _BilledShare(counted, shares[0], source, tuple(run for run, _ in own))
 
 
-def _caution(share: _BilledShare, *, safe: bool) -> str:
+def _share(case: api.FamilyCase, run: api.EarlierRun) -> Decimal | None:
+    """Of a completed spot run on this type; an interrupted one is longer than it is on demand."""
+    facts, interrupted = run.facts, "Interrupted" in run.facts.phase_s
+    needed_s = case.job.elapsed_s if interrupted else facts.elapsed_s
+    if run.status != "Completed" or not _on_spot(case, run):
+        return None
+    return facts.billable_s / needed_s if facts.billable_s is not None and needed_s else None
+
+
+def _published(case: api.FamilyCase) -> _BilledShare | None:
+    """What is published of the job's instance family; none where capacity is doubtful."""
+    today = next(iter(case.types), None)
+    family = today.family if today else ""
+    percent = _EC2_PERCENT.get(family)
+    if percent is None:
+        return None
+    source, best = _EC2_MEAN.format(family, percent), 1 - Decimal(percent) / 100
+    if family not in _PUBLISHED:
+        return _BilledShare(best, best, source)
+    name, counted = _PUBLISHED[family]
+    source = f"a published run on {name} saved {100 * (1 - counted):.0f}%, and {source}"
+    return _BilledShare(counted, best, source)
+
+
+def _said_of(case: api.FamilyCase, own: tuple[api.EarlierRun, ...]) -> str | None:
+    """The newest run that was told the same: by as many own runs as are needed."""
+    since = own[-max(int(case.limit(RUNS_FROM)), 1)].ended_at
+    told = (run for run in case.runs if "spot-not-used" in run.facts.found)
+    return next((run.name for run in told if run.ended_at > since), None)
+
+
+def _caution(case: api.FamilyCase, share: _BilledShare | None, *, safe: bool, proven: bool) -> str:
     if not safe:
         return "Without checkpoints an interruption starts a run this long again."
-    if share.own_runs:
-        return "Counted at the family's worst quartile; spot may wait for capacity."
-    return (
-        "Not promised: SageMaker publishes no spot rate, and EC2's spot prices lie between far "
-        "below on demand and above it."
-    )
+    if share is None:
+        return "No figure: SageMaker publishes no spot rate, and EC2's means do not help here."
+    if not share.own_runs:
+        return (
+            "Not promised: SageMaker publishes no spot rate, and EC2's spot prices lie between far "
+            "below on demand and above it."
+        )
+    again = "" if case.job.checkpointed else " Without checkpoints an interruption starts it again."
+    counted = "Counted at the family's worst quartile" if proven else "One or two runs are no rule"
+    return f"{counted}; spot may wait for capacity.{again}"
 
 
 def _fix(job: api.Job) -> tuple[api.Parameter, ...]:

@@ -23,8 +23,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.job.image import builtin_algorithm
+from sageaudit.domain.job.spot_attempts import LONG_S, Attempts, attempts, starts_again
 from sageaudit.rules import api
-from sageaudit.rules.purchase.spot_attempts import LONG_S, Attempts, attempts
 
 OVER = api.Threshold(
     "over_s", LONG_S, "seconds", "the longest wait without checkpoints", "SageMaker spot guide"
@@ -43,7 +43,7 @@ OVER = api.Threshold(
 def check(case: api.JobCase) -> api.Outcome:
     """A sign of checkpoints clears it, as CheckpointConfig does."""
     job = case.job
-    if job.checkpointed or job.hints.own_checkpoints:
+    if not starts_again(job):
         return api.Clear()
     if job.elapsed_s is None:
         return api.TIMES_MISSING

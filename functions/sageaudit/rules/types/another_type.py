@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import islice
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
@@ -15,6 +14,8 @@ from sageaudit.domain.prices.market import InstanceType, Rate, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
+_KEPT_FROM = Decimal("0.9")
+"""Of the best saving: below it the advice of earlier runs is changed. Our choice."""
 _NAMED = 3
 """Types without a price that a sentence names; the others are counted."""
 _BY_NEED = frozenset(
@@ -78,15 +79,24 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
         return BestType(None, None, reason)
     run = case.resized()
     certain, possible = (
-        (other for other in others if legacy or not other.type.legacy)
+        [other for other in others if legacy or not other.type.legacy]
         for others in (run.certain, run.by_estimate)
     )
-    known = [*islice(certain, 2)] or [*islice(possible, 2)]
-    first, second = (*known, None, None)[:2]
-    if first is None:
+    known = certain or possible
+    if not known:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
+    first = _kept(case, run, known) or known[0]
+    second = next((other for other in known if other is not first), None)
     peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
     return BestType(first, second, f"{first.because}{peaks}", run)
+
+
+def _kept(case: api.JobCase, run: Resize, known: list[Candidate]) -> Candidate | None:
+    """The type that the family was advised before, unless another is worth a change of plan."""
+    told = next((other for other in known if other.type.name == case.advised_type), None)
+    most_usd, usd = run.saves(known[0]), run.saves(told) if told else None
+    worth = None not in (most_usd, usd) and (usd or 0) >= _KEPT_FROM * (most_usd or 0)
+    return told if worth else None
 
 
 def _cannot_move(case: api.JobCase) -> str | None:
@@ -102,8 +112,10 @@ def no_other_type(case: api.JobCase) -> str | None:
 
 
 def _shrinks(run: Resize, to: Candidate) -> bool:
-    """Whether it has less of anything that may have peaks."""
+    """Whether it has less of anything that may have peaks, and was not tried."""
     today, other = run.today, to.type
+    if to.takes is not None and to.takes.tried:
+        return False
     return other.vcpu < today.vcpu or other.memory_gib < today.memory_gib
 
 

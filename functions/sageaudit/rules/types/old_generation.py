@@ -11,7 +11,7 @@ When it is wrong: Code that was built for the old GPU must be built again for th
     instances (EFA), without a measured ratio, and where a use that must shrink was not recorded:
     successors are named then, but for those on which the run is known not to fit. Nothing is said
     where the image is for none of them (its CUDA is older than their GPUs, or its algorithm is not
-    documented there).
+    documented there). A GPU that is counted as slower is said to be a cheaper one.
 What to do: Try a current type that holds the run. An image with a recent framework runs on it as
     it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.
@@ -20,6 +20,9 @@ Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+from sageaudit.domain.bill.candidate import LONGER
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import (
@@ -61,11 +64,16 @@ def check(case: api.JobCase) -> api.Outcome:
     details = best.details(case, named)
     now, then = hourly_rate(case, today), hourly_rate(case, newer) if newer else None
     asks = "It ran on" if case.before_run is None else "It asks for"
-    summary = f"{asks} {case.job.instances}, an old generation"
-    if newer and now and then:
-        summary += f": {newer.name} costs {said(then)} instead of {said(now)} an hour"
+    rates = f"{said(then)} instead of {said(now)} an hour" if now and then else ""
+    times = best.first.change.slower if best.first else Decimal(1)
+    old = ", an old generation"
+    if newer and rates:
+        old += f": {newer.name} costs {rates}"
+    if newer and rates and newer.gpus and times >= LONGER:
+        gpu = f"a cheaper GPU, not a faster one (counted as {times:.2f} times as long)"
+        old = f": {newer.name} has {gpu}, at {rates}"
     return api.derived(
-        f"{summary}.",
+        f"{asks} {case.job.instances}{old}.",
         {
             "instance_type": today.name,
             "successor": newer.name if newer else None,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
 
+from sageaudit.domain.audit.like_runs import like_runs, same_settings
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
@@ -209,10 +210,10 @@ def cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | Non
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
-    like = [run for run in case.runs if same_work(job, run)]
+    like = same_settings(job, like_runs(job, case.runs, but="instance_count"))
     samples = [(run.facts.instance_count, run.total_usd, run.facts.elapsed_s) for run in like]
     samples.append((count, case.bill.total_usd, job.elapsed_s))
-    counts = by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
+    counts = _by_count([(n, usd, s) for n, usd, s in samples if n and usd and s], least_runs)
     today = next((runs for runs in counts if runs.count == count), None)
     fewer = next((runs for runs in counts if runs.count < count), None)
     if today is None or fewer is None:
@@ -221,7 +222,7 @@ def cheaper_count(case: api.FamilyCase, least_runs: float) -> CheaperCount | Non
     return CheaperCount(today, fewer, same_data)
 
 
-def by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float) -> list[OnCount]:
+def _by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float) -> list[OnCount]:
     """Groups runs (count, dollars, seconds); only counts with enough runs, the cheapest first."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
@@ -232,20 +233,3 @@ def by_count(samples: Iterable[tuple[int, Decimal, Decimal]], least_runs: float)
             dollars, took = [usd for usd, _ in sample], [seconds for _, seconds in sample]
             counts.append(OnCount(count, len(sample), median(dollars), median(took), max(took)))
     return sorted(counts, key=lambda on_count: (on_count.usd, on_count.count))
-
-
-def same_work(job: api.Job, run: api.EarlierRun) -> bool:
-    """The same code, hyperparameters and inputs, completed on the same type, bought the same way.
-
-    Whether the inputs held the same data is another question (`data_pinned`).
-    """
-    facts = run.facts
-    return (
-        run.status == "Completed"
-        and run.kind == job.kind.value
-        and job.fingerprint is not None
-        and facts.fingerprint == job.fingerprint
-        and len(job.groups) == 1
-        and facts.instance_type == job.groups[0].instance_type
-        and facts.purchase is job.purchase
-    )

@@ -7,9 +7,9 @@ What it checks: Either the family: the median run on this number of instances co
     50% (CPU: 80%). A family that followed this advice is judged only by what its runs cost.
 Why it costs: n instances are billed for the whole run, working or waiting for each other.
 Saving: From the family: the run on the smaller number of instances takes as long as the slowest one
-    there; the range goes to the median. 0 is counted where the data may have changed in between.
-    From one run: 0, since the same work may take n/m times as long on m of n hosts, up to as long
-    as today.
+    there; the range goes to the median. Where the data may have changed in between, the difference
+    of the medians is possible, and in no total. From one run: 0, since the same work may take n/m
+    times as long on m of n hosts, up to as long as today.
 When it is wrong: A deadline may be worth the higher price. Memory may need all hosts: data or a
     model that is split over them. Fewer hosts change the global batch, and with it what is learnt.
 What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped
@@ -68,11 +68,15 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
     if cheaper is None or cheaper.dearer_percent < Decimal(str(case.limit(DEARER_FROM))):
         return None
     now, fewer, took_s = cheaper.today, cheaper.fewer, job.elapsed_s or Decimal(1)
-    slowest = fewer.slowest_s / took_s if cheaper.same_data else _at_worst(case, fewer.count)
-    unpinned = "The data may have changed between the runs, so nothing is counted. "
+    slowest, usual = fewer.slowest_s / took_s, fewer.seconds / took_s
+    unpinned = "Possible only: the data may have changed between the runs. "
     takes = f"{api.duration(fewer.seconds)} instead of {api.duration(took_s)}"
     caution = f"{'' if cheaper.same_data else unpinned}On {fewer.count} it takes {takes}."
-    return api.derived(
+    found = api.derived
+    if not cheaper.same_data:
+        slowest = usual = fewer.seconds / now.seconds
+        found = api.possible_by_runs
+    return found(
         f"The same job costs ${now.usd:.2f} on {now.count} x {job.groups[0].instance_type} and "
         f"${fewer.usd:.2f} on {fewer.count} (medians of {now.runs} and {fewer.runs} runs).",
         {
@@ -84,7 +88,7 @@ def _by_family(case: api.FamilyCase) -> api.Found | None:
             "instances": now.count,
             "same_data": cheaper.same_data,
         },
-        **_on_fewer(case, fewer.count, slowest, fewer.seconds / took_s, caution),
+        **_on_fewer(case, fewer.count, slowest, usual, caution),
     )
 
 
@@ -128,11 +132,11 @@ def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
 def _on_fewer(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
 ) -> api.FoundDetails:
-    """The fix, and how many times as long the run takes at worst and at best."""
+    """The fix, and how many times as long the run takes at worst and, if that differs, at best."""
     now = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (now,),
         "change": api.SetCount(count, worst),
-        "best": api.SetCount(count, best),
+        "best": None if best == worst else api.SetCount(count, best),
         "caution": caution,
     }

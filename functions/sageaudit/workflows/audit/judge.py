@@ -16,6 +16,7 @@ from sageaudit.domain.audit.judgement import Waste, judgement
 from sageaudit.domain.audit.trials import allocate_trials, trial_of
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.bill_facts import facts
+from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Finding, Found, RuleName
@@ -103,15 +104,15 @@ def _pooled_usd(pool: PooledRuns | None, earlier: Sequence[EarlierRun] | None) -
 
 
 def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]) -> Savings:
-    """Marks advice that an earlier run of the family was told already, the newest first.
+    """Marks what an earlier run of the family was told already, the newest first.
 
-    Counted dollars are told of each run.
+    Counted dollars are told of each run, unless the rule itself names such a run.
     """
     once = {rule.name.name for rule in ruleset.rules if rule.once_a_family}
     findings = tuple(
         replace(finding, said_of=_said_of(finding.rule.name, earlier))
         if finding.rule.name in once and not finding.found.bucket.counted
-        else finding
+        else replace(finding, said_of=finding.found.said_of)
         for finding in savings.findings
     )
     return replace(savings, findings=findings)
@@ -141,7 +142,10 @@ def run_facts(audit: Audit) -> RunFacts:
     findings, job = audit.savings.findings, audit.job
     compared = [one.rule.name for one in findings if one.stands and one.rule.compared]
     failed = None if job.status == "Completed" else reason_class(job)
-    return facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
+    moves = (one.found.change for one in findings if one.stands)
+    advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
+    known = facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
+    return replace(known, advised_type=advised)
 
 
 @dataclass(frozen=True, slots=True)

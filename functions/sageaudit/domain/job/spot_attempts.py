@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.job.job import Job, Phase
-from sageaudit.rules import api
+from sageaudit.domain.job.job import Job, Phase, whole_sum
 
 LONG_S = 3600
 """The longest wait that AWS allows built-in algorithms without checkpoints: a shorter run loses
@@ -16,8 +15,12 @@ _ZERO = Decimal(0)
 
 def lacks_checkpoints(job: Job) -> bool:
     """Whether a run is too long to start again from nothing, and shows no sign of checkpoints."""
-    kept = job.checkpointed or job.hints.own_checkpoints
-    return not kept and (job.elapsed_s or _ZERO) > LONG_S
+    return starts_again(job) and (job.elapsed_s or _ZERO) > LONG_S
+
+
+def starts_again(job: Job) -> bool:
+    """Whether an interruption sends it back to its beginning: no sign of checkpoints."""
+    return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def attempts(job: Job) -> Attempts | None:
 def last_attempt_s(job: Job) -> Decimal | None:
     """The billed seconds after the last interruption; None without one, or where one is unknown."""
     seconds = [phase.seconds for phase in _last(job) if phase.billed]
-    return api.total(seconds) if seconds else None
+    return whole_sum(seconds) if seconds else None
 
 
 def _last(job: Job) -> tuple[Phase, ...]:

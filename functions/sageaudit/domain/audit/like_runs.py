@@ -1,0 +1,159 @@
+"""Which earlier runs of a family a run may be compared with, and what they usually cost.
+
+`runs` are those of a family, newest first, as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby, takewhile
+from statistics import median
+
+from sageaudit.domain.audit.earlier import EarlierRun, RunFacts, facts_of
+from sageaudit.domain.bill.tried_types import TriedType
+from sageaudit.domain.job.job import Job
+from sageaudit.domain.prices.market import Market
+
+LEVEL_STANDS = 3
+"""So many runs in a row are a new usual cost, and so many are a median: our choice."""
+_MOST_RUNS = 10
+"""Older runs of a level say less of the next one: our choice."""
+_BEFORE_A_STEP = 5
+_MAD_TO_SIGMA = Decimal("1.4826")
+_INSTANCES = ("instance_type", "instance_count", "purchase")
+
+
+def like_runs(job: Job, runs: Sequence[EarlierRun], *, but: str | None = None) -> list[EarlierRun]:
+    """The completed runs of known cost and length that ran as the job did.
+
+    They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
+    work is another question (`same_settings`).
+    """
+    own = facts_of(job, reason_class=None, found=())
+    same = [name for name in _INSTANCES if name != but]
+    return [
+        run
+        for run in compared_runs(runs)
+        if run.kind == job.kind.value
+        and run.facts.elapsed_s
+        and len(job.groups) == 1
+        and None not in (run.facts.instance_type, run.facts.instance_count)
+        and all(getattr(run.facts, name) == getattr(own, name) for name in same)
+    ]
+
+
+def same_settings(job: Job, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
+    """Those known to have the job's code, hyperparameters and inputs.
+
+    Whether the inputs held the same data is another question (`data_pinned`).
+    """
+    known = job.fingerprint is not None
+    return [run for run in runs if known and run.facts.fingerprint == job.fingerprint]
+
+
+def tried_types(
+    job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
+) -> tuple[TriedType, ...]:
+    """The types on which a family has enough like runs for a median, this run with them.
+
+    Runs of the same settings, where they alone are enough on two types.
+    """
+    like = like_runs(job, runs, but="instance_type")
+    by_settings, of_all = (
+        tuple(_by_type(job, total_usd, part, market)) for part in (same_settings(job, like), like)
+    )
+    return by_settings if len(by_settings) > 1 else of_all
+
+
+def _by_type(
+    job: Job, total_usd: Decimal | None, like: Sequence[EarlierRun], market: Market
+) -> Iterator[TriedType]:
+    own = job.groups[0].instance_type if job.groups and job.status == "Completed" else None
+    samples = [
+        (own, job.elapsed_s, total_usd),
+        *((run.facts.instance_type, run.facts.elapsed_s, run.total_usd) for run in like),
+    ]
+    by_type: dict[str, list[tuple[Decimal, Decimal]]] = {}
+    for name, seconds, usd in samples:
+        if name is not None and name in market.types and seconds and usd is not None:
+            by_type.setdefault(name, []).append((seconds, usd))
+    for name, sample in by_type.items():
+        if len(sample) >= LEVEL_STANDS:
+            seconds, usd = (median(values) for values in zip(*sample[:_MOST_RUNS], strict=True))
+            yield TriedType(market.types[name], len(sample[:_MOST_RUNS]), seconds, usd)
+
+
+def compared_runs(runs: Sequence[EarlierRun]) -> list[EarlierRun]:
+    """The completed ones of known cost: a failed run is cheap for another reason."""
+    return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a family's runs cost by now: the newest runs at one usual cost, newest first."""
+
+    runs: tuple[EarlierRun, ...]
+
+    @property
+    def usual_usd(self) -> Decimal:
+        """The median."""
+        return median(_costs(self.runs))
+
+    @property
+    def spread_usd(self) -> Decimal:
+        """A standard deviation that outliers do not move: the scaled median absolute deviation."""
+        usual = self.usual_usd
+        return _MAD_TO_SIGMA * median([abs(usd - usual) for usd in _costs(self.runs)])
+
+    def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
+        """How far from it a cost must be to be another one."""
+        return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
+
+
+def newest_level(
+    job: Job, runs: Sequence[EarlierRun], *, spreads: Decimal, percent: Decimal
+) -> Level | None:
+    """The level that the job is compared with; None where none stands yet.
+
+    It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
+    change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
+    on other instances that come back, few at a time, are no change: they have each other.
+    """
+    own = _instances(facts_of(job, reason_class=None, found=()))
+    stretches = [
+        (on, tuple(stretch))
+        for on, stretch in groupby(compared_runs(runs), key=lambda run: _instances(run.facts))
+    ]
+    standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
+    like = [run for on, stretch in stretches for run in stretch if on == own]
+    back = [on for on, stretch in stretches[1:] if on == own and len(stretch) < LEVEL_STANDS]
+    goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == own
+    if not goes_on and len(like) >= LEVEL_STANDS and (len(back) > 1 or not standing):
+        return Level(tuple(like[:_MOST_RUNS]))
+    return _since_step(standing[0][1], spreads, percent) if standing else None
+
+
+def event_so_far(runs: Sequence[EarlierRun], limit_usd: Decimal) -> list[EarlierRun]:
+    """The runs just before, as long as each of them cost as much as this."""
+    return list(takewhile(lambda run: (run.total_usd or 0) >= limit_usd, compared_runs(runs)))
+
+
+def _since_step(runs: Sequence[EarlierRun], spreads: Decimal, percent: Decimal) -> Level:
+    """The newest of them since their cost last changed for good."""
+    for since in range(LEVEL_STANDS, min(len(runs) - LEVEL_STANDS, _MOST_RUNS) + 1):
+        before = Level(tuple(runs[since : since + _BEFORE_A_STEP]))
+        margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
+        away = [usd - usual_usd for usd in _costs(runs[since - LEVEL_STANDS : since])]
+        if min(away) >= margin_usd > 0 or max(away) <= -margin_usd < 0:
+            return Level(tuple(runs[:since]))
+    return Level(tuple(runs[:_MOST_RUNS]))
+
+
+def _instances(facts: RunFacts) -> tuple[object, ...]:
+    return tuple(getattr(facts, name) for name in _INSTANCES)
+
+
+def _costs(runs: Sequence[EarlierRun]) -> list[Decimal]:
+    return [run.total_usd for run in runs if run.total_usd is not None]
