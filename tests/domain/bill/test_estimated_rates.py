@@ -152,7 +152,7 @@ def test_certain_candidates_have_known_rates() -> None:
     """The one at an estimated rate stands apart, and fits unless a price list lacks it."""
     done = tried(at_estimates(SMALL))
     assert SMALL not in [one.type.name for one in done.certain]
-    assert SMALL in [one.type.name for one in done.by_estimate]
+    assert SMALL in [one.type.name for one in done.on_trial]
     assert (the(SMALL, done).usd, the(SMALL, done).price_note) == (
         Decimal("0.46"), f"{guessed(SMALL)}.",
     )  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_difference_within_what_an_estimate_may_be_wrong_is_no_saving(
         estimated=frozenset({estimate}), hourly_usd=HOURLY_USD | {SMALL: usd, TINY: "9"}
     )
     done = tried(prices)
-    names = [one.type.name for one in (*done.certain, *done.by_estimate)]
+    names = [one.type.name for one in (*done.certain, *done.on_trial)]
     assert (SMALL in names) is saves
 
 

@@ -117,9 +117,9 @@ def test_types_that_are_left_out_are_never_named(name: str, percent: int) -> Non
     on = market(estimated=frozenset({"ml.g4dn.xlarge"}))
     fewer = Resizes().resize(run, used, on, HEADROOM)
     every = resize(run, used, on, headroom_percent=HEADROOM)
-    assert (list(fewer.certain), list(fewer.by_estimate)) == (
+    assert (list(fewer.certain), list(fewer.on_trial)) == (
         list(every.certain),
-        list(every.by_estimate),
+        list(every.on_trial),
     )
     assert list(fewer.unrecorded) == list(every.unrecorded)
     assert fewer.not_compared == every.not_compared

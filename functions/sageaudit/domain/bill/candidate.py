@@ -48,6 +48,8 @@ class Duration:
     because: str
     tried: bool = False
     """Measured by the family's own runs there."""
+    trial: bool = False
+    """A guess: only a run there says how long it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,9 @@ class Candidate:
     @property
     def change(self) -> SetType:
         """The change of the job as counted."""
-        return SetType(self.type.name, self.takes.counted if self.takes else _ONE)
+        if self.takes is None:
+            return SetType(self.type.name)
+        return SetType(self.type.name, self.takes.counted, self.takes.trial)
 
     @property
     def because(self) -> str:
@@ -93,6 +97,11 @@ class Candidate:
         return self.rate is not None and self.rate.is_estimate
 
     @property
+    def on_trial(self) -> bool:
+        """Whether its saving is possible at most."""
+        return self.by_estimate or (self.takes is not None and self.takes.trial)
+
+    @property
     def price_note(self) -> str | None:
         """How its rate was computed, where no rate of the job's day, or none at all, is known."""
         if self.rate is None:
@@ -106,4 +115,4 @@ class Candidate:
         """The other end of the range, where there is one."""
         if self.takes is None or self.takes.best == self.takes.counted:
             return None
-        return SetType(self.type.name, self.takes.best)
+        return SetType(self.type.name, self.takes.best, self.takes.trial)

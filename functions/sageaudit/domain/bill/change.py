@@ -68,10 +68,14 @@ class CutPhase:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """Every instance becomes another type and the run takes `slower` times as long."""
+    """Every instance becomes another type and the run takes `slower` times as long.
+
+    `trial`: nothing bounds how long, so that its saving is possible at most.
+    """
 
     instance_type: str
     slower: Decimal = Decimal(1)
+    trial: bool = False
     stage = Stage.TYPE
 
     def apply(self, job: Job) -> Job:

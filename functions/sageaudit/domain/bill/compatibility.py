@@ -92,11 +92,15 @@ def refused(change: Change, job: Job, *, savings_plan: bool) -> str | None:
 
 
 def possible_at_most(found: Found, job: Job, market: Market) -> Found:
-    """The same advice; possible at most where the rate of its new type is an estimate."""
+    """The same advice; possible at most where the rate of its new type is an estimate, or only a
+    trial says how long it takes.
+    """
     how = estimate_of(found, job, market)
-    if how is None:
+    trial = isinstance(found.change, SetType) and found.change.trial
+    if how is None and not trial:
         return found
-    caution = " ".join(filter(None, (found.caution, f"{how}: {_MAY_NOT_SELL}.")))
+    estimate = f"{how}: {_MAY_NOT_SELL}." if how else None
+    caution = " ".join(filter(None, (found.caution, estimate)))
     if not found.bucket.counted:
         return replace(found, caution=caution)
     return replace(found, confidence=Confidence.HEURISTIC, bucket=Bucket.POSSIBLE, caution=caution)

@@ -5,10 +5,11 @@ work was measured to take r times as long, at most, the host takes at most 1 + u
 long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
 most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
 1 + u (r k - 1). A job that starts a process for each GPU waits in each of them, and fewer processes
-may wait one after the other: k (1 + u (r - 1)) times as long. Of any other job CloudWatch does not
-say whether one GPU did all the work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and
-the longer of both counts; if the sum of a host's GPUs lies at the ceiling of one GPU, one of them
-did the work, and k is 1. What fewer vCPUs add multiplies that. The slowest host decides.
+may wait one after the other: on fewer GPUs that figure is a guess, which only a trial replaces. Of
+any other job CloudWatch does not say whether one GPU did all the work of n: then it takes
+1 + min(n u, 1) (r - 1) times as long, and the longer of both counts; if the sum of a host's GPUs
+lies at the ceiling of one GPU, one of them did the work, and k is 1. What fewer vCPUs add
+multiplies that. The slowest host decides.
 
 This slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no
 faster than that: a busy GPU is not proof that the GPU is what the run waits for.
@@ -93,8 +94,8 @@ class MovedRun(Fit):
         )
         if times < _SAID_FROM:
             return replace(found, counted=counted, best=at_best)
-        same = found.because == self._same()
-        return Duration(counted, at_best, because if same else f"{found.because} {because}")
+        because = because if found.because == self._same() else f"{found.because} {because}"
+        return replace(found, counted=counted, best=at_best, because=because)
 
     @property
     def _share_one(self) -> int:
@@ -171,12 +172,13 @@ class MovedRun(Fit):
         slow = slow.quantize(PLACES, ROUND_UP)
         busy = max((host.busy for host in self.need.hosts), default=_ONE)
         fast = min(_ONE, (1 + busy * (times - 1)).quantize(PLACES, ROUND_UP))
-        return Duration(max(slow, _ONE), fast, self._because(ratio, busy))
+        trial = self.job.hints.ranks and self._share_one > 1
+        return Duration(max(slow, _ONE), fast, self._because(ratio, busy), trial=trial)
 
     def _slow_end(self, host: HostGpus, times: Decimal) -> Decimal:
-        if self.job.hints.ranks:
-            return (1 + host.busy * (times - 1)) * self._share_one
         shared = 1 + host.busy * (times * self._share_one - 1)
+        if self.job.hints.ranks:
+            return shared
         one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
         return one if host.one_at_work else max(one, shared)
 
@@ -232,8 +234,12 @@ class MovedRun(Fit):
                 "and often as much: one of them did the work"
             )
         on = "one" if self.other.gpus == 1 else f"{self.other.gpus}, spread evenly"
-        known = f", which its processes share ({self.job.hints.distribution})," if ranks else ""
-        return f"the work of {self.today.gpus} GPUs{known} takes turns on {on}"
+        if not ranks:
+            return f"the work of {self.today.gpus} GPUs takes turns on {on}"
+        return (
+            f"each of its {self.today.gpus} GPUs has a process ({self.job.hints.distribution}); on "
+            f"{on} they may take turns or wait one after the other, which only a trial says"
+        )
 
     def _same(self) -> str:
         return f"Assumes the same run time: {self._it_holds()}."

@@ -64,16 +64,16 @@ class Resize:
     def certain(self) -> Iterator[Candidate]:
         """Candidates that hold the run and certainly save, the largest counted saving first.
 
-        None of them has an estimated rate: see `by_estimate`.
+        None of them is possible at most: see `on_trial`.
         A lower hourly price ensures that the advice for the next run does not reverse this one.
         Where today's bill is not known, the cheapest by the hour come first.
         """
-        return (candidate for candidate in self._saving if not candidate.by_estimate)
+        return (candidate for candidate in self._saving if not candidate.on_trial)
 
     @property
-    def by_estimate(self) -> Iterator[Candidate]:
-        """The same with an estimated rate, whose saving is possible at most."""
-        return (candidate for candidate in self._saving if candidate.by_estimate)
+    def on_trial(self) -> Iterator[Candidate]:
+        """The same whose saving is possible at most."""
+        return (candidate for candidate in self._saving if candidate.on_trial)
 
     @property
     def _saving(self) -> Iterator[Candidate]:

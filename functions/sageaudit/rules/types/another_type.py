@@ -80,7 +80,7 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     run = case.resized()
     certain, possible = (
         [other for other in others if legacy or not other.type.legacy]
-        for others in (run.certain, run.by_estimate)
+        for others in (run.certain, run.on_trial)
     )
     known = certain or possible
     if not known:
