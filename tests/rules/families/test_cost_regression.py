@@ -114,6 +114,9 @@ test_cases = cases(
         earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (2, "0.92", DEAR))),
     row(CLEAR, ran(3600, "ml.m5.4xlarge", **NO_STORAGE),
         earlier=in_turn((30, "0.92", DEAR), (8, "0.23", CHEAP), (3, "0.92", DEAR))),
+    row(finds(said_of=None), ran(3600, "ml.m5.4xlarge", **NO_STORAGE), earlier=in_turn(
+        (30, "0.92", DEAR), *[(6, "0.23", CHEAP), (2, "0.92", DEAR | TOLD)] * 2,
+        (6, "0.23", CHEAP))),
     "A cheaper type is no event, and its own level soon. Two hours of it are twice the usual.",
     row(CLEAR, HOUR, earlier=in_turn((30, "0.92", DEAR))),
     row(FOUND, DOUBLED, earlier=in_turn((30, "0.92", DEAR), (3, "0.23", CHEAP))),

@@ -130,7 +130,8 @@ def newest_level(
     like = [run for on, stretch in stretches for run in stretch if on == own]
     back = [on for on, stretch in stretches[1:] if on == own and len(stretch) < LEVEL_STANDS]
     goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == own
-    if not goes_on and len(like) >= LEVEL_STANDS and (len(back) > 1 or not standing):
+    comes_back = len(back) >= LEVEL_STANDS or not standing
+    if not goes_on and comes_back and len(like) >= LEVEL_STANDS:
         return Level(tuple(like[:_MOST_RUNS]))
     return _since_step(standing[0][1], spreads, percent) if standing else None
 
