@@ -133,6 +133,10 @@ test_cases = cases(
         ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505"))),
     row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(
         ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
+    # the very first run there, after three on the larger type, and after two
+    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))),
+    row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE),
+        earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"), count=2)),
     "A job that never started has nothing to move. It cost nothing.",
     row("not applicable: …started…", replace(T4, status="Failed", started_at=None, training_s=None,
         billable_s=None, phases=())),

@@ -56,15 +56,15 @@ def same_settings(job: Job, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
 def tried_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[EarlierRun], market: Market
 ) -> tuple[TriedType, ...]:
-    """The types on which a family has enough like runs for a median, this run with them.
+    """The types on which a family has like runs, this run with them.
 
-    Runs of the same settings, where they alone are enough on two types.
+    Runs of the same settings, where they alone are enough for medians on two types.
     """
     like = like_runs(job, runs, but="instance_type")
     by_settings, of_all = (
         tuple(_by_type(job, total_usd, part, market)) for part in (same_settings(job, like), like)
     )
-    return by_settings if len(by_settings) > 1 else of_all
+    return by_settings if sum(one.enough for one in by_settings) > 1 else of_all
 
 
 def _by_type(
@@ -80,9 +80,9 @@ def _by_type(
         if name is not None and name in market.types and seconds and usd is not None:
             by_type.setdefault(name, []).append((seconds, usd))
     for name, sample in by_type.items():
-        if len(sample) >= LEVEL_STANDS:
-            seconds, usd = (median(values) for values in zip(*sample[:_MOST_RUNS], strict=True))
-            yield TriedType(market.types[name], len(sample[:_MOST_RUNS]), seconds, usd)
+        newest = sample[:_MOST_RUNS]
+        seconds, usd = (median(values) for values in zip(*newest, strict=True))
+        yield TriedType(market.types[name], len(newest), seconds, usd)
 
 
 def compared_runs(runs: Sequence[EarlierRun]) -> list[EarlierRun]:

@@ -15,6 +15,9 @@ from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG
 from sageaudit.domain.prices.market import InstanceType
 
+ENOUGH_RUNS = 3
+"""For a median of runs: our choice."""
+
 
 @dataclass(frozen=True, slots=True)
 class TriedType:
@@ -25,22 +28,27 @@ class TriedType:
     seconds: Decimal
     usd: Decimal
 
+    @property
+    def enough(self) -> bool:
+        """Whether the medians are no accident."""
+        return self.runs >= ENOUGH_RUNS
+
 
 def as_tried(
     tried: Collection[TriedType], today: InstanceType, other: InstanceType
 ) -> Duration | TypeRefusal | None:
     """How long a run takes on another type by those runs, or why it is not moved there.
 
-    None where they say nothing. A type that was faster is counted as no faster: the data may have
-    been less.
+    None where they say nothing. One dear run is enough to go no further down. A type that was
+    faster is counted as no faster: the data may have been less.
     """
     for more, less in permutations(tried, 2):
-        dearer = _smaller(less.type, more.type) and less.usd > more.usd
+        dearer = more.enough and _smaller(less.type, more.type) and less.usd > more.usd
         if dearer and _smaller(other, less.type):
             cost = f"${less.usd:,.2f} on {less.type.name}, ${more.usd:,.2f} on {more.type.name}"
             why = f"a step to a smaller type already made the family's runs dearer: {cost}"
             return TypeRefusal(Constraint.RUN_TIME, why)
-    known = {one.type.name: one for one in tried}
+    known = {one.type.name: one for one in tried if one.enough}
     now, there = known.get(today.name), known.get(other.name)
     if now is None or there is None:
         return None
