@@ -238,7 +238,7 @@ def test_a_large_file_that_is_no_request_is_refused_by_its_beginning(
     ):
         path.write_text(begins + rest, encoding="utf-8")
         assert says in run("check", path).stderr
-    assert run("check", request(tmp_path, {"Tags": [{"Key": "x" * 200, "Value": ""}]}))
+    assert run("check", request(tmp_path)).exit_code == 0
 
 
 def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     sound(case(of, usage, earlier=data.draw(families(of))))
 
 
-def clusters(instance: str, kind: JobKind, hosts: int) -> FamilyCase:
+def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
     """An hour of hosts of four habits: some work all the time, some less and less."""
     run = ran(
         3600,
@@ -48,7 +48,7 @@ def clusters(instance: str, kind: JobKind, hosts: int) -> FamilyCase:
         batch=TransformBatching("SingleRecord", 1, 6),
         uploads=(Upload("out", "EndOfJob"),),
         volume_gb=500,
-        channels=(InputChannel("train", DataSource.S3, "FastFile", None),),
+        channels=(InputChannel("train", DataSource.S3, mode, "FullyReplicated"),),
         hints=Hints(deep_learning=True),
     )
     line = [0.0] * 10 + [1.0, 0.2] * 20 + [0.0] * 10
@@ -87,14 +87,14 @@ def work(rule: Rule, of: FamilyCase) -> tuple[type[Outcome], int]:
 def test_no_rule_compares_each_host_with_each_other() -> None:
     """Eight times the hosts are about eight times the work; pairs of hosts would be 64 times."""
     judged: set[str] = set()
-    for instance, kind in (
-        ("ml.g5.48xlarge", JobKind.TRAINING),
-        ("ml.p3.16xlarge", JobKind.TRAINING),
-        ("ml.r5.24xlarge", JobKind.TRAINING),
-        ("ml.r5.24xlarge", JobKind.PROCESSING),
-        ("ml.r5.24xlarge", JobKind.TRANSFORM),
+    for instance, kind, mode in (
+        ("ml.g5.48xlarge", JobKind.TRAINING, "File"),
+        ("ml.p3.16xlarge", JobKind.TRAINING, "File"),
+        ("ml.r5.24xlarge", JobKind.TRAINING, "FastFile"),
+        ("ml.r5.24xlarge", JobKind.PROCESSING, "File"),
+        ("ml.r5.24xlarge", JobKind.TRANSFORM, "File"),
     ):
-        few, many = (clusters(instance, kind, hosts) for hosts in (8, 64))
+        few, many = (clusters(instance, kind, hosts, mode) for hosts in (8, 64))
         for rule in catalogue.load():
             if issubclass(rule.scope, JobCase):
                 (answer, lines), (same, more) = work(rule, few), work(rule, many)

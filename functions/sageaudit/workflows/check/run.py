@@ -221,7 +221,7 @@ def _as_before(finding: Finding, item: Ignored | None) -> Finding:
     """The finding with the earlier run that had it; its dollars there, where it has none itself."""
     if item is None:
         return finding
-    known = finding.alone_usd if finding.alone_usd is not None else item.usd
+    known = finding.alone_usd if finding.found.change is not None else item.usd
     return replace(finding, said_of=item.run, alone_usd=known)
 
 

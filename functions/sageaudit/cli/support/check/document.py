@@ -199,16 +199,23 @@ def _findings(one: Checked, lines: Lines) -> Iterator[CheckFinding]:
 
 def in_order(found: Iterable[CheckFinding]) -> list[CheckFinding]:
     """The dearest first; of several that name another type for one place, only that one counts."""
-    named: dict[str, tuple[str, Any]] = {}
+    named: dict[str, tuple[Any, str]] = {}
     rows = []
     for row in sorted(found, key=lambda row: row.order):
-        others = [named[path] for path in row.types if path in named]
-        if row.not_counted is None and any(new not in row.types.values() for _, new in others):
-            row = replace(row, not_counted=f"{others[0][0]} names another type")  # noqa: PLW2901
-        elif row.not_counted is None:
-            named |= {path: (row.rule, new) for path, new in row.types.items() if path not in named}
-        rows.append(row)
+        rule = None if row.not_counted else _of_another_type(row, named)
+        if row.not_counted is None and rule is None:
+            named |= {path: (new, row.rule) for path, new in row.types.items()}
+        rows.append(replace(row, not_counted=f"{rule} names another type") if rule else row)
     return sorted(rows, key=lambda row: row.order)
+
+
+def _of_another_type(row: CheckFinding, named: Mapping[str, tuple[Any, str]]) -> str | None:
+    """The rule that names another type for the same place."""
+    for path, new in row.types.items():
+        kept, rule = named.get(path, (new, ""))
+        if kept != new:
+            return rule
+    return None
 
 
 def _near(problem: Problem, path: str, request: Request) -> list[dict[str, Any]]:
