@@ -472,8 +472,17 @@ def test_one_more_recorded_metric_never_breaks_what_held(
 def slow_end(today: int, other: int, share: float, spread: float = 0.0) -> Decimal:
     """As bounded, refused or not; half of the minutes are busier by `spread` and half less."""
     row = machine(today)
+    return (
+        moved(row, machine(other), need_of(row, unsteady(today, share, spread)))
+        ._bounded(None)
+        .counted
+    )
+
+
+def unsteady(today: int, share: float, spread: float) -> Points:
+    """An hour of so many GPUs that are now busier, now less busy than this share of the time."""
     low, high = (min(max(share + part, 0), 1) * 100 * today for part in (-spread, spread))
-    return moved(row, machine(other), need_of(row, [low, high] * 30))._bounded(None).counted
+    return [low, high] * 30
 
 
 @given(today=counts, other=counts, share=busy_shares, spread=st.floats(0, 0.3))
@@ -481,7 +490,7 @@ def test_no_run_is_counted_as_shorter(today: int, other: int, share: float, spre
     """Whatever a stronger type promises; and work that fits by its mean takes less than twice."""
     counted = slow_end(today, other, share, spread)
     assert counted >= 1
-    need = need_of(machine(today), [share * 100 * today] * 60)
+    need = need_of(machine(today), unsteady(today, share, spread))
     if need.gpus.held_by(other) and other < today:
         assert counted < MOST_TIMES_AS_LONG
 

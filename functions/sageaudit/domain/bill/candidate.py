@@ -12,6 +12,8 @@ from sageaudit.domain.prices.market import InstanceType, Rate
 _ONE = Decimal(1)
 LONGER = Decimal("1.005")
 """A multiple of the run time below this reads as "1.00 times as long"."""
+_FAR = 2
+"""A break-even this many times the counted run time needs no words."""
 
 
 class Constraint(enum.Enum):
@@ -85,8 +87,10 @@ class Candidate:
         sentences = [self.takes.because]
         longer = self.takes.counted >= LONGER
         if longer and self.best is not None and self.break_even is not None:
-            even = f"up to {self.break_even:.2f} times as long it still saves money"
-            sentences.append(f"Counted as {self.takes.counted:.2f} times as long; {even}.")
+            even = f"; up to {self.break_even:.2f} times as long it still saves money"
+            if self.break_even > _FAR * self.takes.counted:
+                even = ""
+            sentences.append(f"Counted as {self.takes.counted:.2f} times as long{even}.")
         if self.price_note is not None and not self.by_estimate:
             sentences.append(self.price_note)
         return " ".join(sentences)

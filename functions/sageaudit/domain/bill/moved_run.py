@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 
-from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
+from sageaudit.domain.bill.candidate import LONGER, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.fit import PLACES, Fit
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
@@ -43,8 +43,6 @@ from sageaudit.domain.usage.demand import HostGpus
 MOST_TIMES_AS_LONG = Decimal(2)
 """A run that may take longer than this is no like-for-like alternative, however cheap: our choice.
 Work that fits on fewer GPUs by its mean always takes less."""
-_SAID_FROM = Decimal("1.01")
-"""Less is as long for a reader."""
 _ONE = Decimal(1)
 
 
@@ -84,15 +82,12 @@ class MovedRun(Fit):
         if times == 1:
             return found
         best = self.times_on_vcpus(Decimal(0))
-        because = (
-            f"On {self.other.vcpu} vCPUs, with headroom, what the cores did takes up to "
-            f"{times:.2f} times as long."
-        )
+        because = f"At times more cores were busy than {self.other.vcpu} vCPUs hold with headroom."
         counted, at_best = (
             (end * longer).quantize(PLACES, ROUND_UP)
             for end, longer in ((found.counted, times), (found.best, best))
         )
-        if times < _SAID_FROM:
+        if times < LONGER:
             return replace(found, counted=counted, best=at_best)
         because = because if found.because == self._same() else f"{found.because} {because}"
         return replace(found, counted=counted, best=at_best, because=because)
