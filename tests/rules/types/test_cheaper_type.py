@@ -53,6 +53,9 @@ shares = st.floats(0, 100)
 PRICED = sorted({"ml.m5.xlarge", "ml.m5.4xlarge", "ml.g4dn.4xlarge", "ml.g4dn.12xlarge"})
 
 
+FULL_HALF = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 95.0, "memory": 90.0}
+
+
 test_cases = cases(
     RULE,
     "A well used GPU on too large a host is found.",
@@ -107,6 +110,14 @@ test_cases = cases(
     row(finds(usd="0.769000", change=SetType("ml.g4dn.xlarge"), best=SetType("ml.g4dn.xlarge",
         Decimal("0.5"))), T4, even(60, **WELL_USED),
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 1800, "0.368"))),
+    "A type that is dearer by the hour and was cheaper by the run is worth a trial.",
+    # a third of the time at twice the price: 0.94 - 1.505 / 3
+    row(finds("Runs of its family cost less on ml.g4dn.4xlarge than on ml.g4dn.2xlarge.",
+        bucket="possible", usd="0.438333", change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3,
+        trial=True), caution="The family's runs took 0.33 times as long there (medians of 3 and 4 "
+        "runs). They cost $0.50, not $0.94; the data may differ."), T4_HALF,
+        even(60, **FULL_HALF), earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"),
+        ("ml.g4dn.4xlarge", 1200, "0.5017"))),
     "Too few runs, or unlike ones, are no measure. Two; on spot; on two hosts; of another kind.",
     row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2)),
@@ -128,11 +139,11 @@ test_cases = cases(
     row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED), earlier=tried(
         ("ml.g4dn.2xlarge", 3600, "0.9"), count=1, advised_type="ml.g4dn.2xlarge"),
         on=market(hourly_usd=HOURLY_USD | {"ml.g4dn.2xlarge": "0.805"})),
-    "After a step to a smaller type that cost more, no smaller one is advised.",
+    "After a step to a smaller type that cost more, no smaller one is advised, but the larger one.",
     row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE), earlier=tried(
         ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 3600, "1.505"))),
-    row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(
-        ("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
+    row(finds(fix=["ml.g4dn.4xlarge"], bucket="possible"), T4_HALF, even(60, **LITTLE),
+        earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"), ("ml.g4dn.4xlarge", 1800, "0.7525"))),
     # the very first run there, after three on the larger type, and after two
     row(CLEAR, T4_HALF, even(60, **LITTLE), earlier=tried(("ml.g4dn.4xlarge", 1800, "0.7525"))),
     row(finds(fix=["ml.g4dn.xlarge"]), T4_HALF, even(60, **LITTLE),

@@ -106,6 +106,11 @@ class Candidate:
         return self.by_estimate or (self.takes is not None and self.takes.trial)
 
     @property
+    def cost_less(self) -> bool:
+        """Whether the family's runs there cost less, though it costs more by the hour."""
+        return self.takes is not None and self.takes.tried and self.takes.trial
+
+    @property
     def price_note(self) -> str | None:
         """How its rate was computed, where no rate of the job's day, or none at all, is known."""
         if self.rate is None:

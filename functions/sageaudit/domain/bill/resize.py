@@ -80,7 +80,8 @@ class Resize:
         for candidate in self.fitting:
             saves = self.saves(candidate)
             noise_usd = self._doubt(candidate) * (self.bill.total_usd or Decimal(0))
-            if self.cheaper(candidate) and (saves is None or saves > noise_usd):
+            less = self.cheaper(candidate) or candidate.cost_less
+            if less and (saves is None or saves > noise_usd):
                 yield candidate
 
     def _doubt(self, candidate: Candidate) -> Decimal:
@@ -257,7 +258,7 @@ def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
 class Resizes:
     """The answers of `resize` in one audit: rules that ask the same share one answer.
 
-    Types that cost as much by the hour, or more, are left out: no rule names them.
+    Types that cost as much by the hour, or more, are left out, but for those that the family tried.
     """
 
     _known: list[tuple[_Question, Resize]] = field(default_factory=list)
@@ -278,7 +279,11 @@ class Resizes:
                 return answer
         today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
 
+        names = {one.type.name for one in tried}
+
         def may_cost_less(other: InstanceType) -> bool:
+            if other.name in names:
+                return True
             rate = _rate(job, market, other)
             known = today is not None and rate is not None and rate.usd >= today.usd
             return not (known and comparable(today, rate))

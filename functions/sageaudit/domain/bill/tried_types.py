@@ -40,7 +40,8 @@ def as_tried(
     """How long a run takes on another type by those runs, or why it is not moved there.
 
     None where they say nothing. One dear run is enough to go no further down. A type that was
-    faster is counted as no faster: the data may have been less.
+    faster is counted as no faster: the data may have been less. One that is dearer by the hour and
+    was cheaper by the run is worth a trial.
     """
     for more, less in permutations(tried, 2):
         dearer = more.enough and _smaller(less.type, more.type) and less.usd > more.usd
@@ -57,6 +58,9 @@ def as_tried(
     if times > MOST_TIMES_AS_LONG:
         return TypeRefusal(Constraint.RUN_TIME, why)
     because = f"T{why[1:]} (medians of {there.runs} and {now.runs} runs)."
+    if there.usd < now.usd and there.usd / there.seconds > now.usd / now.seconds:
+        cost = f"They cost ${there.usd:,.2f}, not ${now.usd:,.2f}; the data may differ."
+        return Duration(times, times, f"{because} {cost}", tried=True, trial=True)
     return Duration(max(times, Decimal(1)), times, because, tried=True)
 
 

@@ -6,11 +6,12 @@ What it checks: All types are ranked together: the same GPU in another size, few
 Why it costs: The dearer type gives the run nothing that it uses.
 Saving: Derived: the run billed on the type that saves most, at its longest run time; the range is
     shown where it may be shorter. Never (1 - utilisation) x cost.
+    Possible where the family's runs cost less on a type that is dearer by the hour.
 When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
     The page cache gains from memory that no metric shows as used.
 What to do: Take the type, first for one run. This rule speaks where no other names a reason: the
     GPU is well used and its host too large, or the CPU is busy on more memory than it needs.
-Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/bill/run_time.
+Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/bill/moved_run.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ def check(case: api.JobCase) -> api.Outcome:
         return LEFT_TO_OLD_GENERATION
     minutes = case.usage.minutes
     over = f" over {case.span(minutes)}" if case.usage.series else ""
+    fits = f"{other.name} is large enough for what {case.job.instances} used{over}."
+    if best.first.cost_less:
+        fits = f"Runs of its family cost less on {other.name} than on {today.name}."
     return api.derived(
-        f"{other.name} is large enough for what {case.job.instances} used{over}.",
+        fits,
         {
             "instance_type": today.name,
             "cheaper_type": other.name,
