@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sageaudit.adapters.aws.clients import instance_types
@@ -99,6 +99,7 @@ def named(word: str, kind: JobKind) -> dict[str, Any]:
 
 
 @settings(max_examples=40)
+@example("aaaa", JobKind.TRAINING)
 @given(_WORD, st.sampled_from(list(JobKind)))
 def test_no_name_survives(word: str, kind: JobKind) -> None:
     """Of data, people, hosts, keys and networks, in any field; nor a free text."""

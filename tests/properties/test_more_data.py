@@ -166,6 +166,18 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
     ),
     another_job: (
         (plain("ml.p3.8xlarge", 0.03, cores=2.1, gib=24), Loss(("GPUMemoryUtilization",))),
+        (
+            plain(
+                "ml.g4dn.xlarge",
+                0.3,
+                gpu_gib=11.2,
+                cores=0.5,
+                loader_cores=0.2,
+                gib=1.6,
+                spells=(Spell(40, 0.0), Spell(120)),
+            ),
+            Loss(("GPUMemoryUtilization",)),
+        ),
     ),
     hourly: (
         (

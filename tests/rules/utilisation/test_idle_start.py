@@ -36,10 +36,10 @@ def on_cpu(cores: Points, run: Job = CPU_JOB) -> Measurements:
 def on_gpu(
     cores: Points, gpu: Points, run: Job = GPU_JOB, memory: Points | None = None
 ) -> Measurements:
-    """Busy cores, the GPU and host memory in percent, minute by minute."""
+    """Busy cores, the GPU and host memory in percent, minute by minute; GPU memory is even."""
     cpu = series(Metric.CPU, [None if c is None else 100 * c for c in cores])
     full = series(Metric.MEMORY, [20.0] * len(cores) if memory is None else memory)
-    return usage(run, cpu, series(Metric.GPU, gpu), full)
+    return usage(run, cpu, series(Metric.GPU, gpu), full, series(Metric.GPU_MEMORY, [9.0] * 120))
 
 
 test_cases = cases(

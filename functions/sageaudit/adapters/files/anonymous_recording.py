@@ -27,7 +27,8 @@ _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """What a recording has of the price list, which AWS publishes."""
 _KNOWN_TAGS = TAGS.union(Policy().owner_tags)
 """Names of tags that stay: those that audits read by default."""
-_CODE = re.compile(r"[a-z_]{1,40}\Z")
+_CODES = frozenset({"metric_missing", "metric_denied"})
+"""Why a job's metrics are absent, as the reader of CloudWatch says it."""
 _OPEN = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"(?:; the event's tags are used)?"
@@ -129,7 +130,7 @@ class _File:
         kept: dict[str, Any] = {}
         if "absent" in metrics:
             absent = metrics["absent"]
-            code = absent["code"] if _CODE.match(absent["code"]) else NOT_SHARED
+            code = absent["code"] if absent["code"] in _CODES else NOT_SHARED
             kept["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "advice": None}
         if "notes" in metrics:
             kept["notes"] = [_sentence(text) for text in metrics["notes"]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, states
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
-_FILLS_OVER_S, _FILLS_BY = 120, 0.3
+_FILLS_OVER_S, _FILLS_BY, _RISES = 120, 0.3, 2
 """A memory that becomes fuller by so many points (of 100) in two minutes, twice in a row, fills up:
 a single step is no loading, and the noise of idle hosts is smaller. Our choice."""
 
@@ -146,49 +146,45 @@ def before_gpu(usage: Measurements) -> range:
 class BeforeGpu:
     """How many periods before the first GPU work were what; each is one of these at most.
 
-    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy.
-    `loading`: a memory fills up, as with weights. `busy`: the others whose CPU is known.
+    `asleep`: every host is known to be idle. `calm`: none keeps more than one process's core busy,
+    and no memory fills up, as with weights. `busy`: any other whose CPU is known.
     """
 
     asleep: int
     calm: int
-    loading: int
     busy: int
 
 
 def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) -> BeforeGpu:
-    """Judges each of these periods by itself; where host memory is not known none is calm."""
+    """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(Metric.CPU, {}).values()
     hosts = [states(line.values, lambda percent: percent > limit, usage.period_s) for line in lines]
-    filling = _filling(usage)
     counts = Counter[str]()
     for at in wait:
         over = any_of([host[at] for host in hosts])
-        if at in filling:
-            counts["loading"] += 1
-        elif usage.idle(at):
+        fills = _memory_fills(usage, at)
+        if usage.idle(at):
             counts["asleep"] += 1
-        elif over is False and Metric.MEMORY in usage.series:
+        elif over is False and fills is False:
             counts["calm"] += 1
-        elif over is not None:
+        elif over or (over is False and fills is None):
             counts["busy"] += 1
-    return BeforeGpu(**{name: counts[name] for name in ("asleep", "calm", "loading", "busy")})
+    return BeforeGpu(counts["asleep"], counts["calm"], counts["busy"])
 
 
-def _filling(usage: Measurements) -> set[int]:
-    """The periods before and after which the memory of a host, or of its GPUs, becomes fuller."""
+def _memory_fills(usage: Measurements, at: int) -> bool | None:
+    """Whether a memory, of a host or of its GPUs, becomes fuller before and after a period."""
     apart = max(_FILLS_OVER_S // (usage.period_s or _FILLS_OVER_S), 1)
-    found = set[int]()
-    for metric in (Metric.MEMORY, Metric.GPU_MEMORY):
-        for line in usage.series.get(metric, {}).values():
-            for at in range(apart, usage.points - apart):
-                before, now, after = line.values[at - apart : at + apart + 1 : apart]
-                if before is None or now is None or after is None:
-                    continue
-                if min(now - before, after - now) >= _FILLS_BY:
-                    found.add(at)
-    return found
+    lines = [usage.series.get(metric, {}) for metric in (Metric.MEMORY, Metric.GPU_MEMORY)]
+    hosts = len(usage.series.get(Metric.CPU, {}))
+    fills: list[bool | None] = [None] if any(len(line) < hosts for line in lines) else []
+    for line in (line for of_hosts in lines for line in of_hosts.values()):
+        around = line.values[max(at - apart, 0) : at + apart + 1 : apart]
+        known = [value for value in around if value is not None]
+        rises = [after - before >= _FILLS_BY for before, after in pairwise(known)]
+        fills.append(all(rises) if len(rises) == _RISES else None)
+    return any_of(fills)
 
 
 def after_gpu(usage: Measurements) -> range:
