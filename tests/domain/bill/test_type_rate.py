@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour, small_type
+from sageaudit.domain.bill.type_rate import (
+    cluster_usd_per_hour,
+    share_beside_cpu_type,
+    small_type,
+)
 from sageaudit.domain.job.job import Hints, InstanceGroup
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
@@ -97,3 +101,23 @@ def test_an_old_generation_is_offered_only_to_an_old_one() -> None:
     assert small("ml.g5.12xlarge", Market(old, HERE.prices)) == "ml.g4dn.xlarge"
     both = {**old, "ml.g5.12xlarge": replace(HERE.types["ml.g5.12xlarge"], legacy=True)}
     assert small("ml.g5.12xlarge", Market(both, HERE.prices)) == "ml.g5.xlarge"
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory_gib", "beside_usd"),
+    [
+        # with a fifth above: one c5.large; an m5.large for its memory; so many of the cheapest
+        (1.25, 3, "0.10"),
+        (1.25, 6, "0.115"),
+        (1.25, 230, "4.025"),
+        (40, 3, "2.40"),
+    ],
+)
+def test_cpu_types_hold_the_cores_and_the_memory(
+    cores: float, memory_gib: float, beside_usd: str
+) -> None:
+    """Of two hosts as many each; what is left of $75.376 an hour."""
+    on_two = job(groups=(InstanceGroup(DEAR.name, 2),))
+    share = known(share_beside_cpu_type(on_two, HERE, cores, memory_gib))
+    assert share == 1 - 2 * Decimal(beside_usd) / Decimal("75.376")
+    assert share_beside_cpu_type(on_two, market(), cores, memory_gib) is None

@@ -290,3 +290,22 @@ def test_a_metric_without_points_when_active_is_missing() -> None:
     # a curve's points come while the hosts seem idle too, and are not cut
     of = usage(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
     assert (of.active().points, curve(of.active())) == (3, [(0, 0.1), (60, 0.2)])
+
+
+def late(kind: JobKind, minutes: int, *also: RawSeries) -> Measurements:
+    """An hour of one CPU whose points begin so many minutes late."""
+    run = ran(3600, kind=kind, phases=phases((PHASES_OF[kind], 3600)))
+    return usage(run, series(Metric.CPU, [None] * minutes + [50.0] * (60 - minutes)), *also)
+
+
+PHASES_OF = {JobKind.TRAINING: "Training", JobKind.PROCESSING: "Processing"}
+
+
+def test_processing_starts_at_its_first_point_and_training_with_its_phase() -> None:
+    """A processing job has no phase for its download; most of a run is no download."""
+    assert late(JobKind.TRAINING, 20).points == 60
+    processing = late(JobKind.PROCESSING, 20)
+    assert (processing.points, processing.begins_at) == (40, START + timedelta(minutes=20))
+    assert late(JobKind.PROCESSING, 31).points == 60
+    disk = series(Metric.DISK, [1.0] * 60)
+    assert late(JobKind.PROCESSING, 20, disk).points == 40

@@ -104,6 +104,11 @@ test_cases = cases(
     row(finds("…: 1 spot run of its family on this type saved 50%."), ran(1800, GPU, 6),
         earlier=spot_runs(900, phase_s={"Interrupted": Decimal(100)})),
     "Runs that say nothing of spot leave a guess.",
+    # An interrupted run of less than half the time did less; what was not billed proves nothing.
+    row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(7200, GPU, 6),
+        earlier=spot_runs(100, 100, 100, phase_s={"Interrupted": Decimal(100)})),
+    row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(1800, GPU, 6),
+        earlier=spot_runs(0, 0, 0)),
     # Not completed; on another type; on demand; without one of the two times.
     *(row(finds(builder="possible", evidence={"own_spot_runs": 0}), ran(1800, GPU, 6),
         earlier=spot_runs(400, 300, 350, **facts)) for facts in ({"status": "Failed"},

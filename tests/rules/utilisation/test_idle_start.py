@@ -95,6 +95,9 @@ test_cases = cases(
     "Idle minutes count whole, calm ones less a CPU type.",
     row(finds(builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"), GPU_JOB,
         on_gpu([0.05] * 30 + [1.0] * 15 + [2] * 75, [0] * 45 + [90] * 75)),
+    "Missing GPU points take none of the granted minutes away.",
+    row(finds(usd="0.078333"), GPU_JOB, on_gpu([0.05] * 30 + [2] * 90,
+        [0] * 25 + [None] * 4 + [0] + [90] * 90)),
     "A burst of imports hides nothing.",
     # 40 idle minutes, and three in which six cores import.
     row(finds(usd="0.313333"), GPU_JOB, on_gpu([0.05] * 40 + [6.0] * 3 + [2] * 77,

@@ -55,6 +55,10 @@ test_cases = cases(
     row(finds(builder="derived", alone="1.840000", caution="…init_process_group…"),
         replace(TWO, status="Failed", volume_gb=0, hints=Hints(distribution="ddp")),
         cores([9.0] * 120, [9.0] * 30 + [0.05] * 90)),
+    # what all hosts were idle for is counted in any case
+    row(finds(alone="0.613333", span=("0.613333", "0.981333")), replace(TWO, status="Failed",
+        volume_gb=0, hints=Hints(distribution="ddp")),
+        cores([9.0] * 100 + [0.05] * 20, [9.0] * 88 + [0.05] * 32)),
     row(finds(usd="0.000000"), replace(TWO, volume_gb=0, hints=Hints(distribution="ddp")),
         cores([9.0] * 120, [9.0] * 30 + [0.05] * 90)),
     "Ten minutes are long and nine are not. Zeros trail the end of healthy jobs for three.",

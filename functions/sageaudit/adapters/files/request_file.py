@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 1024 * 1024
 _LARGE, _HEAD = 2**20, 2**16
 """Characters from which a file's beginning is looked at first, and how much of it."""
 TOO_DEEP = "has too many brackets inside each other"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ def newest_level(
     on other instances that come back, few at a time, are no change: they have each other.
     """
     own = _instances(facts_of(job, reason_class=None, found=()))
+    runs = [run for run in runs if run.kind == job.kind.value]
     stretches = [
         (on, tuple(stretch))
         for on, stretch in groupby(compared_runs(runs), key=lambda run: _instances(run.facts))

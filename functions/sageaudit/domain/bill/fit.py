@@ -92,12 +92,16 @@ class Fit:
             yield TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
 
     def _too_small_a_disk(self) -> Iterator[TypeRefusal]:
-        """Of types with a disk of their own; a volume is as large as the request says."""
-        needed, offered = self.need.disk_gb.needed, self.other.local_gb
-        today = self.today.local_gb or 0
-        if needed is not None and offered is not None and offered < min(needed, today):
-            asked = f"{needed:.0f} GB needed with headroom, {offered} GB offered"
-            yield TypeRefusal(Constraint.STORAGE, f"local disk: {asked}")
+        """From a type with a disk of its own; a volume is as large as the request says."""
+        need, local_gb, today_gb = self.need.disk_gb, self.other.local_gb, self.today.local_gb
+        offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
+        if today_gb is None or offered_gb is None or offered_gb >= today_gb:
+            return
+        if need.needed is None:
+            yield _not_recorded("use of its own disk", need)
+        elif offered_gb < need.needed:
+            asked = f"{need.needed:.0f} GB needed with headroom, {offered_gb} GB offered"
+            yield TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
 
     def _too_few_vcpus(self) -> Iterator[TypeRefusal]:
         """A GPU waits for CPUs at their limit, and more vCPUs would be the next advice."""

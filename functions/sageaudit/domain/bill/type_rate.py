@@ -13,7 +13,6 @@ from sageaudit.domain.prices.market import InstanceType, Market
 
 _ROOM = 1.2
 """Headroom, as Compute Optimizer's."""
-_GIB_A_VCPU = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +55,20 @@ def cheapest_type(
     return PricedType(name, usd)
 
 
-def share_beside_cpu_type(job: Job, market: Market, cores: float) -> Decimal | None:
-    """The share (0..1) of the hourly price that is left after CPU types do the same for each host:
-    as many as have its cores and a fifth above, current ones with as much memory a vCPU as an m
-    type. None where a price is not known.
+def share_beside_cpu_type(
+    job: Job, market: Market, cores: float, memory_gib: float
+) -> Decimal | None:
+    """The share (0..1) of the hourly price that is left after current CPU types do the same for
+    each host: as many as have its cores and its memory, with a fifth above. None where a price is
+    not known.
     """
     today_usd = cluster_usd_per_hour(job, market)
     costs_usd = [
-        rate.usd * ceil(max(cores * _ROOM, 1) / other.vcpu)
+        rate.usd
+        * ceil(max(cores * _ROOM / other.vcpu, memory_gib * _ROOM / float(other.memory_gib), 0.01))
         for other in market.types.values()
         if job.kind in other.kinds
         and not (other.accelerator or other.legacy)
-        and other.memory_gib >= _GIB_A_VCPU * other.vcpu
         and (rate := market.hourly(job.region, job.kind, other.name)) is not None
         and not rate.is_estimate
     ]

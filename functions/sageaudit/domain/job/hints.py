@@ -56,6 +56,7 @@ _FLASH = re.compile(r"flash[_-]?att(?:n|ention)")
 _CHECKPOINTS = frozenset({"checkpoint", "checkpoints", "ckpt", "ckpts", "snapshot", "resume"})
 _NOT_SAVED = frozenset(
     {"gradient", "activation", "grad", "pretrained", "init", "initial", "base", "no", "disable"}
+    | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
 """Names that may mean a published model as well as a folder of the user's."""
@@ -168,11 +169,13 @@ def _is_flash(setting: UserSetting) -> bool:
 def _saves(setting: UserSetting) -> bool:
     if not setting.on:
         return False
+    if setting.words & _NOT_SAVED:
+        return False
     if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
         return True
     if setting.leaf in _MODEL_NAMES:
         return setting.text == "true" or setting.text.startswith("/")
-    return bool(setting.words & _CHECKPOINTS) and not setting.words & _NOT_SAVED
+    return bool(setting.words & _CHECKPOINTS)
 
 
 def _says_sampler(setting: UserSetting) -> bool:

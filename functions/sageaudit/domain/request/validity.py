@@ -114,7 +114,8 @@ class _Check:
                 yield from self.value(shape["value"]["shape"], inside, (*place, key))
         elif isinstance(value, list):
             yield from _limits(shape, len(value), place, f"has {len(value)} items")
-            for index, inside in enumerate(value):
+            # what is beyond the most items is refused with the list
+            for index, inside in enumerate(value[: shape.get("max")]):
                 yield from self.value(shape["member"]["shape"], inside, (*place, index))
         elif isinstance(value, str):
             yield from self._text(shape, value, place)

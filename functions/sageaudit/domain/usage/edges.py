@@ -220,6 +220,13 @@ def cores_busy(usage: Measurements, periods: range) -> float:
     return busiest * (usage.vcpu or 0) / 100
 
 
+def memory_gib(usage: Measurements, periods: range, of_gib: float) -> float:
+    """The most memory that a host of `of_gib` used in these periods; all where it is not known."""
+    hosts = usage.series.get(Metric.MEMORY, {}).values()
+    points = [point for line in hosts for point in line.cut(periods.start, periods.stop).present]
+    return max(points, default=100.0) / 100 * of_gib
+
+
 def cores_peak(usage: Measurements, periods: range) -> float:
     """The most cores that a host kept busy in one of these periods; 0 of none."""
     hosts = usage.series[Metric.CPU].values()

@@ -74,7 +74,7 @@ def measure(
                 missing[metric] = _why_missing(absent, own, period_s)
                 del found[metric]
     if job.kind is not JobKind.TRAINING:
-        first = _first_point(found)
+        first = _first_point(found, len(grid))
         grid = grid[first:]
         found = {metric: _from(first, hosts) for metric, hosts in found.items()}
     return Measurements(
@@ -91,19 +91,22 @@ def measure(
     )
 
 
-def _first_point(found: Mapping[Metric, Mapping[str, Series]]) -> int:
-    """Where the first point of any host lies: what came before it was the download, which is no
-    phase of its own in processing and transform jobs.
+def _first_point(found: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
+    """Where the first point of a CPU or GPU lies: what came before it was the download, which is no
+    phase of its own in processing and transform jobs. 0 where most of the run would be left out.
     """
-    lines = [line.values for hosts in found.values() for line in hosts.values()]
-    return min(
+    hosts = (found.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
+    lines = [line.values for of_metric in hosts for line in of_metric.values()]
+    first = min(
         (next(at for at, value in enumerate(values) if value is not None) for values in lines),
         default=0,
     )
+    return first if 2 * first <= points else 0
 
 
 def _from(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
-    return {host: line.cut(first, len(line.values)) for host, line in hosts.items()}
+    later = {host: line.cut(first, len(line.values)) for host, line in hosts.items()}
+    return {host: line for host, line in later.items() if line.present}
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:

@@ -35,6 +35,8 @@ SPREADS = api.Threshold(
 OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
 _GROWN_FROM_S = 60
+_CENT_USD = Decimal("0.01")
+"""Less is shown as nothing."""
 _SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
 
 
@@ -68,7 +70,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
-    if total_usd <= usual_usd or total_usd < limit_usd:
+    if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
         return api.Clear()
     changes = dict(_changes(case.job, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"

@@ -76,8 +76,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _kept(job: api.Job) -> str | None:
     """What may hold a part of the work, or None."""
     worked = not job.phases or any(is_work(phase) for phase in job.phases)
-    resumable = job.status == "Failed" and worked and not is_trial(job)
-    return may_resume_from(job) if resumable else None
+    return may_resume_from(job) if worked and not is_trial(job) else None
 
 
 def _summary(job: api.Job, memory: MemoryFailure | None, kept: str | None) -> str:

@@ -170,12 +170,18 @@ def _by_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _share(case: api.FamilyCase, run: api.EarlierRun) -> Decimal | None:
-    """Of a completed spot run on this type; an interrupted one is longer than it is on demand."""
-    facts, interrupted = run.facts, "Interrupted" in run.facts.phase_s
-    needed_s = case.job.elapsed_s if interrupted else facts.elapsed_s
+    """Of a completed spot run on this type.
+
+    An interrupted one is longer than it is on demand: it is compared with the job, unless it took
+    less than half as long, and so did less.
+    """
+    facts, own_s = run.facts, case.job.elapsed_s
+    needed_s = facts.elapsed_s
+    if "Interrupted" in facts.phase_s:
+        needed_s = own_s if own_s and needed_s and 2 * needed_s >= own_s else None
     if run.status != "Completed" or not _on_spot(case, run):
         return None
-    return facts.billable_s / needed_s if facts.billable_s is not None and needed_s else None
+    return facts.billable_s / needed_s if facts.billable_s and needed_s else None
 
 
 def _published(case: api.FamilyCase) -> _BilledShare | None:

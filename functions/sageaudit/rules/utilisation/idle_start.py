@@ -33,6 +33,7 @@ from sageaudit.domain.usage.edges import (
     cores_peak,
     gpu_unrecorded,
     idle_head,
+    memory_gib,
     what_came_before_gpu,
 )
 from sageaudit.rules import api
@@ -109,19 +110,16 @@ class Start:
 
 def _start(case: api.JobCase, wait: range) -> Start | None:
     """None where too little could be saved; `wait`: the periods before the first GPU work."""
-    whole = case.whole
-    start = (
-        _before_gpu(case, wait) if wait else _idle(len(idle_head(whole)) * (whole.period_s or 0))
-    )
-    if not wait and start.idle_s < case.limit(FROM):
-        return None
-    little = 100 * float(start.best_s) < case.limit(SHARE_FROM) * whole.seconds
+    start = _before_gpu(case, wait) if wait else _idle(case)
+    little = 100 * float(start.best_s) < case.limit(SHARE_FROM) * case.whole.seconds
     return None if little or not start.best_s else start
 
 
-def _idle(seconds: int) -> Start:
-    """Without a GPU: no initialisation of one is granted."""
-    idle_s = Decimal(seconds)
+def _idle(case: api.JobCase) -> Start:
+    """Without a GPU no initialisation of one is granted."""
+    seconds = len(idle_head(case.whole)) * (case.whole.period_s or 0)
+    granted_s = int(case.limit(GRANTED)) if case.whole.gpus else 0
+    idle_s = Decimal(0 if seconds < case.limit(FROM) else max(seconds - granted_s, 0))
     return Start(idle_s, Decimal(0), idle_s, idle_s)
 
 
@@ -131,17 +129,18 @@ def _before_gpu(case: api.JobCase, wait: range) -> Start:
     beyond = wait[int(case.limit(GRANTED)) // period_s :]
     came = what_came_before_gpu(whole, beyond, case.limit(CORES_AT_MOST))
     idle_s, calm_s = Decimal(came.asleep * period_s), Decimal(came.calm * period_s)
-    counted_s = idle_s + _less_a_cpu_type(case, calm_s, case.limit(CORES_AT_MOST))
+    gib = memory_gib(whole, beyond, float(case.today.memory_gib))
+    counted_s = idle_s + _less_a_cpu_type(case, calm_s, case.limit(CORES_AT_MOST), gib)
     busy_s = Decimal(came.busy * period_s)
     if busy_s < case.limit(FROM):
         return Start(idle_s, calm_s, counted_s, counted_s)
-    best_s = counted_s + _less_a_cpu_type(case, busy_s, cores_peak(whole, beyond))
+    best_s = counted_s + _less_a_cpu_type(case, busy_s, cores_peak(whole, beyond), gib)
     return Start(idle_s, calm_s, counted_s, best_s)
 
 
-def _less_a_cpu_type(case: api.JobCase, seconds: Decimal, cores: float) -> Decimal:
+def _less_a_cpu_type(case: api.JobCase, seconds: Decimal, cores: float, gib: float) -> Decimal:
     """The seconds whose bill is left after a CPU type did the same; 0 without a known price."""
-    share = share_beside_cpu_type(case.job, case.market, cores)
+    share = share_beside_cpu_type(case.job, case.market, cores, gib)
     return (seconds * (share or Decimal(0))).quantize(Decimal(1), ROUND_DOWN)
 
 

@@ -95,8 +95,8 @@ def check(case: api.JobCase) -> api.Outcome:
         caution = f"{WAITS} {NEEDS_NO_GPU}{_cpu_before(tail)} {EXIT}"
         return api.derived(summary, evidence, change=change, caution=caution)
     if died_s := _died_s(case, tail):
-        best = api.CutPhase(phase, Decimal(tail.early[0][1]))
-        change = api.CutPhase(phase, died_s)
+        best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early[0][1]))
+        change = api.CutPhase(phase, max(died_s, Decimal(counted_s)))
         return api.derived(summary, evidence, change=change, best=best, caution=DIED)
     shared = "Unused hosts save only if they take over work of the others: none of it is counted."
     return api.derived(summary, evidence, change=change, best=best, caution=shared)
