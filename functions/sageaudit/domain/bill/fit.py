@@ -16,6 +16,7 @@ from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, Need
 
@@ -92,10 +93,15 @@ class Fit:
             yield TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
 
     def _too_small_a_disk(self) -> Iterator[TypeRefusal]:
-        """From a type with a disk of its own; a volume is as large as the request says."""
+        """From a type with a disk of its own; a volume is as large as the request says.
+
+        Transform jobs have no metric of it, and send their data to the container by request.
+        """
         need, local_gb, today_gb = self.need.disk_gb, self.other.local_gb, self.today.local_gb
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
-        if today_gb is None or offered_gb is None or offered_gb >= today_gb:
+        if self.job.kind is JobKind.TRANSFORM or today_gb is None or offered_gb is None:
+            return
+        if offered_gb >= today_gb:
             return
         if need.needed is None:
             yield _not_recorded("use of its own disk", need)
