@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.spot_attempts import last_attempt_s, starts_again
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.job.spot_attempts import last_attempt_s, starts_again
 from sageaudit.domain.prices.market import Market, PriceKind
 
 NOT_IN_IT = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
