@@ -134,8 +134,8 @@ def scan(
     named = [] if session is None else scanned_regions(session, regions, every=all_regions)
     asked = Asked(days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions)
     with (
-        _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
+        _open(history, dry_run=dry_run) as opened,
         Threads(THREADS) as workers,
     ):
         pace = Pace(time.monotonic, interruption.sleep)

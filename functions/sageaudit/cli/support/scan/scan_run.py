@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 
+from sageaudit.adapters.aws.pace import Stopped
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
@@ -189,6 +190,8 @@ class ScanRun:
                 if (status := self.statuses.get(outcome.lane.account)) is not None:
                     status.tally.add(outcome)
                 draw()
+        except Stopped:  # a request of the audit in hand was not sent any more
+            return
         except HistoryFileError as error:
             self.tally.refuse(str(error), exit_of(error))
         finally:
