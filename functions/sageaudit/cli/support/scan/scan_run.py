@@ -21,7 +21,15 @@ from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen, newest
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, HistoryFileError, NoCredentials, SageauditError
+from sageaudit.errors import (
+    AwsError,
+    BadRecording,
+    HistoryFileError,
+    NoCredentials,
+    SageauditError,
+    Throttled,
+    Unavailable,
+)
 from sageaudit.ports import History, Workers
 from sageaudit.workflows.audit.attempt import AuditDependencies
 from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
@@ -140,6 +148,8 @@ class ScanRun:
         """
         asked = self.asked
         listing = list_jobs(account.lists, asked.regions, asked.kinds, asked.days, self.workers)
+        if not listing.answered:
+            _raise_no_answer([refusal.error for refusal in listing.refusals])
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
             if closed == set(asked.regions) and _no_credentials(refusal):
@@ -232,6 +242,16 @@ class ScanRun:
             if (status := self.statuses.get(account)) is not None:
                 status.sums = sums
         return [*self.statuses.values()]
+
+
+def _raise_no_answer(refused: Sequence[AwsError]) -> None:
+    """Raises Unavailable or Throttled where no list was answered, and none was denied."""
+    unanswered = [error for error in refused if isinstance(error, (Unavailable, Throttled))]
+    if unanswered and all(one in unanswered or isinstance(one, NoCredentials) for one in refused):
+        raise type(unanswered[0])(
+            f"no list of jobs could be read, so nothing is known of this account:"
+            f" {str(unanswered[0]).rstrip('.')}; check the network and the region, then try again"
+        )
 
 
 def _no_credentials(refusal: ListRefusal) -> bool:
