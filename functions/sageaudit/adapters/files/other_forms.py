@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +42,7 @@ def other_form(path: Path, make: str) -> str | None:
 
 def other_form_of(path: str, head: bytes, make: str) -> str | None:
     """The same of what was read."""
+    head = head.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(head, 0, _HEAD):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
     for begins, what, do in _FORMS:

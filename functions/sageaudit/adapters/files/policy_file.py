@@ -13,6 +13,7 @@ from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.table_reader import named
@@ -113,7 +114,8 @@ def _check_names(discounts: Discounts) -> None:
         if region not in regions:
             raise _refused("is no AWS region that is known", "rates", region)
         if strange := sorted(set(rates) - set(types)):
-            raise _refused("is no type of the catalogue", "rates", region, strange[0])
+            near = did_you_mean(strange[0], types)
+            raise _refused(f"is no type of the catalogue{near}", "rates", region, strange[0])
 
 
 def _refused(why: str, *parts: str) -> BadPolicy:

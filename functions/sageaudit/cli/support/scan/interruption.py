@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from sageaudit.adapters.aws.pace import Stopped
 
-
 _LOOK_S = 0.1
 """How often a thread that waits looks whether Ctrl-C was pressed."""
 
