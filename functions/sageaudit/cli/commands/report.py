@@ -140,9 +140,7 @@ def _of_days(history: History, period: Period, account: str | None) -> AccountRe
 def _of_job(history: History, head: Head) -> JobReport:
     found = report_contents.job_report(history, head)
     if found is None:
-        raise JobNotFound(
-            f"the history has no document of the audit of {head.name}: audit it again"
-        )
+        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
     return found
 
 

@@ -18,12 +18,13 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series_codec import unpack
-from sageaudit.errors import Malformed
+from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.html.contents import DETAILED, AccountReport, ChartLimit, JobReport, by_rank
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Threshold
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _UNITS = {
     "percent of all GPUs": Metric.GPU,
@@ -80,8 +81,8 @@ def _name(row: SumRow) -> str | None:
 
 
 def job_report(history: History, head: Head) -> JobReport | None:
-    """A job's newest audit with its series; None where the audit is not kept."""
-    document = history.audit(head.key)
+    """A job's newest audit with its series; None where the audit cannot be read."""
+    document = whole_audit(history, head.key)
     if document is None:
         return None
     return JobReport(document, _usage(history, head), _limits(document))
@@ -89,13 +90,13 @@ def job_report(history: History, head: Head) -> JobReport | None:
 
 def _usage(history: History, head: Head) -> Measurements | None:
     """The kept series; None after their 90 days, and where they cannot be read."""
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
-        return None
     try:
+        detail = history.detail(head.key)
+        if detail is None or not detail.series:
+            return None
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
         return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), packaged.types())
-    except Malformed:
+    except (BadHistory, Malformed):
         return None
 
 
