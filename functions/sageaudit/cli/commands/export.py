@@ -15,6 +15,7 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
 from sageaudit.cli.support.history.asking import Filters, HistoryOptions
 from sageaudit.cli.support.history.formats import Field
+from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer, totals
@@ -78,9 +79,11 @@ def export(
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         questions = _of_each_rule(reader, question) if findings else [question]
-        rows = (
+        rows: Iterator[AuditRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )
+        if path != _STDOUT:
+            rows = with_progress(rows, "row", "writing")
         count = _write(rows, chosen, form, path)
     say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
 
