@@ -137,7 +137,11 @@ def since(
     )
 
 
-UNTIL = click.option("--until", help="Jobs that ended until then; a date includes its day.")
+UNTIL = click.option(
+    "--until",
+    help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
+    " week or month in --since is looked at alone.",
+)
 RULE = click.option("--rule", help="Findings of this rule, by name or id.")
 FAMILY = click.option("--family", help="Jobs of this family, as `sageaudit families` names it.")
 OWNER = click.option("--owner", help="Jobs of this owner.")
