@@ -63,8 +63,7 @@ Examples:
 )
 @click.option(
     "--until",
-    help="Last day on which a job ended; by default today, or the end of the week or month that"
-    " --since names.",
+    help="Last day on which a job ended; by default today, or the end of --since 2026-08.",
 )
 @click.option(
     "--kind",
