@@ -13,7 +13,8 @@ from sageaudit.adapters.files.parquet_rows import write_parquet
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
-from sageaudit.cli.support.history.asking import Filters, HistoryOptions
+from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.cli.support.history.filters import FILTERS, Filters, named
 from sageaudit.cli.support.history.formats import Field
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.errors import BadUsage
@@ -51,7 +52,7 @@ Examples:
     help="parquet needs DuckDB.",
 )
 @click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
-@asking.FILTERS
+@FILTERS
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
 @asking.WHERE
 def export(
@@ -78,6 +79,7 @@ def export(
     heads = of_findings and not {field.name for field in chosen} <= OF_A_FINDING
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
+        question = named(reader, question)
         questions = _of_each_rule(reader, question) if findings else [question]
         rows: Iterator[AuditRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
