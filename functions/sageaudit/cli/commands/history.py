@@ -49,8 +49,8 @@ def history(
 ) -> None:
     """Lists audits, newest first, or the findings of a rule.
 
-    A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
-    that it adds: the columns add up to the sums of the days.
+    A tuning job repeats the dollars of its training jobs, so its row has only those that it adds:
+    the columns add up to the sums of the days.
     """
     question = filters.question(asking.now(), sort)
     shown.of(_listing(question))

@@ -193,8 +193,9 @@ def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
     ranked = sorted(sums.items(), key=lambda row: (-row[1].waste_usd, -row[1].total_usd, row[0]))
     shown, rest = ranked[:_NAMES], ranked[_NAMES:]
     rows = [_sums_row(_pick(word, name), one) for name, one in shown]
-    if rest:
-        rows.append(_sums_row(f"{len(rest):,} more", sum((one for _, one in rest), Sums())))
+    others = sum((one for _, one in rest), Sums())
+    if others.jobs or others.total_usd or others.waste_usd:
+        rows.append(_sums_row(f"{len(rest):,} more", others))
     titles = (word, "Spend", "Avoidable", "Lost", "Jobs")
     return section(title, bar_table(title, titles, rows) if rows else None)
 

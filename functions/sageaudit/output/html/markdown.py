@@ -21,7 +21,7 @@ from sageaudit.output.text.notes import (
     when,
 )
 from sageaudit.output.text.untrusted import markdown, markdown_code
-from sageaudit.output.text.words import assignment, before, capitalised
+from sageaudit.output.text.words import NO_OWNER, assignment, before, capitalised
 
 _JOBS, _RULES, _FINDINGS, _FIXES = 10, 15, 15, 4
 _NAME, _SENTENCE, _FIX = 100, 400, 200
@@ -112,7 +112,7 @@ def _job(head: Head) -> tuple[str, ...]:
         *(markdown(str(figure)) for figure in of_head(head)[:3]),
         markdown(head.top_rule or "-", _NAME),
         markdown(family_words(head.family), _NAME),
-        markdown(head.owner or "-", _NAME),
+        markdown(head.owner or NO_OWNER, _NAME),
     )
 
 

@@ -202,8 +202,8 @@ def say_nothing_found(lists: Lists, question: Question) -> None:
 
 
 def say_rollups() -> None:
-    """Says what the amounts of a roll-up are."""
-    say("a roll-up's amounts are what a tuning job adds to those of its training jobs")
+    """Says what the amounts of a tuning job are."""
+    say("a tuning job's amounts are what it adds to those of its training jobs")
 
 
 def say_next(cursor: str | None) -> None:
