@@ -25,7 +25,7 @@ _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
 class _Console(Console):
-    """A console that pads no line, and leaves a closed pipe to the caller, where rich would exit."""
+    """A console that pads no line, and leaves a closed pipe to the caller: rich would exit."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
         """Prints; in a file or pipe, no line ends in spaces."""
