@@ -98,10 +98,12 @@ clean: ## deletes what the other targets made
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
 	python3 here is: $$(python3 --version 2>&1)" >&2; exit 1; }
-	@echo "Installing into $(VENV) (once) ..." >&2
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv: on Debian and \
 	Ubuntu run: apt install python3-venv" >&2; exit 1; }
+	@echo "Installing once (1 of 3): $(VENV), for $$($(PYTHON) --version) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing once (2 of 3): $$(grep -c == requirements.txt) packages, which takes a minute or more ..." >&2
 	@$(RUN)/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check -r requirements.txt
+	@echo "Installing once (3 of 3): sageaudit itself ..." >&2
 	@$(RUN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

@@ -175,7 +175,7 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
     found = report_contents.heads_of(history, period, ACCOUNT)
-    contents = report_contents.account_report(history, period, ACCOUNT, found, period.until)
+    contents = report_contents.account_report(history, period, ACCOUNT, *found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),

@@ -27,7 +27,7 @@ def main() -> None:
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
     found = report_contents.heads_of(history, period, None)
-    contents = report_contents.account_report(history, period, None, found, period.until)
+    contents = report_contents.account_report(history, period, None, *found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),

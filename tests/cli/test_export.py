@@ -105,3 +105,19 @@ def test_parquet_has_the_rows_with_their_types(
         tuple(row[column] for column in columns) for row in rows
     ]
     assert len(rows) > 25
+
+
+def test_on_a_terminal_it_shows_how_far_it_is(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On stderr; in a pipe there is one line, of the end."""
+    quiet = run("export", "--history", file, "-o", tmp_path / "a.csv", "--since", "90d")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, a terminal
+    shown = run("export", "--history", file, "-o", tmp_path / "b.csv", "--since", "90d")
+    assert "writing: 100 rows" in shown.stderr
+    assert (
+        "reading: 100 audits"
+        in run("report", "--history", file, "-o", tmp_path / "c.html", "--since", "90d").stderr
+    )
+    assert quiet.stderr == f"sageaudit: 150 rows written to {tmp_path / 'a.csv'}\n"
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

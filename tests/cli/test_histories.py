@@ -164,3 +164,18 @@ def test_audit_reads_a_table_and_records_nothing_in_it(
     assert [head.name for head in table.runs(RunQuery.of_account(ACCOUNT, f"{BEGIN:%Y-%m}"))] == [
         "nightly-0"
     ]
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o600, 0), (0o644, 0), (0o664, 1), (0o602, 1)])
+def test_a_file_that_others_may_write_is_said_once(
+    run: Run, tmp_path: Path, mode: int, said: int
+) -> None:
+    """On stderr, with what ends it; the answer is the same."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        history.record(ended("job", yesterday()))
+    path.chmod(mode)
+    done = run("history", "--history", path)
+    assert (done.exit_code, "job" in done.stdout) == (0, True)
+    assert done.stderr.count(f"others may write {path}") == said
+    assert done.stderr.count("`chmod go-w ") == said

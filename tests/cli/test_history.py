@@ -91,10 +91,17 @@ def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--family", "nope"], "`sageaudit families` lists the families"),
-        (["--owner", "nobody"], "`sageaudit owners` lists the owners"),
+        (["--family", "training/ResNet"], "matches nothing: did you mean training/resnet?"),
+        (["--owner", "Ana"], "--owner Ana matches nothing: did you mean ana?"),
+        (["--owner", "ana", "--region", "eu-west1"], "--region eu-west1 matches nothing: did you"),
+        (["--account", "111122223334"], "did you mean 111122223333?"),
+        (["--status", "Faild"], "--status Faild matches nothing: did you mean Failed?"),
+        (
+            ["--status", "failed", "--kind", "transform"],
+            "each filter matches some audits,",
+        ),
         (["--rule", "gpu-idel"], "there is no rule gpu-idel: did you mean gpu-idle?"),
-        (["--since", "0d", "--status", "Lost"], "an earlier --since shows older ones"),
+        (["--since", "2026-08", "--status", "Lost"], "an earlier --since shows older ones"),
     ],
 )
 def test_nothing_found_is_no_error_and_says_where_to_look(

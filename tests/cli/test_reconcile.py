@@ -151,7 +151,7 @@ def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, reconcile
         "not covered by audits",
         "Compare quantities first",
         "month of the job's end",
-        "roll-up of a tuning job",
+        "1 x tuning job, whose training jobs",
     ):
         assert part in said
     assert "Only in AWS" not in said, "the notebook is an area, not a job's usage"

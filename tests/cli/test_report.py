@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.cli.support.history import asking, report_contents
+from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
@@ -97,3 +99,24 @@ def test_what_cannot_be_reported_is_one_sentence(
     assert said in done.stderr
     assert len(done.stderr.splitlines()) <= 4
     assert not path.exists()
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_a_page_of_many_jobs_keeps_the_dearest(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """It says so, and so does the command; the sums are those of all jobs."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+    words = ("report", "--history", file, "--since", "90d", "--format", form, "-o")
+    whole = run(*words, "-").stdout
+    monkeypatch.setattr(report_contents, "LISTED", 20)
+    done = run(*words, tmp_path / "page")
+    text = (tmp_path / "page").read_text("utf-8")
+    assert "the dearest 20 jobs" in done.stderr
+    assert "(130 others are in its sums alone)" in done.stderr
+    news = next(line for line in whole.splitlines() if "jobs cost" in line)
+    assert news.partition("jobs cost")[2][:60] in text
+    if form == "html":
+        assert "The 20 jobs with the most avoidable and lost dollars" in text
+        assert "130 more are in the sums alone" in text
+        assert text.count(' data-u="') < 20 < whole.count(' data-u="')

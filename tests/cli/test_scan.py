@@ -156,6 +156,20 @@ def test_what_aws_refuses_is_said_and_the_rest_goes_on(
         assert "run the same command again" in done.stderr
 
 
+@pytest.mark.parametrize("code", ["ServiceUnavailable", "ThrottlingException"])
+def test_an_aws_that_does_not_answer_is_one_sentence(
+    account: LiveAccount, run: Run, history: Path, code: str
+) -> None:
+    """And not an account without jobs, at no cost."""
+    for operation in LISTS:
+        account.refuse(operation, code)
+    done = run("scan", "--history", history, "--region", "eu-west-1", "--region", "us-east-1")
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert "no list of jobs could be read, so nothing is known of this account: " in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+    assert "0 jobs" not in done.stderr
+
+
 def test_regions_that_are_not_enabled_are_named(
     account: LiveAccount, run: Run, history: Path
 ) -> None:

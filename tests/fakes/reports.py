@@ -58,8 +58,8 @@ def many(jobs: int, seed: int = 11) -> AccountReport:
     for number in range(jobs):
         history.record(_entry(number, rng))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads = report_contents.heads_of(history, period, None)
-    return report_contents.account_report(history, period, None, heads, period.until)
+    heads, left_out = report_contents.heads_of(history, period, None)
+    return report_contents.account_report(history, period, None, heads, left_out, period.until)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -137,8 +137,8 @@ def hostile_account() -> AccountReport:
         entry = _entry(number, rng)
         history.record(replace(entry, document=_attacked(entry.document, text, number)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads = report_contents.heads_of(history, period, None)
-    return report_contents.account_report(history, period, None, heads, period.until)
+    heads, left_out = report_contents.heads_of(history, period, None)
+    return report_contents.account_report(history, period, None, heads, left_out, period.until)
 
 
 def hostile_job() -> JobReport:

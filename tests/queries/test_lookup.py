@@ -107,3 +107,11 @@ def test_a_job_that_is_not_there_is_said(history: SqliteHistory) -> None:
     for name in ("old", "nobody", "x-2026-99-99", "x-20991231"):
         with pytest.raises(JobNotFound, match=f"no audit of {name} since 2026-08-22"):
             found(history, name)
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest_one(history: SqliteHistory) -> None:
+    """Of the jobs that are read anyway; with another case it is the job itself."""
+    history.record(job("resnet-nightly", "team-a", days_ago=4))
+    with pytest.raises(JobNotFound, match=r"did you mean resnet-nightly\? For one that ended earl"):
+        found(history, "resnet-nihgtly")
+    assert found(history, "ResNet-Nightly").name == "resnet-nightly"

@@ -56,6 +56,33 @@ def test_without_until_a_clock_that_is_behind_hides_nothing() -> None:
     assert window("1d", None, at(2026, 11, 20, 23, 30)).until == at(2026, 11, 22)
 
 
+@pytest.mark.parametrize(
+    ("since", "begin", "end"),
+    [
+        ("yesterday", at(2026, 11, 19), at(2026, 11, 20)),
+        ("last-week", at(2026, 11, 9), at(2026, 11, 16)),
+        ("last-month", at(2026, 10, 1), at(2026, 11, 1)),
+        ("2026-08", at(2026, 8, 1), at(2026, 9, 1)),
+        ("2025-12", at(2025, 12, 1), at(2026, 1, 1)),
+        ("2026-W34", at(2026, 8, 17), at(2026, 8, 24)),
+        ("2026-W01", at(2025, 12, 29), at(2026, 1, 5)),
+        ("2026-11", at(2026, 11, 1), at(2026, 11, 21)),
+        ("2026-W47", at(2026, 11, 16), at(2026, 11, 21)),
+    ],
+)
+def test_a_named_period_is_both_ends_if_it_is_over(
+    since: str, begin: datetime, end: datetime
+) -> None:
+    """One that is not over begins the window; with `until`, each names an end."""
+    found = window(since, None, NOW)
+    assert (found.since, found.until) == (begin, end)
+    assert window(since, "0d", NOW).until == at(2026, 11, 21)
+    assert window("2025-11-01", since, NOW).until >= end
+    assert window_of_days(since, None, NOW) == found
+    with pytest.raises(BadUsage, match="--since 2017-10 is before the first SageMaker job"):
+        window("2017-10", None, NOW)
+
+
 def test_a_window_knows_its_days() -> None:
     """Both are included."""
     days = window("2026-11-01", "2026-11-10", NOW)
@@ -68,20 +95,31 @@ def test_a_window_knows_its_days() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "30", "d", "-1d", "30 d", "1.5d", "99999d", "٣٠d", "2026", "2026-11", "2026-13-01"),
+        *("", "30", "d", "-1d", "30 d", "1.5d", "99999d", "٣٠d", "2026", "2026-13", "2026-13-01"),
         *("2026-02-30", "20261101", "2026-W45-1", "2026-11-01 10:00", "2026-11-01T25:00Z"),
-        *("yesterday", "\x1b[31m", "0001-01-01T00:00+14:00"),
+        *(
+            "tomorrow",
+            "2026-W54",
+            "0000-01",
+            "2026-W00",
+            "last-year",
+            "Yesterday",
+            "\x1b[31m",
+            "0001-01-01T00:00+14:00",
+        ),
     ],
 )
 def test_what_is_no_time_is_one_sentence(text: str) -> None:
     """It shows how to write one."""
     with pytest.raises(
-        BadUsage, match=r"is not a time: write 30d, 2026-11-01 or 2026-11-01T10:00Z"
+        BadUsage, match=r"is not a time: write 30d, yesterday, last-week, .*, or 2026-11-01T10:00Z"
     ):
         window(text, None, NOW)
 
 
-@pytest.mark.parametrize("text", ["2026-11-21", "2027-01-01", "2026-11-20T12:35Z"])
+@pytest.mark.parametrize(
+    "text", ["2026-11-21", "2027-01", "2026-W48", "2027-01-01", "2026-11-20T12:35Z"]
+)
 def test_the_future_is_refused(text: str) -> None:
     """The sentence has this computer's time: its clock may be wrong."""
     with pytest.raises(BadUsage, match=r"is in the future: it is 2026-11-20T12:34Z"):
@@ -107,7 +145,7 @@ def test_whole_days_have_no_time_of_day() -> None:
     assert window_of_days("30d", None, NOW) == window("30d", None, NOW)
     assert window_of_days("2026-11-01T00:00Z", "2026-11-10", NOW).since == at(2026, 11, 1)
     for since, until in (("2026-11-01T10:00Z", None), ("30d", "2026-11-10T10:00Z")):
-        with pytest.raises(BadUsage, match=r"has a time of day: give a whole day, 30d or 2026-11-"):
+        with pytest.raises(BadUsage, match=r"has a time of day: give a whole day, 30d, yester"):
             window_of_days(since, until, NOW)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -53,7 +54,7 @@ class AuditHistory:
         such history.
         """
         file = None if path is None else Path(path)
-        return cls(open_history(file, table, profile, region))
+        return cls(open_history(file, table, profile, region, warn=warnings.warn))
 
     def close(self) -> None:
         """Closes the file."""

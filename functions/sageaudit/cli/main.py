@@ -72,7 +72,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 def _run() -> int:
     try:
         return commands.main(prog_name="sageaudit", standalone_mode=False) or Exit.DONE
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         say("interrupted")
         return Exit.INTERRUPTED
     except click.ClickException as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
@@ -78,10 +78,7 @@ def read_cursor(question: Question, cursor: str) -> Place:
 
 
 def _digest(question: Question) -> str:
-    filters = (
-        *(question.rule, question.family, question.owner, question.account, question.region),
-        *(question.kind, question.status, question.severity, question.min_usd, question.sort),
-    )
+    filters = [getattr(question, of.name) for of in fields(question) if of.name != "window"]
     text = json.dumps([None if part is None else str(part) for part in filters])
     return f"{zlib.crc32(text.encode()):08x}"
 

@@ -18,6 +18,7 @@ from sageaudit.domain.job.family import stem
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import LONGEST_LIFE
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import Question
@@ -25,6 +26,8 @@ from sageaudit.queries.window import Window
 
 _DAY_IN_NAME = re.compile(r"(?<!\d)(20\d{2})-?(\d{2})-?(\d{2})(?!\d{3})")
 _PAGE = 50
+_COMPARED = 1_000
+"""Names of the newest jobs among which that of a mistyped one is looked for."""
 _NAMED = 3
 """ARNs that are listed where a name is ambiguous."""
 
@@ -65,14 +68,11 @@ def find(lists: Lists, wanted: Wanted) -> Head:
     name: those found while looking for the first.
     """
     lists = replace(lists, page_size=_PAGE)
-    for place_to_look in (_in_families, _by_day_in_name, _newest_first):
+    for place_to_look in (_in_families, _by_day_in_name):
         runs = list(place_to_look(lists, wanted))
         if runs:
             return _newest(runs, wanted)
-    raise JobNotFound(
-        f"no audit of {wanted.job} since {lists.window.first_day} is in this history: for a job"
-        " that ended earlier, give --since"
-    )
+    return _newest_first(lists, wanted)
 
 
 def _newest(runs: Iterable[Head], wanted: Wanted) -> Head:
@@ -142,8 +142,18 @@ def _by_day_in_name(lists: Lists, wanted: Wanted) -> Iterator[Head]:
         begin += timedelta(days=1)
 
 
-def _newest_first(lists: Lists, wanted: Wanted) -> Iterator[Head]:
+def _newest_first(lists: Lists, wanted: Wanted) -> Head:
     """The first that matches, in the list of the account where it is known."""
     account = wanted.ref.account if wanted.ref else wanted.account
-    heads = lists.heads(Question(lists.window, account=account))
-    return islice(filter(wanted.matches, heads), 1)
+    names: dict[str, None] = {}
+    for head in lists.heads(Question(lists.window, account=account)):
+        if wanted.matches(head):
+            return head
+        if len(names) < _COMPARED:
+            names[head.name] = None
+    near = did_you_mean(wanted.name, names)
+    earlier = f"{near} For one that" if near else ": for a job that"
+    raise JobNotFound(
+        f"no audit of {wanted.job} since {lists.window.first_day} is in this history{earlier}"
+        " ended earlier, give --since"
+    )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries.window import Window
 
@@ -37,6 +38,8 @@ class Sort(enum.StrEnum):
         }[self]
 
 
+NEVER_STARTED = "Never started"
+"""The status of jobs that failed or were stopped before their start: a filter, no word of AWS."""
 AMOUNTS = tuple(sort for sort in Sort if sort is not Sort.NEWEST)
 
 
@@ -45,7 +48,8 @@ class Question:
     """Which audits to show; None leaves out none. `severity`: this one or a higher one.
 
     With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the
-    finding. `min_usd` is of avoidable plus lost dollars otherwise.
+    finding. `min_usd` is of avoidable plus lost dollars otherwise, `min_bill` of the bill.
+    `no_owner`: only jobs without one.
     """
 
     window: Window
@@ -58,6 +62,11 @@ class Question:
     status: str | None = None
     severity: Severity | None = None
     min_usd: Decimal | None = None
+    min_bill: Decimal | None = None
+    no_owner: bool = False
+    instance_type: str | None = None
+    count: int | None = None
+    purchase: Purchase | None = None
     sort: Sort = Sort.NEWEST
 
     @property
@@ -70,6 +79,12 @@ class Question:
             RunIndex.ACCOUNT: self.account,
         }
         return next((name for name, value in asked.items() if value is not None), RunIndex.DAY)
+
+    @property
+    def of_head(self) -> bool:
+        """Whether a filter is about what a finding does not tell."""
+        asked = (self.status, self.min_bill, self.instance_type, self.count, self.purchase)
+        return any(value is not None for value in asked)
 
     @property
     def without_index(self) -> tuple[str, ...]:
@@ -86,6 +101,11 @@ class Question:
             "status": self.status,
             "severity": self.severity,
             "min-usd": self.min_usd,
+            "min-bill": self.min_bill,
+            "no-owner": self.no_owner or None,
+            "type": self.instance_type,
+            "count": self.count,
+            "purchase": self.purchase,
         }
         return tuple(
             name for name, value in filters.items() if value is not None and name not in covered

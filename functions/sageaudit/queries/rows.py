@@ -54,6 +54,7 @@ class AuditRow:
     instance_type: str | None = None
     instance_count: int | None = None
     purchase: str | None = None
+    never_started: bool | None = None
     version: int | None = None
     ruleset: str | None = None
     policy: str | None = None
@@ -116,6 +117,7 @@ def audit_row(head: Head) -> AuditRow:
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
+        never_started=_never_started(head),
         version=head.version,
         ruleset=head.ruleset,
         policy=head.policy,
@@ -133,6 +135,14 @@ def audit_row(head: Head) -> AuditRow:
         possible_usd=_known(sums.possible_usd, head.total_usd),
         idle_usd=None if sums.idle_unpriced else sums.idle_usd,
     )
+
+
+def _never_started(head: Head) -> bool | None:
+    """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
+    if head.facts is None or head.rollup or head.total_usd is None:
+        return None
+    times = (head.facts.elapsed_s, head.facts.billable_s)
+    return head.status != "Completed" and not head.total_usd and not any(times)
 
 
 def finding_row(finding: FindingRow, head: Head | None) -> AuditRow:

@@ -14,13 +14,14 @@ _DAYS_AGO = re.compile(r"(\d{1,4})d\Z", re.ASCII)
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?\Z", re.ASCII
 )
+_MONTH, _WEEK = (re.compile(rf"(\d{{4}})-{form}\Z", re.ASCII) for form in (r"(\d\d)", r"W(\d\d)"))
 _ONE_DAY = timedelta(days=1)
 _FIRST = datetime(2017, 11, 1, tzinfo=UTC)
 """The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
 """How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
-DAY_FORMS = "30d or 2026-11-01"
-FORMS = "30d, 2026-11-01 or 2026-11-01T10:00Z"
+DAY_FORMS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
+FORMS = f"{DAY_FORMS}, or 2026-11-01T10:00Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +59,23 @@ class Window:
 
 
 def window(since: str, until: str | None, now: datetime) -> Window:
-    """Reads `30d`, `2026-11-01` or `2026-11-01T10:00Z`; a time without a zone is UTC.
+    """Reads the texts of FORMS; a time without a zone is UTC, a week begins on Monday.
 
     Days are whole: `30d` begins at midnight 30 days ago, and an `until` without a time includes its
-    day. Without `until`, the window ends with the day, an hour from now: a clock that is a little
+    last day. Without `until`, a `since` that names a week, a month or `yesterday` that is over
+    means just that; any other window ends with the day, an hour from now: a clock that is a little
     behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is
     between both.
     """
-    start = max(_start("--since", since, now), _FIRST)
-    if until is None:
-        return Window(start, _midnight(now + _BEHIND) + _ONE_DAY)
-    end = _start("--until", until, now)
-    if "T" not in until:
-        end += _ONE_DAY
+    start, end = _span("--since", since, now)
+    if until is not None:
+        _, end = _span("--until", until, now)
+    elif _named(since, now) is None or end > _midnight(now):
+        end = _midnight(now + _BEHIND) + _ONE_DAY
+    start = max(start, _FIRST)
     if end <= _FIRST:
-        raise BadUsage(f"--until {until} is before the first SageMaker job, of {_FIRST:%Y-%m}")
+        which = f"--since {since}" if until is None else f"--until {until}"
+        raise BadUsage(f"{which} is before the first SageMaker job, of {_FIRST:%Y-%m}")
     if start >= end:
         raise BadUsage(f"--since {since} is not before --until {until}: give an earlier --since")
     return Window(start, end)
@@ -96,15 +99,40 @@ def window_of_days(
     return asked
 
 
-def _start(option: str, text: str, now: datetime) -> datetime:
-    moment = _moment(text, now)
-    if moment is None:
+def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
+    """The first moment of what is named, and the one after it; a moment itself has no length."""
+    span = _named(text, now)
+    if span is None and (moment := _moment(text, now)) is not None:
+        span = moment, moment + ("T" not in text) * _ONE_DAY
+    if span is None:
         raise BadUsage(f"{option} {text} is not a time: write {FORMS}")
-    if moment > now:
+    if span[0] > now:
         raise BadUsage(
             f"{option} {text} is in the future: it is {now:%Y-%m-%dT%H:%MZ} by this computer"
         )
-    return moment
+    return span
+
+
+def _named(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """A period that has a name: `yesterday`, a week or a month."""
+    today = _midnight(now)
+    monday, first = today - today.weekday() * _ONE_DAY, today.replace(day=1)
+    if text == "yesterday":
+        return today - _ONE_DAY, today
+    if text == "last-week":
+        return monday - 7 * _ONE_DAY, monday
+    if text == "last-month":
+        return (first - _ONE_DAY).replace(day=1), first
+    try:
+        if month := _MONTH.match(text):
+            begin = datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC)
+            return begin, (begin + 31 * _ONE_DAY).replace(day=1)
+        if week := _WEEK.match(text):
+            begin = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
+            return begin, begin + 7 * _ONE_DAY
+    except (ValueError, OverflowError):
+        pass
+    return None
 
 
 def _moment(text: str, now: datetime) -> datetime | None:

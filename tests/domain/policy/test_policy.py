@@ -138,7 +138,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[severity]\nmedium_usd = 500", "severity.medium_usd is above severity.high_usd"),
         ('[rules]\noff = "gpu-underused"', "rules.off"),
         ('[rules]\noff = ["gpu-underuse"]',
-         "rules.off names 'gpu-underuse': there is no such rule; did you mean gpu-underused?"),
+         "rules.off names 'gpu-underuse': there is no such rule: did you mean gpu-underused?"),
         ('[rules]\non = ["gpu-idle"]', "rules.on names 'gpu-idle'"),
         ('[rules]\noff = ["SA202"]', "rules.off names 'SA202': a policy names a rule by its name"),
         ("[rules.sa202]\nmean_below = 5", "rules.sa202 cannot be set: a policy names a rule by"),

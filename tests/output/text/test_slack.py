@@ -91,7 +91,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_what_is_not_known_is_said_or_left_out() -> None:
     """Without owner, region or ARN."""
     payload = message(document(job=job(owner=None, region=None)), owner_ids={"": "U0123ABC"})
-    assert text_of(payload, "owner") == "Owner: unknown (no owner tag)"
+    assert text_of(payload, "owner") == "Owner: (no owner)"
     assert text_of(payload, "links").startswith("Full audit: `sageaudit audit arn:")
     nothing = message(document(job=job(region=None, arn=None)))
     assert "links" not in {block["block_id"] for block in nothing["blocks"]}

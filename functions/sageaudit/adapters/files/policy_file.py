@@ -10,14 +10,18 @@ from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import own_rates_file
+from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.domain.policy.table_reader import named
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.errors import BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
+
+_MAKE = "a policy is a TOML file, such as policy.toml of the repository"
 
 
 def load(path: Path) -> Policy:
@@ -26,9 +30,11 @@ def load(path: Path) -> Policy:
         text = path.read_text(encoding="utf-8-sig")
         table = tomllib.loads(text)
     except OSError as error:
-        raise BadPolicy(f"{path}: cannot be read ({error.strerror})") from error
+        why = other_form(path, _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadPolicy(f"{path}: {why}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadPolicy(f"{path}: is not TOML: {error}") from error
+        why = other_form(path, _MAKE) or f"is not TOML: {error}"
+        raise BadPolicy(f"{path}: {why}") from error
     except (ValueError, RecursionError) as error:
         # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
@@ -108,7 +114,8 @@ def _check_names(discounts: Discounts) -> None:
         if region not in regions:
             raise _refused("is no AWS region that is known", "rates", region)
         if strange := sorted(set(rates) - set(types)):
-            raise _refused("is no type of the catalogue", "rates", region, strange[0])
+            near = did_you_mean(strange[0], types)
+            raise _refused(f"is no type of the catalogue{near}", "rates", region, strange[0])
 
 
 def _refused(why: str, *parts: str) -> BadPolicy:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.as_read import AsRead
+from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.domain.job import buckets, fields
 from sageaudit.domain.job.kinds import kind_of
@@ -23,6 +24,7 @@ from sageaudit.errors import BadRecording, Malformed
 SCHEMA = 1
 """The version of the format; a file without one is of a time before there were versions."""
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
+_MAKE = "`sageaudit record JOB -o job.json` writes one job to a file"
 _TOP = "the top level"
 _MAX_POINTS = 1_000_000
 
@@ -55,11 +57,13 @@ def read(path: Path) -> Recording | RecordedSet:
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise BadRecording(f"{path}: cannot be read ({error.strerror})") from error
+        why = other_form(path, _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadRecording(f"{path}: {why}") from error
     except (ValueError, RecursionError) as error:
-        raise BadRecording(f"{path}: is not JSON") from error
+        raise BadRecording(f"{path}: {other_form(path, _MAKE) or 'is not JSON'}") from error
     if not isinstance(document, dict):
-        raise BadRecording(f"{path}: is not an object with {_FORMS}")
+        why = other_form(path, _MAKE) or f"is not an object with {_FORMS}"
+        raise BadRecording(f"{path}: {why}")
     try:
         return parsed(document)
     except Malformed as error:

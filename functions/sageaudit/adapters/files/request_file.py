@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sageaudit.adapters.files.other_forms import other_form, other_form_of
 from sageaudit.domain.request.values import Path as Place
 from sageaudit.errors import BadUsage
 
@@ -18,6 +19,7 @@ MOST_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
 _LARGE, _HEAD = 2**20, 2**16
 """Characters from which a file's beginning is looked at first, and how much of it."""
+_MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
@@ -80,13 +82,15 @@ def read(path: str, refuse: Callable[[Any], None]) -> RequestFile:
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(Path(path))
     except OSError as error:
-        raise BadUsage(f"{name}: cannot be read ({error.strerror})") from error
+        why = other_form(Path(path), _MAKE) or f"cannot be read ({error.strerror})"
+        raise BadUsage(f"{name}: {why}") from error
     if len(data) > MOST_BYTES:
         raise BadUsage(f"{name}: is larger than {MOST_BYTES // 2**20} MB: no request is so large")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadUsage(f"{name}: is not text in UTF-8: give a file with JSON") from error
+        why = other_form_of(path, data, _MAKE) or "is not text in UTF-8: give a file with JSON"
+        raise BadUsage(f"{name}: {why}") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
     if len(text) > _LARGE:
@@ -97,7 +101,8 @@ def read(path: str, refuse: Callable[[Any], None]) -> RequestFile:
         raise BadUsage(f"{name}: {TOO_DEEP}") from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise BadUsage(f"{name}: is not JSON ({where}: {error.msg})") from error
+        why = other_form_of(path, data, _MAKE) or f"is not JSON ({where}: {error.msg})"
+        raise BadUsage(f"{name}: {why}") from error
     except ValueError as error:
         why = str(error).partition(";")[0]  # after it Python advises its programmers
         raise BadUsage(f"{name}: is not JSON ({why})") from error

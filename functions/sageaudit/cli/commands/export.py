@@ -13,8 +13,10 @@ from sageaudit.adapters.files.parquet_rows import write_parquet
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
-from sageaudit.cli.support.history.asking import Filters, HistoryOptions
+from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.cli.support.history.filters import FILTERS, Filters, named
 from sageaudit.cli.support.history.formats import Field
+from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer, totals
@@ -50,7 +52,7 @@ Examples:
     help="parquet needs DuckDB.",
 )
 @click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
-@asking.FILTERS
+@FILTERS
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
 @asking.WHERE
 def export(
@@ -77,10 +79,13 @@ def export(
     heads = of_findings and not {field.name for field in chosen} <= OF_A_FINDING
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
+        question = named(reader, question)
         questions = _of_each_rule(reader, question) if findings else [question]
-        rows = (
+        rows: Iterator[AuditRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )
+        if path != _STDOUT:
+            rows = with_progress(rows, "row", "writing")
         count = _write(rows, chosen, form, path)
     say(f"{counted(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
 

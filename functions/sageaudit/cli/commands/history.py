@@ -6,12 +6,13 @@ import click
 
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown
+from sageaudit.cli.support.history.filters import FILTERS, Filters, named
 from sageaudit.cli.support.history.formats import ListLayout
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
-from sageaudit.queries.lists import Lists, ReadCounts
+from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 
@@ -24,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@asking.FILTERS
+@FILTERS
 @click.option(
     "--sort",
     type=options.EnumChoice(Sort),
@@ -48,8 +49,8 @@ def history(
 ) -> None:
     """Lists audits, newest first, or the findings of a rule.
 
-    A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
-    that it adds: the columns add up to the sums of the days.
+    A tuning job repeats the dollars of its training jobs, so its row has only those that it adds:
+    the columns add up to the sums of the days.
     """
     question = filters.question(asking.now(), sort)
     shown.of(_listing(question))
@@ -57,6 +58,7 @@ def history(
         raise BadUsage("--all prints the rows from the first on: leave out --cursor")
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
+        question = named(reader, question)
         if every:
             _all(reader, question, shown)
         else:
@@ -69,14 +71,14 @@ def _page(reader: Lists, question: Question, limit: int, cursor: str | None, sho
     page = answer.page(reader, question, limit, after=after, with_heads=heads)
     following = None if page.next is None else cursor_of(question, page.next)
     count = shown.write(page.rows, _listing(question), asking.tail(reader.read, following))
-    _say(question, reader.read, count, rollups=any(row.rollup for row in page.rows))
+    _say(question, reader, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
 
 
 def _all(reader: Lists, question: Question, shown: Shown) -> None:
     rows = answer.all_rows(reader, question, with_heads=_needs_heads(question, shown))
     count = shown.write(rows, _listing(question), asking.tail(reader.read))
-    _say(question, reader.read, count, rollups=False)
+    _say(question, reader, count, rollups=False)
 
 
 def _listing(question: Question) -> ListLayout:
@@ -92,9 +94,9 @@ def _needs_heads(question: Question, shown: Shown) -> bool:
     return not {field.name for field in shown.of(lists.FINDINGS)} <= OF_A_FINDING
 
 
-def _say(question: Question, read: ReadCounts, count: int, *, rollups: bool) -> None:
+def _say(question: Question, reader: Lists, count: int, *, rollups: bool) -> None:
+    asking.say_read(question, reader.read, count)
     if not count:
-        asking.say_nothing_found(question)
-    asking.say_read(question, read, count)
+        asking.say_nothing_found(reader, question)
     if rollups:
         asking.say_rollups()

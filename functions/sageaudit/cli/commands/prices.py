@@ -18,6 +18,7 @@ from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.history.data_folder import made_data_folder
 from sageaudit.cli.support.prices import learnt_rates, live_prices, type_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.own_rates import TYPE, RateBasis
 from sageaudit.errors import BadUsage
@@ -271,6 +272,7 @@ def _check(instance_type: str, region: str | None, *, live: bool) -> None:
     if instance_type not in known and not newer:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
+            f"{did_you_mean(instance_type, known)}"
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")

@@ -29,6 +29,7 @@ from sageaudit.domain.reconcile.audited_lines import AuditedMonth, lines_of
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.ports import History
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
 Examples:
@@ -112,7 +113,7 @@ def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
         if head.key.created_at.date() < after
     ]
     documents = (
-        history.audit(head.key, head.version) for head in (*heads, *later) if _has_bill(head)
+        whole_audit(history, head.key, head.version) for head in (*heads, *later) if _has_bill(head)
     )
     lines = [line for document in documents if document for line in lines_of(document, month)]
     audited = [head for head in heads if not head.rollup]

@@ -127,22 +127,21 @@ def _of_history(
 
 
 def _of_days(history: History, period: Period, account: str | None) -> AccountReport:
-    heads = report_contents.heads_of(history, period, account)
+    heads, left_out = report_contents.heads_of(history, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
         raise JobNotFound(
             f"the history has no audit{whose} since {period.since}: give an earlier --since, or"
             " audit jobs first with `sageaudit scan`"
         )
-    return report_contents.account_report(history, period, account, heads, asking.now().date())
+    today = asking.now().date()
+    return report_contents.account_report(history, period, account, heads, left_out, today)
 
 
 def _of_job(history: History, head: Head) -> JobReport:
     found = report_contents.job_report(history, head)
     if found is None:
-        raise JobNotFound(
-            f"the history has no document of the audit of {head.name}: audit it again"
-        )
+        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
     return found
 
 
@@ -169,4 +168,6 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
     about = "1 job"
     if isinstance(contents, AccountReport):
         about = f"{len(contents.heads):,} jobs, {contents.since} to {contents.until}"
+        if contents.left_out:
+            about = f"the dearest {about} ({contents.left_out:,} others are in its sums alone)"
     say(f"wrote {output}: {about}, {size}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 from rich.console import Console
 from rich.markdown import Markdown
@@ -13,6 +11,7 @@ from sageaudit.cli.messages import echo_json
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
 from sageaudit.cli.support.rules.rule_page import page, rule_document
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.queries import totals
@@ -76,8 +75,7 @@ def _list(name: str | None, output: str, console: Console) -> None:
     asked = name.lower().replace("_", "-")
     wanted = next((r for r in known if asked in {r.name.name, r.name.id.lower()}), None)
     if wanted is None:
-        close = difflib.get_close_matches(asked, [rule.name.name for rule in known], 1)
-        perhaps = f"; did you mean {close[0]}?" if close else ";"
+        perhaps = did_you_mean(asked, [rule.name.name for rule in known]) or ";"
         raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
     text = page(wanted)
     if output == "json":

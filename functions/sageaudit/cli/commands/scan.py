@@ -41,7 +41,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, NoHistory
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
-from sageaudit.queries.window import METRICS, window_of_days
+from sageaudit.queries.window import DAY_FORMS, METRICS, window_of_days
 from sageaudit.workflows.scan.run import Result
 
 _ASK_ABOVE_USD = Decimal(5)
@@ -58,10 +58,13 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help="First day on which a job ended, in UTC, as 30d or 2026-11-01; by default 30d, of"
-    " recordings all days.",
+    help=f"First day on which a job ended, in UTC: {DAY_FORMS}; by default 30d, of recordings all"
+    " days.",
 )
-@click.option("--until", help="Last day on which a job ended; by default today.")
+@click.option(
+    "--until",
+    help="Last day on which a job ended; by default today, or the end of --since 2026-08.",
+)
 @click.option(
     "--kind",
     "kinds",
@@ -134,8 +137,8 @@ def scan(
     named = [] if session is None else scanned_regions(session, regions, every=all_regions)
     asked = Asked(days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions)
     with (
-        _open(history, dry_run=dry_run) as opened,
         Interruption(say) as interruption,
+        _open(history, dry_run=dry_run) as opened,
         Threads(THREADS) as workers,
     ):
         pace = Pace(time.monotonic, interruption.sleep)

@@ -24,6 +24,7 @@ from sageaudit.ports import History
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import window
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
 Examples:
@@ -88,7 +89,9 @@ def show(
 
 
 def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
-    audited = history.audit(head.key, version)
+    audited = whole_audit(history, head.key, version)
+    if audited is None and version in {None, *range(1, head.version + 1)}:
+        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
     if audited is None:
         raise JobNotFound(
             f"{head.name} has no version {version}: it has {counted(head.version, 'version')}"
@@ -97,7 +100,7 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
 
 
 def _list(history: History, head: Head, output: str, *, no_color: bool) -> None:
-    documents = (history.audit(head.key, version) for version in range(head.version, 0, -1))
+    documents = (whole_audit(history, head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
     layout, console = lists.VERSIONS, console_for(no_color=no_color)
     tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import Filters, HistoryOptions, Shown
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown
+from sageaudit.cli.support.history.filters import FILTERS, Filters, named
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
@@ -19,7 +20,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@asking.FILTERS
+@FILTERS
 @asking.SORT_AMOUNTS
 @asking.limit(10)
 @asking.WHERE
@@ -38,9 +39,9 @@ def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: 
     shown.of(listing)
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
+        question = named(reader, question)
         page = answer.page(reader, question, limit, above_zero=True)
-    count = shown.write(page.rows, listing, asking.tail(reader.read))
-    if not count:
-        asking.say_nothing_found(question)
+        if not shown.write(page.rows, listing, asking.tail(reader.read)):
+            asking.say_nothing_found(reader, question)
     if any(row.rollup for row in page.rows):
         asking.say_rollups()

@@ -24,6 +24,7 @@ from sageaudit.domain.bill.candidate import Candidate
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, impossible, resize
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import own
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.known_prices import day_of
@@ -83,7 +84,8 @@ def what_if(
         raise click.BadParameter(f"{headroom} is not a percentage", param_hint="--headroom")
     for name in types:
         if name not in packaged.types():
-            raise BadUsage(f"{name} is not in the catalogue of instance types")
+            perhaps = did_you_mean(name, packaged.types())
+            raise BadUsage(f"{name} is not in the catalogue of instance types{perhaps}")
     if path is not None:
         run = _recorded(path)
     else:

@@ -5,7 +5,6 @@ Unknown keys are refused, so that a typing mistake never switches a rule off unn
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -20,6 +19,7 @@ from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy import discounts
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
@@ -219,8 +219,7 @@ def no_rule(name: str, known: Catalogue) -> str:
     """A sentence saying that no rule has this name, with a suggestion if one is close."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
-    close = difflib.get_close_matches(name, sorted(known), 1)
-    return f"there is no such rule; did you mean {close[0]}?" if close else "there is no such rule"
+    return f"there is no such rule{did_you_mean(name, sorted(known))}"
 
 
 def _severity(table: TableReader) -> Severity:

@@ -86,7 +86,9 @@ def recognise(
 def refuse(document: object) -> None:
     """Raises Malformed for what is certainly no request, by no more than its top level."""
     if isinstance(document, list):
-        raise Malformed(_TOP, f"is a list{_GIVE_ONE}")
+        raise Malformed(
+            _TOP, f"is a list{_GIVE_ONE}; `jq '.[0]' FILE > one.json` takes out the first"
+        )
     if isinstance(document, Mapping):
         _refuse_what_ran(document)
         if "lineage" in document and "terraform_version" in document:

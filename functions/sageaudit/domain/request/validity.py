@@ -11,16 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
+from sageaudit.domain.nearest import nearest, plain_form
 from sageaudit.domain.request.values import NotKnown, Path
 
 _READ_ONLY = "read-only and isn't accepted"
 """How the model's documentation marks what only Describe gives."""
-_NEAR = 0.6
-"""difflib's ratio from which a name is near another."""
 _MEANT = 0.85
 """The ratio from which a name is taken for the other one, misspelled: our choice."""
 _LISTED = 6
@@ -189,7 +188,7 @@ def _renamed(value: Any, place: Path, name: str) -> Any:
 
 
 def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, _form(one), _form(other)).ratio()
+    return SequenceMatcher(None, plain_form(one), plain_form(other)).ratio()
 
 
 def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:
@@ -249,19 +248,6 @@ def _fits(pattern: str, value: str) -> bool:
     if compiled is None or len(value) > _LONGEST_PATTERN:
         return True
     return compiled.fullmatch(value) is not None
-
-
-def nearest(name: str, names: Sequence[str]) -> str | None:
-    """The name that was probably meant, whatever its case and punctuation."""
-    by_form = {_form(other): other for other in names}
-    if (same := by_form.get(_form(name))) is not None:
-        return same
-    close = get_close_matches(_form(name), by_form, n=1, cutoff=_NEAR)
-    return by_form[close[0]] if close else None
-
-
-def _form(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]", "", name.lower())
 
 
 def _kind(value: object) -> str:

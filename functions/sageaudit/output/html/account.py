@@ -43,7 +43,6 @@ _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that 
 def account_body(report: AccountReport) -> Markup:
     """The main part of an account's page."""
     total = report.total
-    rollups = any(head.rollup for head in report.heads)
     shown = enumerate(zip(report.heads, report.details, strict=False))
     details = join(_detail(number, head, detail) for number, (head, detail) in shown if detail)
     return join(
@@ -65,10 +64,23 @@ def account_body(report: AccountReport) -> Markup:
                 _named("By instance type", "Instance type", _by(type_name, report.types)),
                 class_="columns",
             ),
-            section("Every job", job_table(report), id_="jobs", note=_ROLLUPS if rollups else None),
+            section("Every job", job_table(report), id_="jobs", note=_note(report)),
             section("The most wasteful jobs in detail", details, note=_DETAILS),
         ]
     )
+
+
+def _note(report: AccountReport) -> str:
+    """What to know of the rows of jobs."""
+    said = []
+    if report.left_out:
+        said.append(
+            f"The {len(report.heads):,} jobs with the most avoidable and lost dollars, then the"
+            f" highest cost. {report.left_out:,} more are in the sums alone."
+        )
+    if any(head.rollup for head in report.heads):
+        said.append(_ROLLUPS)
+    return " ".join(said)
 
 
 def account_title(report: AccountReport) -> str:
@@ -181,8 +193,9 @@ def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
     ranked = sorted(sums.items(), key=lambda row: (-row[1].waste_usd, -row[1].total_usd, row[0]))
     shown, rest = ranked[:_NAMES], ranked[_NAMES:]
     rows = [_sums_row(_pick(word, name), one) for name, one in shown]
-    if rest:
-        rows.append(_sums_row(f"{len(rest):,} more", sum((one for _, one in rest), Sums())))
+    others = sum((one for _, one in rest), Sums())
+    if others.jobs or others.total_usd or others.waste_usd:
+        rows.append(_sums_row(f"{len(rest):,} more", others))
     titles = (word, "Spend", "Avoidable", "Lost", "Jobs")
     return section(title, bar_table(title, titles, rows) if rows else None)
 

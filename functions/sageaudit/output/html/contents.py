@@ -12,6 +12,8 @@ from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
+LISTED = 20_000
+"""Jobs of an account's report that have a row: a browser sorts as many in a second."""
 DETAILED = 200
 """Jobs with a section of their own in an account's report: those that come first in `by_rank`."""
 
@@ -39,7 +41,8 @@ class AccountReport:
     """The audits of a period, `since` and `until` included, in days of UTC.
 
     `total`, `days`, `families`, `owners` and `types` are daily sums. `heads` are in the order of
-    `by_rank`; `details` belong to the first of them, None where the audit is not kept.
+    `by_rank`; `details` belong to the first of them, None where the audit is not kept. `left_out`:
+    how many jobs come after these heads, and are in the sums alone.
     """
 
     scope: str
@@ -52,6 +55,7 @@ class AccountReport:
     types: Mapping[str | None, Sums]
     heads: Sequence[Head]
     details: Sequence[JobReport | None]
+    left_out: int = 0
 
 
 def by_rank(head: Head) -> tuple[Decimal, Decimal, str, str]:

@@ -14,7 +14,7 @@ from sageaudit.output.text.amounts import of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.words import NO_OWNER, counted
 
 _NAME = 90
 _MILLION = 1_000_000
@@ -138,7 +138,7 @@ def family_name(name: str | None) -> str:
 
 def owner_name(name: str | None) -> str:
     """An owner, or that there is none."""
-    return middle(name, _NAME) if name else "no owner"
+    return middle(name, _NAME) if name else NO_OWNER
 
 
 def type_name(name: str | None) -> str:

@@ -21,7 +21,7 @@ from sageaudit.output.text.notes import (
     when,
 )
 from sageaudit.output.text.untrusted import markdown, markdown_code
-from sageaudit.output.text.words import assignment, before, capitalised
+from sageaudit.output.text.words import NO_OWNER, assignment, before, capitalised
 
 _JOBS, _RULES, _FINDINGS, _FIXES = 10, 15, 15, 4
 _NAME, _SENTENCE, _FIX = 100, 400, 200
@@ -74,7 +74,7 @@ def account_markdown(report: AccountReport) -> str:
         "",
         *_rules(total),
         "",
-        *_jobs(report.heads),
+        *_jobs(report.heads, report.left_out),
     ]
     return _text(lines)
 
@@ -96,13 +96,13 @@ def _rules(total: Sums) -> list[str]:
     return [*_table(titles, rows, from_right=1), *_more(len(ranked) - len(rows), "rule")]
 
 
-def _jobs(heads: Sequence[Head]) -> list[str]:
+def _jobs(heads: Sequence[Head], left_out: int) -> list[str]:
     titles = ("Job", "Spend", "Avoidable", "Lost", "Top finding", "Family", "Owner")
     return [
         "The jobs with the most avoidable and lost dollars:",
         "",
         *_table(titles, map(_job, heads[:_JOBS]), from_right=1, to_right=4),
-        *_more(len(heads) - _JOBS, "job"),
+        *_more(len(heads) + left_out - _JOBS, "job"),
     ]
 
 
@@ -112,7 +112,7 @@ def _job(head: Head) -> tuple[str, ...]:
         *(markdown(str(figure)) for figure in of_head(head)[:3]),
         markdown(head.top_rule or "-", _NAME),
         markdown(family_words(head.family), _NAME),
-        markdown(head.owner or "-", _NAME),
+        markdown(head.owner or NO_OWNER, _NAME),
     )
 
 

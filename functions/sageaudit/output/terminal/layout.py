@@ -6,10 +6,11 @@ rich markup.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -20,10 +21,20 @@ from rich.text import Text
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
 
 _GAP = 2
+_LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the caller, where rich would exit with code 1."""
+    """A console that pads no line, and leaves a closed pipe to the caller: rich would exit."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Prints; in a file or pipe, no line ends in spaces."""
+        if self.is_terminal:
+            super().print(*objects, **settings)
+            return
+        with self.capture() as captured:
+            super().print(*objects, **settings)
+        self.file.write(_LINE_ENDS.sub("", captured.get()))
 
     def on_broken_pipe(self) -> None:
         """Called while a BrokenPipeError is handled: raises it again for `cli/main.py`."""

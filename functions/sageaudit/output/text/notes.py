@@ -23,7 +23,16 @@ from sageaudit.domain.prices.own_rates import LEARNT
 from sageaudit.output.text.headline import still_runs
 from sageaudit.output.text.idle_capacity import value_is_estimate
 from sageaudit.output.text.money import UNKNOWN, Figure, about, rate
-from sageaudit.output.text.words import BASIS, PRICES, PURCHASE, by_reason, counted, number, time_of
+from sageaudit.output.text.words import (
+    BASIS,
+    NO_OWNER,
+    PRICES,
+    PURCHASE,
+    by_reason,
+    counted,
+    number,
+    time_of,
+)
 
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
@@ -50,7 +59,7 @@ def ran_in(job: JobDocument) -> str:
 
 def belongs_to(job: JobDocument) -> str:
     """`owner anna, family train-bert`."""
-    return f"owner {job['owner'] or 'not known'}, family {family_words(job['family'])}"
+    return f"owner {job['owner'] or NO_OWNER}, family {family_words(job['family'])}"
 
 
 def when(job: JobDocument) -> str | None:

@@ -14,6 +14,7 @@ from sageaudit.output.text.idle_capacity import IDLE_LABEL
 from sageaudit.output.text.message import Message, message_of
 from sageaudit.output.text.notice import counted_findings, worst
 from sageaudit.output.text.untrusted import log, middle, plain
+from sageaudit.output.text.words import NO_OWNER
 
 SUBJECT = 99
 """SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
@@ -126,7 +127,7 @@ def _body(parts: Message) -> str:
         *_paragraph(IDLE_LABEL, parts.idle_capacity or ""),
         *(f"{_line(label)}: {plain(value, _FACT)}" for label, value in parts.facts),
         *([""] if parts.facts else []),
-        f"Owner: {_line(parts.owner) if parts.owner else 'unknown (no owner tag)'}",
+        f"Owner: {_line(parts.owner) if parts.owner else NO_OWNER}",
         *(f"{link.word}: {link.url}" for link in parts.links),
         *([f"Full audit: {_line(parts.again)}"] if parts.again else []),
         "",

@@ -23,6 +23,7 @@ from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.idle_capacity import IDLE_LABEL
 from sageaudit.output.text.message import Message, message_of
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
+from sageaudit.output.text.words import NO_OWNER
 
 BLOCKS, FIELDS, ELEMENTS = 50, 10, 10
 """Of a message, of a section, of a context block (docs.slack.dev/reference/block-kit/blocks)."""
@@ -143,7 +144,7 @@ def _evidence(parts: Message) -> list[Block]:
 def _owner(owner: str | None, owner_ids: Mapping[str, str]) -> str:
     """A mention when the policy lists an id for the owner; else the name as plain text."""
     if owner is None:
-        return "unknown (no owner tag)"
+        return NO_OWNER
     slack_id = owner_ids.get(owner, "")
     if _USER.match(slack_id):
         return f"<@{slack_id}>"

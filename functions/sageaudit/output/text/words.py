@@ -120,6 +120,10 @@ _SAID = {
 """Labels of facts whose key alone says too little, or is jargon."""
 
 
+NO_OWNER = "(no owner)"
+"""The owner of jobs without one, in every view."""
+
+
 def counted(count: int, word: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -23,10 +23,14 @@ class ListRefusal:
 
 @dataclass(frozen=True, slots=True)
 class ListedJobs:
-    """The jobs of a period, in any order, and what could not be listed."""
+    """The jobs of a period, in any order, and what could not be listed.
+
+    `answered`: at least one list was read, so that no jobs means that there are none.
+    """
 
     jobs: tuple[Listed, ...]
     refusals: tuple[ListRefusal, ...]
+    answered: bool
 
 
 def list_jobs(
@@ -50,12 +54,14 @@ def list_jobs(
     }
     jobs: list[Listed] = []
     refusals: list[ListRefusal] = []
+    answered = False
     for pending in lists_of.values():
         answers = [one.result() for one in pending]
         refusals += [answer for answer in answers if isinstance(answer, ListRefusal)]
         rows = (row for answer in answers if not isinstance(answer, ListRefusal) for row in answer)
         jobs += chosen(rows, period, kinds)
-    return ListedJobs(tuple(jobs), tuple(refusals))
+        answered |= not all(isinstance(answer, ListRefusal) for answer in answers)
+    return ListedJobs(tuple(jobs), tuple(refusals), answered)
 
 
 def _listed(

@@ -31,6 +31,7 @@ from sageaudit.errors import (
 from sageaudit.ports import Pending, Workers
 from sageaudit.workflows.audit.attempt import AuditDependencies, Audited, Caller
 from sageaudit.workflows.audit.run import audit_finished_job
+from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.scan.read_ahead import Reader, ReadJob
 
 AHEAD = 24
@@ -220,7 +221,7 @@ class _Progress:
         """Why an audit of the history did not judge all; only its document says so."""
         if head.judged in {None, Judged.YES}:
             return ()
-        document = self.lane.deps.history.audit(head.key)
+        document = whole_audit(self.lane.deps.history, head.key)
         return () if document is None else tuple(document["not_judged"])
 
     def audit_next(self) -> Outcome:

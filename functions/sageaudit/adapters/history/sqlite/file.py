@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
@@ -28,6 +29,7 @@ _NO_PATH = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NO_SHARED_MEMORY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR_SHM", "SQLITE_PROTOCOL")
 """What SQLite says where a drive has no memory that processes share, which WAL mode needs."""
+_MAKE = "`sageaudit scan --history history.db` makes a history"
 _KEPT = "what was recorded before is kept"
 _OTHER_TOOLS = (
     "{path} is not a history of sageaudit: name another file with --history, it was not changed"
@@ -149,7 +151,8 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
         ) from error
     else:
         if not stat.S_ISREG(known.st_mode):
-            raise BadHistory(f"{path} is not a file: a history is one file, such as history.db")
+            why = other_form(path, _MAKE) or "is not a file, as a history is"
+            raise BadHistory(f"{path} {why}")
     with file_errors(path):
         return _prepared(path, create=create)
 
@@ -313,6 +316,8 @@ def damaged(path: Path, error: Exception) -> BadHistory:
 
 
 def _refusal(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:
+    if name == "SQLITE_NOTADB" and (why := other_form(path, _MAKE)):
+        return BadHistory(f"{path} {why}; it was not changed")
     for names, kind, sentence in _SENTENCES:
         if name.startswith(names):
             return kind(sentence.format(path=path, error=error))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +16,14 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import formats, histories
 from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
-from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.errors import BadUsage
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
-from sageaudit.queries.lists import ReadCounts
+from sageaudit.queries.lists import Lists, ReadCounts
+from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.totals import SumsFilter
-from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window, window_of_days
+from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window_of_days
 from sageaudit.rules import catalogue
 
 
@@ -92,39 +89,6 @@ SHOWN = options.together(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which audits to show."""
-
-    since: str
-    until: str | None
-    rule: str | None
-    family: str | None
-    owner: str | None
-    account: str | None
-    region: str | None
-    kind: JobKind | None
-    status: str | None
-    severity: Severity | None
-    min_usd: str | None
-
-    def question(self, now: datetime, sort: Sort = Sort.NEWEST) -> Question:
-        """The question that they ask. Raises BadUsage."""
-        return Question(
-            window=window(self.since, self.until, now),
-            rule=None if self.rule is None else rule_named(self.rule),
-            family=self.family,
-            owner=self.owner,
-            account=self.account,
-            region=self.region,
-            kind=self.kind,
-            status=self.status,
-            severity=self.severity,
-            min_usd=None if self.min_usd is None else _dollars(self.min_usd),
-            sort=sort,
-        )
-
-
 def since(
     default: str | None = "30d", shown: str | None = None, forms: str = FORMS
 ) -> options.Decorator:
@@ -137,31 +101,16 @@ def since(
     )
 
 
-UNTIL = click.option("--until", help="Jobs that ended until then; a date includes its day.")
+UNTIL = click.option(
+    "--until",
+    help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
+    " week or month in --since is looked at alone.",
+)
 RULE = click.option("--rule", help="Findings of this rule, by name or id.")
-FAMILY = click.option("--family", help="Jobs of this family, as `sageaudit families` names it.")
+FAMILY = click.option("--family", help="Jobs of this family; its last part is enough.")
 OWNER = click.option("--owner", help="Jobs of this owner.")
 ACCOUNT = click.option("--account", help="Jobs of this account.")
 REGION = click.option("--region", help="Jobs of this AWS region.")
-FILTERS = options.together(
-    "filters",
-    Filters,
-    since(),
-    UNTIL,
-    RULE,
-    FAMILY,
-    OWNER,
-    ACCOUNT,
-    REGION,
-    click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
-    click.option("--status", help="Completed, Failed or Stopped."),
-    click.option(
-        "--severity",
-        type=options.SEVERITIES,
-        help="Jobs with a finding of this severity or a higher one.",
-    ),
-    click.option("--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,26 +189,21 @@ def say_read(question: Question, read: ReadCounts, shown: int) -> None:
         )
 
 
-def say_nothing_found(question: Question) -> None:
-    """Says that no row fits, and what may be wrong with the question."""
+def say_nothing_found(lists: Lists, question: Question) -> None:
+    """Says that no row fits, and which filter is the reason."""
     days = f"{question.window.first_day} to {question.window.last_day}"
-    hint = ""
-    if question.rule is not None:
-        known = [rule.name.name for rule in catalogue.load()]
-        if question.rule not in known:
-            close = difflib.get_close_matches(question.rule, known, 1)
-            perhaps = f"did you mean {close[0]}? " if close else ""
-            hint = f"; there is no rule {question.rule}: {perhaps}`sageaudit rules` lists them all"
-    elif question.family is not None:
-        hint = "; `sageaudit families` lists the families by name"
-    elif question.owner is not None:
-        hint = "; `sageaudit owners` lists the owners by name"
-    say(f"no audit of {days} fits{hint or '; an earlier --since shows older ones'}")
+    known = [rule.name.name for rule in catalogue.load()]
+    if question.rule is not None and question.rule not in known:
+        perhaps = did_you_mean(question.rule, known) or ":"
+        hint = f"there is no rule {question.rule}{perhaps} `sageaudit rules` lists them all"
+    else:
+        hint = unmatched(lists, question)
+    say(f"no audit of {days} fits; {hint}")
 
 
 def say_rollups() -> None:
-    """Says what the amounts of a roll-up are."""
-    say("a roll-up's amounts are what a tuning job adds to those of its training jobs")
+    """Says what the amounts of a tuning job are."""
+    say("a tuning job's amounts are what it adds to those of its training jobs")
 
 
 def say_next(cursor: str | None) -> None:
@@ -284,13 +228,3 @@ def show_totals(
         say("no audited job ended in these days; an earlier --since shows older ones")
     elif count < len(rows):
         say(f"{count:,} of {len(rows):,} rows: --all prints all of them")
-
-
-def _dollars(text: str) -> Decimal:
-    try:
-        amount = Decimal(text.removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if not amount.is_finite() or amount < 0:
-        raise BadUsage(f"--min-usd {text} is not an amount in USD, such as 0.50")
-    return amount

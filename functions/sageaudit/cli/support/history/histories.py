@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,12 +16,14 @@ from typing import Any, Self
 
 from sageaudit.adapters.history.sort_keys import ended_sk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.messages import say
 from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Head, JobKey, Position, Row, RunIndex, RunQuery
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import History
 
+_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 
 
@@ -59,11 +63,13 @@ def open_history(
     region: str | None,
     *,
     create: bool = False,
+    warn: Callable[[str], None] = say,
 ) -> HistorySource:
     """Opens the file or the table; where neither is named, the user's own file.
 
-    With `create`, a file that does not exist is made. Raises BadUsage where both are named,
-    NoHistory, BadHistory or another HistoryFileError for a file, AwsError for a table.
+    With `create`, a file that does not exist is made. `warn` is told of a file that others may
+    write. Raises BadUsage where both are named, NoHistory, BadHistory or another HistoryFileError
+    for a file, AwsError for a table.
     """
     if history is not None and table is not None:
         raise BadUsage("name one history: either a file with --history or a table with --table")
@@ -79,6 +85,8 @@ def open_history(
             " FILE or --table NAME"
         )
     of_file = SqliteHistory(path, create=create)
+    if os.name == "posix" and path.stat().st_mode & _BY_OTHERS:
+        warn(f"others may write {path}, and so change what it says: `chmod go-w {path}` ends that")
     return HistorySource(of_file, str(path), close=of_file.close)
 
 

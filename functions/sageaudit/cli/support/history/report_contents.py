@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import chain
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
+from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
@@ -18,12 +20,20 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series_codec import unpack
-from sageaudit.errors import Malformed
-from sageaudit.output.html.contents import DETAILED, AccountReport, ChartLimit, JobReport, by_rank
+from sageaudit.errors import BadHistory, Malformed
+from sageaudit.output.html.contents import (
+    DETAILED,
+    LISTED,
+    AccountReport,
+    ChartLimit,
+    JobReport,
+    by_rank,
+)
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Threshold
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _UNITS = {
     "percent of all GPUs": Metric.GPU,
@@ -35,19 +45,34 @@ _UNITS = {
 """Units of thresholds that are a line in the chart of a metric."""
 
 
-def heads_of(history: History, period: Period, account: str | None) -> list[Head]:
+def heads_of(history: History, period: Period, account: str | None) -> tuple[list[Head], int]:
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
-    They are read by account and month, which is one query where the days of a month are hundreds.
+    Of more than a page lists, those that come first, and how many others there are. They are read
+    by account and month, which is one query where the days of a month are hundreds.
     """
     sums = history.sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
-    heads = (heads_of_period(history, period, one) for one in accounts or {None})
-    return sorted(chain.from_iterable(heads), key=by_rank)
+    lists = (heads_of_period(history, period, one) for one in accounts or {None})
+    count = 0
+
+    def heads() -> Iterator[Head]:
+        nonlocal count
+        for head in with_progress(chain.from_iterable(lists), "audit", "reading"):
+            count += 1
+            yield head
+
+    first = heapq.nsmallest(LISTED, heads(), key=by_rank)
+    return first, count - len(first)
 
 
 def account_report(
-    history: History, period: Period, account: str | None, heads: Sequence[Head], today: date
+    history: History,
+    period: Period,
+    account: str | None,
+    heads: Sequence[Head],
+    left_out: int,
+    today: date,
 ) -> AccountReport:
     """The report of a period; its sums are the history's daily sums.
 
@@ -59,7 +84,7 @@ def account_report(
 
     of_accounts = rows(Scope.ACCOUNT)
     last = max((row.day for row in of_accounts), default=today)
-    accounts = sorted({head.account for head in heads})
+    accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
@@ -72,6 +97,7 @@ def account_report(
         types=grouped(rows(Scope.TYPE), _name),
         heads=heads,
         details=[job_report(history, head) for head in heads[:DETAILED]],
+        left_out=left_out,
     )
 
 
@@ -80,8 +106,8 @@ def _name(row: SumRow) -> str | None:
 
 
 def job_report(history: History, head: Head) -> JobReport | None:
-    """A job's newest audit with its series; None where the audit is not kept."""
-    document = history.audit(head.key)
+    """A job's newest audit with its series; None where the audit cannot be read."""
+    document = whole_audit(history, head.key)
     if document is None:
         return None
     return JobReport(document, _usage(history, head), _limits(document))
@@ -89,13 +115,13 @@ def job_report(history: History, head: Head) -> JobReport | None:
 
 def _usage(history: History, head: Head) -> Measurements | None:
     """The kept series; None after their 90 days, and where they cannot be read."""
-    detail = history.detail(head.key)
-    if detail is None or not detail.series:
-        return None
     try:
+        detail = history.detail(head.key)
+        if detail is None or not detail.series:
+            return None
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
         return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), packaged.types())
-    except Malformed:
+    except (BadHistory, Malformed):
         return None
 
 

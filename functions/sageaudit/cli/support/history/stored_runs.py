@@ -19,6 +19,7 @@ from sageaudit.errors import BadRecording
 from sageaudit.ports import History
 from sageaudit.workflows.audit.family import earlier_heads, family_pool, runs_of
 from sageaudit.workflows.audit.read import stored_run
+from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.check.run import FamilyHistory, PlannedJob
 
 _AUDITS = 3
@@ -73,7 +74,7 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
     group = job.groups[0] if len(job.groups) == 1 else None
     asked = (group.instance_type, group.count) if group else None
     first = sorted(heads, key=lambda head: asked is None or _instances(head) != asked)[:_AUDITS]
-    found = (history.audit(head.key) for head in first)
+    found = (whole_audit(history, head.key) for head in first)
     return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))
 
 

@@ -152,7 +152,7 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
         amount = f"{lines}{usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
-        (audited.rollups, "roll-up of a tuning job, whose training jobs are counted themselves"),
+        (audited.rollups, "tuning job, whose training jobs are counted themselves"),
         (audited.unauditable, "job that could not be audited"),
         (audited.running, "job that still ran when it was audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),

@@ -30,6 +30,7 @@ from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
 from sageaudit.queries.lists import heads_of_period
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _CHINA = "cn-northwest-1"
 
@@ -158,7 +159,7 @@ def audited_lines(
         for head in heads_of_period(history, period, account):
             if head.rollup or (account, head.region) not in places:
                 continue
-            document = history.audit(head.key, head.version)
+            document = whole_audit(history, head.key, head.version)
             if document is not None:
                 yield from lines_of(document, None)
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import signal
-import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 from sageaudit.adapters.aws.pace import Stopped
 
+_LOOK_S = 0.1
+"""How often a thread that waits looks whether Ctrl-C was pressed."""
+
 
 class Interruption:
-    """While it is open, the first Ctrl-C only marks; the second one ends the command at once."""
+    """While it is open, the first Ctrl-C only marks; the second one ends the command at once.
+
+    The mark has no lock: a handler that waits for one that its own thread holds waits for ever.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._wished = threading.Event()
+        self._wished = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -35,7 +41,7 @@ class Interruption:
     @property
     def wished(self) -> bool:
         """Whether Ctrl-C was pressed."""
-        return self._wished.is_set()
+        return self._wished
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -48,11 +54,15 @@ class Interruption:
 
     def sleep(self, seconds: float) -> None:
         """Waits. Raises Stopped as soon as Ctrl-C was pressed."""
-        if self._wished.wait(seconds):
+        until = time.monotonic() + seconds
+        while not self._wished and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
+        if self._wished:
             raise Stopped
 
     def _mark(self, number: int, frame: FrameType | None) -> None:
         if self.wished:
             signal.default_int_handler(number, frame)
-        self._wished.set()
-        self._say("stopping: what is done is kept. Ctrl-C again ends at once.")
+        self._wished = True
+        with suppress(RuntimeError):  # it may come while stderr is written
+            self._say("stopping: what is done is kept. Ctrl-C again ends at once.")

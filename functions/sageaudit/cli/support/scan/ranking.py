@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.cli.support.history.lists import NO_OWNER, telling_apart
+from sageaudit.cli.support.history.lists import telling_apart
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
@@ -26,8 +26,9 @@ from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import account_headline, judged_words, part_of_judged
 from sageaudit.output.text.money import NEAREST, Figure
+from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import assignment, counted
+from sageaudit.output.text.words import NO_OWNER, assignment, counted
 
 _SHORTEST, _INDENT = 20, 3
 _LEAST_USD = Decimal("0.01")
@@ -137,15 +138,13 @@ def _show_families(ranking: Ranking, console: Console) -> None:
 def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
     """The fix of one run of each family, where it is worth a cent."""
     shown = [
-        (number, one.family, one.fix)
-        for number, one in enumerate(families, 1)
+        (one.family, one.fix)
+        for one in families
         if one.fix and not _little(one.fix.finding["saving_usd"])
     ]
     if shown:
-        heading(
-            console, "What to change in the most wasteful run of each family (numbers as above)"
-        )
-    for number, family, fix in shown:
+        heading(console, "What to change in the most wasteful run of each family")
+    for number, (family, fix) in enumerate(shown, 1):
         for words in _fix_lines(number, family, fix, console):
             console.print(words)
 
@@ -158,7 +157,7 @@ def _fix_lines(
     number: int, family: RankedName, fix: FamilyFix, console: Console
 ) -> Iterator[Text | Padding]:
     finding = parts_of(fix.finding)
-    name = middle(terminal(family.name or ""), console.width - 4)
+    name = middle(_name_of(family, "family"), console.width - 4)
     of_run = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
     room = max(console.width - len(of_run) - _INDENT, _SHORTEST)
     yield Text(f"{number}. {name}", "bold")
@@ -216,7 +215,9 @@ def _sums_table(
 
 
 def _name_of(ranked: RankedName, scope: str) -> str:
-    return terminal(_NO_NAME.get(scope, "(no name)") if ranked.name is None else ranked.name)
+    if ranked.name is None:
+        return _NO_NAME.get(scope, "(no name)")
+    return terminal(family_words(ranked.name))
 
 
 def _more(count: int, one: str, many: str, console: Console) -> None:

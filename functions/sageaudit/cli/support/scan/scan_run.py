@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 
+from sageaudit.adapters.aws.pace import Stopped
 from sageaudit.cli.exits import exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.recordings.recorded_jobs import recordings_below
@@ -20,9 +21,18 @@ from sageaudit.domain.audit.sums import Scope, SumRow, grouped
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period, chosen, newest
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, HistoryFileError, NoCredentials, SageauditError
+from sageaudit.errors import (
+    AwsError,
+    BadRecording,
+    HistoryFileError,
+    NoCredentials,
+    SageauditError,
+    Throttled,
+    Unavailable,
+)
 from sageaudit.ports import History, Workers
 from sageaudit.workflows.audit.attempt import AuditDependencies
+from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.scan.listing import ListRefusal, list_jobs
 from sageaudit.workflows.scan.run import Lane, scan, to_audit
 
@@ -139,6 +149,8 @@ class ScanRun:
         """
         asked = self.asked
         listing = list_jobs(account.lists, asked.regions, asked.kinds, asked.days, self.workers)
+        if not listing.answered:
+            _raise_no_answer([refusal.error for refusal in listing.refusals])
         closed = {refusal.region for refusal in listing.refusals if _no_credentials(refusal)}
         for refusal in listing.refusals:
             if closed == set(asked.regions) and _no_credentials(refusal):
@@ -189,6 +201,8 @@ class ScanRun:
                 if (status := self.statuses.get(outcome.lane.account)) is not None:
                     status.tally.add(outcome)
                 draw()
+        except Stopped:  # a request of the audit in hand was not sent any more
+            return
         except HistoryFileError as error:
             self.tally.refuse(str(error), exit_of(error))
         finally:
@@ -218,7 +232,7 @@ class ScanRun:
             heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
             newest_runs = islice(heads, _FAMILY_RUNS)
             in_period = (head for head in newest_runs if head.ended_at.date() >= period.since)
-            return family_fix(in_period, self.history.audit)
+            return family_fix(in_period, lambda key: whole_audit(self.history, key))
 
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
@@ -229,6 +243,16 @@ class ScanRun:
             if (status := self.statuses.get(account)) is not None:
                 status.sums = sums
         return [*self.statuses.values()]
+
+
+def _raise_no_answer(refused: Sequence[AwsError]) -> None:
+    """Raises Unavailable or Throttled where no list was answered, and none was denied."""
+    unanswered = [error for error in refused if isinstance(error, (Unavailable, Throttled))]
+    if unanswered and all(one in unanswered or isinstance(one, NoCredentials) for one in refused):
+        raise type(unanswered[0])(
+            f"no list of jobs could be read, so nothing is known of this account:"
+            f" {str(unanswered[0]).rstrip('.')}; check the network and the region, then try again"
+        )
 
 
 def _no_credentials(refusal: ListRefusal) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from sageaudit.cli.support.scan.scan_tally import AccountStatus, ScanTally
 from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
@@ -89,8 +89,7 @@ def scanned_regions(session: Any, named: Sequence[str], *, every: bool) -> list[
     known = clients.known_regions()
     for region in named:
         if region not in known:
-            near = difflib.get_close_matches(region, known, 1)
-            instead = f": did you mean {near[0]}?" if near else "; a region looks like eu-west-1"
+            instead = did_you_mean(region, known) or "; a region looks like eu-west-1"
             raise BadUsage(f"--region {region} is not a region of SageMaker{instead}")
     if every:
         partition = partition_of(session.region_name or "us-east-1")

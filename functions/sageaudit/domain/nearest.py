@@ -1,0 +1,30 @@
+"""The name that was probably meant by a mistyped one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_NEAR = 0.6
+"""difflib's ratio from which a name is near another."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that was probably meant, whatever its case and punctuation."""
+    by_form = {plain_form(other): other for other in names}
+    if (same := by_form.get(plain_form(name))) is not None:
+        return same
+    close = get_close_matches(plain_form(name), by_form, n=1, cutoff=_NEAR)
+    return by_form[close[0]] if close else None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`: did you mean ml.g5.xlarge?`, to follow a sentence; nothing where no name is near."""
+    near = nearest(name, names)
+    return f": did you mean {near}?" if near else ""
+
+
+def plain_form(name: str) -> str:
+    """By this, names that differ by case and punctuation alone are one."""
+    return re.sub(r"[^a-z0-9.]", "", name.lower())

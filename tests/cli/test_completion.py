@@ -1,0 +1,43 @@
+"""The shell completes commands and options, as docs/install.md sets it up."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.fakes.command_line import Run
+
+SHELLS = {"bash": "complete -o", "zsh": "#compdef sageaudit", "fish": "complete --no-files"}
+TYPED = {
+    "hist": "history",
+    "history --so": "--sort",
+    "history --sort was": "waste",
+    "history --purchase sp": "spot",
+    "prices show --li": "--live",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_gets_its_script(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+    """By the variable that the page names, with exit 0."""
+    monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_source")
+    done = run()
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert SHELLS[shell] in done.stdout
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("typed", TYPED)
+def test_what_is_typed_is_completed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, typed: str
+) -> None:
+    """A command, an option, or a value of one."""
+    words = f"sageaudit {typed}"
+    at = typed.rsplit(maxsplit=1)[-1] if shell == "fish" else str(len(typed.split()))
+    monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", at)
+    done = run()
+    assert done.exit_code == 0
+    assert TYPED[typed] in re.split(r"[,\n\t]", done.stdout)

@@ -1,0 +1,87 @@
+"""A stored audit of another form costs its own detail only, in the page and in every question."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sageaudit.cli.support.history import asking
+from sageaudit.domain.audit.document_form import is_audit
+from tests.fakes import documents
+from tests.fakes.asked import NOW
+from tests.fakes.command_line import Run
+
+OTHER = {
+    "empty": "{}",
+    "list": "[]",
+    "text": "no JSON",
+    "deep": '{"job":' * 10_000 + "1" + "}" * 10_000,
+    "hollow": '{"job": {}, "findings": [1]}',
+}
+QUESTIONS = (
+    "history --all --output csv", "history --rule gpu-idle --all --output csv", "top --output csv",
+    "families --output csv", "owners --output csv", "trend --output csv", "rules --counts",
+    "export -o - --format csv", "export --findings -o - --format csv",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the history's audits."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+
+
+@pytest.fixture(params=OTHER)
+def damaged(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Path:
+    """The history with one audit of another form: that of the job that ended last."""
+    path = tmp_path / "damaged.db"
+    shutil.copy(file, path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE audits SET document = ? WHERE run_key ="
+            " (SELECT run_key FROM runs ORDER BY ended_at DESC, run_key DESC LIMIT 1)",
+            [OTHER[request.param]],
+        )
+    return path
+
+
+def test_every_list_is_the_same(run: Run, file: Path, damaged: Path) -> None:
+    """Its row and its dollars stay."""
+    for question in QUESTIONS:
+        before, after = (run(*question.split(), "--history", path) for path in (file, damaged))
+        assert (after.exit_code, after.stdout) == (0, before.stdout), question
+
+
+def test_the_page_lacks_one_detail(run: Run, file: Path, damaged: Path) -> None:
+    """Every row and every other detail is there."""
+    before, after = (run("report", "--history", path, "-o", "-") for path in (file, damaged))
+    assert (before.exit_code, after.exit_code) == (0, 0)
+    assert after.stdout.count('class="job"') == before.stdout.count('class="job"') - 1 > 100
+    rows = [page.stdout.partition("<tfoot")[0].count(" data-u=") for page in (before, after)]
+    assert rows[0] == rows[1]
+
+
+def test_the_job_itself_says_that_its_audit_cannot_be_read(run: Run, damaged: Path) -> None:
+    """In one sentence with what to do; every other job is shown."""
+    listed = run("history", "--history", damaged, "--output", "jsonl", "--fields", "job").stdout
+    names = [line.split('"')[-2] for line in listed.splitlines()]
+    for command in (("show",), ("report", "-o", "-")):
+        done = run(*command, names[0], "--history", damaged)
+        assert (done.exit_code, done.stdout) == (3, "")
+        said = f"the stored audit of {names[0]} cannot be read: audit it again"
+        assert said in done.stderr
+    assert run("show", names[1], "--history", damaged).exit_code == 0
+
+
+def test_every_audit_has_the_form_of_one() -> None:
+    """One without a key has not, nor one with a word in place of a number."""
+    whole = documents.document()
+    assert is_audit(whole)
+    for key in whole:
+        assert not is_audit({name: value for name, value in whole.items() if name != key})
+    assert not is_audit({**whole, "avoidable_usd": "much"})
+    assert not is_audit({**whole, "schema": True, "rollup": 1})

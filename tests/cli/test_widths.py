@@ -1,0 +1,41 @@
+"""What every command prints fits its terminal, and no line ends in spaces."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sageaudit.cli.support.history import asking
+from tests.fakes.asked import NOW
+from tests.fakes.command_line import Run
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
+COMMANDS = (
+    "history", "history --rule gpu-idle", "history --sort idle", "top", "families", "owners",
+    "trend", "trend --by month", "rules --counts", "show job-00001 --versions",
+    "show job-00001", "account 111122223333", "rules", "scan --recordings {folder}",
+    "audit --recording {recorded}", "what-if --recording {recorded}", "prices ml.g5.xlarge",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_fits_its_terminal(
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, width: int
+) -> None:
+    """Down to 60 columns, but for the lines to copy, which the terminal wraps."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+    monkeypatch.setenv("COLUMNS", str(width))
+    places = {"folder": RECORDED.parent, "recorded": RECORDED}
+    words = shlex.split(command.format_map(places))
+    history = tmp_path / "new.db" if words[0] == "scan" else file
+    if words[0] not in {"audit", "what-if", "prices"} and words != ["rules"]:
+        words += ["--history", str(history)]
+    done = run(*words)
+    assert done.exit_code in {0, 3}, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if len(line) > width and "  # was " not in line] == []
+    assert [line for line in lines if line != line.rstrip()] == []
