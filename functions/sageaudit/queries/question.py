@@ -61,23 +61,10 @@ class Question:
     sort: Sort = Sort.NEWEST
 
     @property
-    def index(self) -> RunIndex:
-        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
-        asked = {
-            RunIndex.RULE: self.rule,
-            RunIndex.FAMILY: self.family,
-            RunIndex.OWNER: self.owner,
-            RunIndex.ACCOUNT: self.account,
-        }
-        return next((name for name, value in asked.items() if value is not None), RunIndex.DAY)
-
-    @property
-    def without_index(self) -> tuple[str, ...]:
-        """The filters for which rows are read and left out."""
-        covered = {self.index.name.lower()}
-        if self.index is RunIndex.FAMILY:
-            covered |= {"account", "region"}
-        filters = {
+    def filters(self) -> dict[str, object]:
+        """The filters that leave something out, by name."""
+        every = {
+            "rule": self.rule,
             "family": self.family,
             "owner": self.owner,
             "account": self.account,
@@ -87,6 +74,19 @@ class Question:
             "severity": self.severity,
             "min-usd": self.min_usd,
         }
-        return tuple(
-            name for name, value in filters.items() if value is not None and name not in covered
-        )
+        return {name: value for name, value in every.items() if value is not None}
+
+    @property
+    def index(self) -> RunIndex:
+        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
+        indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
+        asked = self.filters
+        return next((of for of in indexes if of.name.lower() in asked), RunIndex.DAY)
+
+    @property
+    def without_index(self) -> tuple[str, ...]:
+        """The filters for which rows are read and left out."""
+        covered = {self.index.name.lower()}
+        if self.index is RunIndex.FAMILY:
+            covered |= {"account", "region"}
+        return tuple(name for name in self.filters if name not in covered)

@@ -24,7 +24,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@asking.FILTERS
+@asking.filters()
 @click.option(
     "--sort",
     type=options.EnumChoice(Sort),

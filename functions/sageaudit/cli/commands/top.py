@@ -19,7 +19,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@asking.FILTERS
+@asking.filters()
 @asking.SORT_AMOUNTS
 @asking.limit(10)
 @asking.WHERE

@@ -25,8 +25,7 @@ from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.totals import SumsFilter
-from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window, window_of_days
+from sageaudit.queries.window import FORMS, window
 from sageaudit.rules import catalogue
 
 
@@ -94,9 +93,9 @@ SHOWN = options.together(
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which audits to show."""
+    """Which audits to show. `since` None: the command has its own default."""
 
-    since: str
+    since: str | None
     until: str | None
     rule: str | None
     family: str | None
@@ -108,10 +107,10 @@ class Filters:
     severity: Severity | None
     min_usd: str | None
 
-    def question(self, now: datetime, sort: Sort = Sort.NEWEST) -> Question:
-        """The question that they ask. Raises BadUsage."""
+    def question(self, now: datetime, sort: Sort = Sort.NEWEST, since: str = "30d") -> Question:
+        """The question that they ask; `since`, where they have none. Raises BadUsage."""
         return Question(
-            window=window(self.since, self.until, now),
+            window=window(since if self.since is None else self.since, self.until, now),
             rule=None if self.rule is None else rule_named(self.rule),
             family=self.family,
             owner=self.owner,
@@ -138,57 +137,33 @@ def since(
 
 
 UNTIL = click.option("--until", help="Jobs that ended until then; a date includes its day.")
-RULE = click.option("--rule", help="Findings of this rule, by name or id.")
-FAMILY = click.option("--family", help="Jobs of this family, as `sageaudit families` names it.")
-OWNER = click.option("--owner", help="Jobs of this owner.")
 ACCOUNT = click.option("--account", help="Jobs of this account.")
 REGION = click.option("--region", help="Jobs of this AWS region.")
-FILTERS = options.together(
-    "filters",
-    Filters,
-    since(),
-    UNTIL,
-    RULE,
-    FAMILY,
-    OWNER,
-    ACCOUNT,
-    REGION,
-    click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
-    click.option("--status", help="Completed, Failed or Stopped."),
-    click.option(
-        "--severity",
-        type=options.SEVERITIES,
-        help="Jobs with a finding of this severity or a higher one.",
-    ),
-    click.option("--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."),
-)
 
 
-@dataclass(frozen=True, slots=True)
-class SumFilters:
-    """Which daily sums to add up. `since` None: the command has its own default."""
-
-    since: str | None
-    until: str | None
-    family: str | None
-    owner: str | None
-    account: str | None
-    region: str | None
-
-    @property
-    def wanted(self) -> SumsFilter:
-        """What to add up."""
-        return SumsFilter(self.account, self.region, self.family, self.owner)
-
-    def days(self, now: datetime) -> Window:
-        """The window, of whole days. Raises BadUsage."""
-        return window_of_days("30d" if self.since is None else self.since, self.until, now)
-
-
-def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
-    """The filters of a command that adds up daily sums."""
-    decorators = (since(default_since, shown, DAY_FORMS), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
-    return options.together("filters", SumFilters, *decorators)
+def filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
+    """The filters of a question about audits."""
+    return options.together(
+        "filters",
+        Filters,
+        since(default_since, shown),
+        UNTIL,
+        click.option("--rule", help="Findings of this rule, by name or id."),
+        click.option("--family", help="Jobs of this family, as `sageaudit by family` names it."),
+        click.option("--owner", help="Jobs of this owner."),
+        ACCOUNT,
+        REGION,
+        click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
+        click.option("--status", help="Completed, Failed or Stopped."),
+        click.option(
+            "--severity",
+            type=options.SEVERITIES,
+            help="Jobs with a finding of this severity or a higher one.",
+        ),
+        click.option(
+            "--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."
+        ),
+    )
 
 
 def limit(default: int) -> options.Decorator:
@@ -251,9 +226,9 @@ def say_nothing_found(question: Question) -> None:
             perhaps = f"did you mean {close[0]}? " if close else ""
             hint = f"; there is no rule {question.rule}: {perhaps}`sageaudit rules` lists them all"
     elif question.family is not None:
-        hint = "; `sageaudit families` lists the families by name"
+        hint = "; `sageaudit by family` lists the families by name"
     elif question.owner is not None:
-        hint = "; `sageaudit owners` lists the owners by name"
+        hint = "; `sageaudit by owner` lists the owners by name"
     say(f"no audit of {days} fits{hint or '; an earlier --since shows older ones'}")
 
 
@@ -275,15 +250,13 @@ def say_next(cursor: str | None) -> None:
     say(f"more rows: {shlex.join(['sageaudit', *words, '--cursor', cursor])}")
 
 
-def show_totals(
-    rows: Sequence[Any], limit: int | None, listing: ListLayout, shown: Shown, read: ReadCounts
+def show_some(
+    rows: Sequence[Any], every: Sequence[Any], listing: ListLayout, shown: Shown, read: ReadCounts
 ) -> None:
-    """Prints the first rows of sums, and says how many there are besides."""
-    count = shown.write(rows[:limit], listing, tail(read))
-    if not rows:
-        say("no audited job ended in these days; an earlier --since shows older ones")
-    elif count < len(rows):
-        say(f"{count:,} of {len(rows):,} rows: --all prints all of them")
+    """Prints these of the rows, and says how many there are."""
+    shown.write(rows, listing, tail(read))
+    if len(rows) < len(every):
+        say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")
 
 
 def _dollars(text: str) -> Decimal:
