@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -118,19 +118,16 @@ def _newest(rows: Sequence[Total], today: date) -> Total:
     return rows[-2] if begun and not row.over and len(rows) > 1 else row
 
 
-def _news(row: Total, length: Length) -> tuple[str, str]:
+def _news(row: Total, length: Length) -> Iterator[str]:
     """`2026-W46: $840.10 spent, 16% less than the week before`, and the same of the waste."""
     figures = lists.amounts_of(row)
-    before = f"the {length.value} before" if row.over else "in as many days before"
-    spent = _compared(f"{figures.spend} spent", row.total_change_percent, before)
-    if row.projected_usd is not None:
-        spent += f"; at this rate {usd(row.projected_usd)} by {row.last_day}"
-    wasted = f"{figures.waste} avoidable or lost"
     so_far = "" if row.over else " so far"
-    return (
-        f"{row.period}{so_far}: {spent}",
-        _compared(wasted, row.waste_change_percent, before),
-    )
+    before = f"the {length.value} before" if row.over else "in as many days before"
+    spent = f"{row.period}{so_far}: {figures.spend} spent"
+    yield _compared(spent, row.total_change_percent, before)
+    yield _compared(f"{figures.waste} avoidable or lost", row.waste_change_percent, before)
+    if row.projected_usd:
+        yield f"at this rate {usd(row.projected_usd)} spent by {row.last_day}"
 
 
 def _compared(said: str, percent: Decimal | None, before: str) -> str:

@@ -76,6 +76,11 @@ def _change(name: str) -> Callable[[Total], str]:
     return cell
 
 
+def _jobs(row: Change) -> str:
+    """`12 to 15`; the jobs now where those before are not known."""
+    return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
+
+
 def _difference(name: str) -> Callable[[Change], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
@@ -208,7 +213,7 @@ CHANGES = ListLayout(
         _FAMILY,
         Field("change"),
         Field("jobs_before", "count", "Jobs before"),
-        Field("jobs", "count"),
+        Field("jobs", "count", cell=_jobs),
         Field("total_before_usd", "usd", "Spend before"),
         Field("total_usd", "usd", "Spend"),
         Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
@@ -218,10 +223,10 @@ CHANGES = ListLayout(
         Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
     ),
     (
-        *("family", "change", "jobs_before", "jobs", "total_before_usd", "total_usd"),
-        *("total_change_usd", "waste_usd", "waste_change_usd"),
+        *("family", "change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
+        *("waste_usd", "waste_change_usd"),
     ),
-    ("jobs_before", "jobs", "waste_usd", "total_before_usd", "waste_change_usd", "total_usd"),
+    ("waste_usd", "total_before_usd", "jobs", "waste_change_usd", "total_usd"),
 )
 VERSIONS = ListLayout(
     (
