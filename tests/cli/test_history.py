@@ -91,8 +91,8 @@ def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["--family", "nope"], "`sageaudit families` lists the families"),
-        (["--owner", "nobody"], "`sageaudit owners` lists the owners"),
+        (["--family", "nope"], "`sageaudit by family` lists the families"),
+        (["--owner", "nobody"], "`sageaudit by owner` lists the owners"),
         (["--rule", "gpu-idel"], "there is no rule gpu-idel: did you mean gpu-idle?"),
         (["--since", "0d", "--status", "Lost"], "an earlier --since shows older ones"),
     ],

@@ -65,7 +65,7 @@ def by(
     where: HistoryOptions,
     shown: Shown,
 ) -> None:
-    """Adds up jobs by one or two columns: by family, by owner,month, ...
+    """Adds up jobs by family, owner, week or another column, or by two of them.
 
     Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
     daily sums where these know columns and filters, else the audits.

@@ -27,9 +27,9 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def changes(filters: Filters, limit: int, every: bool, where: HistoryOptions, shown: Shown) -> None:
-    """Compares the spend of families with as many days before, the largest change first.
+    """Compares the spend of each family with as many days before.
 
-    Without --until the days end with yesterday, since today is not over. Nothing is new or gone
+    The largest change is first. Without --until the days end with yesterday, since today is not over. Nothing is new or gone
     where the history does not cover the days before.
     """
     now = asking.now()
