@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sageaudit.api.rows import Rows
     from sageaudit.api.scans import Scan, scan
     from sageaudit.errors import SageauditError
-    from sageaudit.queries.changes import Change
+    from sageaudit.queries.changes import FamilyChange
     from sageaudit.queries.rows import AuditRow
     from sageaudit.queries.total import Total
 
@@ -23,7 +23,7 @@ __all__ = [
     "AuditHistory",
     "AuditResult",
     "AuditRow",
-    "Change",
+    "FamilyChange",
     "FindingResult",
     "Fix",
     "Rows",
@@ -41,7 +41,7 @@ _MODULES = {
     **dict.fromkeys(("Scan", "scan"), "api.scans"),
     "SageauditError": "errors",
     "AuditRow": "queries.rows",
-    "Change": "queries.changes",
+    "FamilyChange": "queries.changes",
     "Total": "queries.total",
 }
 

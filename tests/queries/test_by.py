@@ -147,13 +147,14 @@ def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[s
 
 def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
     """Where they know the columns and the filters; a time of day they do not know."""
-    for text, filters, read in (
+    cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("family,month", {"family": "training/bert", "account": ACCOUNTS[0]}, False),
         ("region,account", {"owner": "ana"}, False),
         ("type", {}, False),
         ("type", {"owner": "ana"}, True),
         ("kind", {}, True),
-    ):
+    )
+    for text, filters, read in cases:
         lists = Lists(history, WINDOW)
         by(lists, Question(WINDOW, **filters), columns_of(text), today=TODAY)
         assert bool(lists.read.rows) is read, text

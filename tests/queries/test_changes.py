@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.queries.changes import Change, changes
+from sageaudit.queries.changes import FamilyChange, changes
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
@@ -44,7 +44,7 @@ def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) 
     history.record(ended(f"{family}-{at:%d%H}", at, bill=bill, job=job))
 
 
-def asked(history: SqliteHistory) -> list[Change]:
+def asked(history: SqliteHistory) -> list[FamilyChange]:
     """The changes of the week."""
     window = Window(BEGIN, BEGIN + WEEK)
     return changes(Lists(history, window), Question(window), today=date(2026, 11, 20))

@@ -19,7 +19,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.by import by, columns_of, since_of
-from sageaudit.queries.changes import Change, changes
+from sageaudit.queries.changes import FamilyChange, changes
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.question import Question, Sort
@@ -143,10 +143,10 @@ class AuditHistory:
 
     def changes(
         self, since: str = "7d", until: str = "1d", **filters: Unpack[FilterWords]
-    ) -> Rows[Change]:
+    ) -> Rows[FamilyChange]:
         """Each family against as many days before, the largest change of its spend first."""
         question = _question(since, until, "newest", filters)
-        return Rows(changes(self._of(question), question, today=_now().date()), Change)
+        return Rows(changes(self._of(question), question, today=_now().date()), FamilyChange)
 
     def _of(self, question: Question) -> Lists:
         return Lists(self._source.history, question.window)

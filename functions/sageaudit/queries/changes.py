@@ -16,7 +16,7 @@ from sageaudit.queries.total import Total, percent, total_of
 from sageaudit.queries.window import Window
 
 
-class Direction(enum.StrEnum):
+class ChangeWord(enum.StrEnum):
     """What became of a family's spend."""
 
     NEW = "new"
@@ -28,13 +28,13 @@ class Direction(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FamilyChange:
     """A family now and before. What is not known is None: all of the days before, if the history
     does not cover them, and a change from or to an amount that is not known.
     """
 
     family: str | None
-    change: Direction | None
+    change: ChangeWord | None
     jobs_before: int | None
     jobs: int
     total_before_usd: Decimal | None
@@ -51,7 +51,7 @@ def window_before(window: Window) -> Window:
     return Window(window.since - (window.until - window.since), window.since)
 
 
-def changes(lists: Lists, question: Question, *, today: date) -> list[Change]:
+def changes(lists: Lists, question: Question, *, today: date) -> list[FamilyChange]:
     """Each family with its change of spend, the largest first, then the most waste."""
     earlier = lists.within(window_before(lists.window))
     first = earlier.window.first_day
@@ -74,10 +74,10 @@ def changes(lists: Lists, question: Question, *, today: date) -> list[Change]:
     return sorted(found, key=_order)
 
 
-def _change(family: str | None, now: Total, before: Total, *, covered: bool) -> Change:
+def _change(family: str | None, now: Total, before: Total, *, covered: bool) -> FamilyChange:
     total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
     change_usd = _less(now.total_usd, total_usd)
-    return Change(
+    return FamilyChange(
         family=family,
         change=_direction(now, before, change_usd) if covered else None,
         jobs_before=before.jobs if covered else None,
@@ -92,20 +92,20 @@ def _change(family: str | None, now: Total, before: Total, *, covered: bool) -> 
     )
 
 
-def _direction(now: Total, before: Total, change_usd: Decimal | None) -> Direction | None:
+def _direction(now: Total, before: Total, change_usd: Decimal | None) -> ChangeWord | None:
     if not before.jobs:
-        return Direction.NEW if now.jobs else None
+        return ChangeWord.NEW if now.jobs else None
     if not now.jobs:
-        return Direction.GONE
+        return ChangeWord.GONE
     if not change_usd:
-        return None if change_usd is None else Direction.SAME
-    return Direction.DEARER if change_usd > 0 else Direction.CHEAPER
+        return None if change_usd is None else ChangeWord.SAME
+    return ChangeWord.DEARER if change_usd > 0 else ChangeWord.CHEAPER
 
 
 def _less(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
     return None if usd is None or before_usd is None else usd - before_usd
 
 
-def _order(of: Change) -> tuple[Decimal, Decimal, str]:
+def _order(of: FamilyChange) -> tuple[Decimal, Decimal, str]:
     change_usd = of.total_usd if of.total_change_usd is None else of.total_change_usd
     return -abs(change_usd or Decimal(0)), -(of.waste_usd or Decimal(0)), of.family or ""

@@ -65,7 +65,7 @@ def by(
     where: HistoryOptions,
     shown: Shown,
 ) -> None:
-    """Adds up jobs by family, owner, week or another column, or by two of them.
+    """Adds up jobs by one or two columns, such as family or week.
 
     Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
     daily sums where these know columns and filters, else the audits.

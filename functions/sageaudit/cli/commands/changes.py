@@ -29,8 +29,8 @@ Examples:
 def changes(filters: Filters, limit: int, every: bool, where: HistoryOptions, shown: Shown) -> None:
     """Compares the spend of each family with as many days before.
 
-    The largest change is first. Without --until the days end with yesterday, since today is not over. Nothing is new or gone
-    where the history does not cover the days before.
+    The largest change is first. Without --until the days end with yesterday, since today is not
+    over. Nothing is new or gone where the history does not cover the days before.
     """
     now = asking.now()
     question = replace(filters, until=filters.until or "1d").question(now)

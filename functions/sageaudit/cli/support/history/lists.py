@@ -15,7 +15,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
 from sageaudit.queries.by import Column, length_of
-from sageaudit.queries.changes import Change
+from sageaudit.queries.changes import FamilyChange
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
@@ -76,12 +76,12 @@ def _change(name: str) -> Callable[[Total], str]:
     return cell
 
 
-def _jobs(row: Change) -> str:
+def _jobs(row: FamilyChange) -> str:
     """`12 to 15`; the jobs now where those before are not known."""
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
-def _difference(name: str) -> Callable[[Change], str]:
+def _difference(name: str) -> Callable[[FamilyChange], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
 
