@@ -206,7 +206,7 @@ _KINDS: dict[FieldKind, Schema] = {
 
 
 def rows(_: Definitions) -> Schema:
-    """Lists of a history: `history`, `top`, `families`, `owners`, `trend`, `rules --counts`."""
+    """Lists of a history: `history`, `top`, `by`, `changes`."""
     listings = {
         name.title(): found for name, found in vars(lists).items() if isinstance(found, ListLayout)
     }

@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from sageaudit.api.rows import Rows
     from sageaudit.api.scans import Scan, scan
     from sageaudit.errors import SageauditError
+    from sageaudit.queries.changes import FamilyChange
     from sageaudit.queries.rows import AuditRow
-    from sageaudit.queries.totals import RuleTotal, Total
+    from sageaudit.queries.total import Total
 
 __version__ = "0.1.0"
 __all__ = [
     "AuditHistory",
     "AuditResult",
     "AuditRow",
+    "FamilyChange",
     "FindingResult",
     "Fix",
     "Rows",
-    "RuleTotal",
     "SageauditError",
     "Scan",
     "Total",
@@ -40,7 +41,8 @@ _MODULES = {
     **dict.fromkeys(("Scan", "scan"), "api.scans"),
     "SageauditError": "errors",
     "AuditRow": "queries.rows",
-    **dict.fromkeys(("RuleTotal", "Total"), "queries.totals"),
+    "FamilyChange": "queries.changes",
+    "Total": "queries.total",
 }
 
 

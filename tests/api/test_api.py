@@ -168,11 +168,12 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
     """Lists, sums and whole audits agree."""
     with AuditHistory.open(scanned.history) as history:
         rows = history.audits(ALL_DAYS, sort="waste")
-        families, owners = history.families(ALL_DAYS), history.owners(ALL_DAYS)
-        rules = history.rules(ALL_DAYS)
-        trend = history.trend(ALL_DAYS, by="month")
+        families, owners = history.by("family", ALL_DAYS), history.by("owner", ALL_DAYS)
+        rules = history.by("rule", ALL_DAYS, sort="waste")
+        trend = history.by("month", ALL_DAYS)
         first, named = history.audit(rows[0]), history.audit(rows[0].arn or "", since=ALL_DAYS)
         found = history.audits(ALL_DAYS, rule=rules[0].rule)
+        changes = history.changes(ALL_DAYS)
     assert isinstance(first, AuditResult)
     assert first == named
     waste = [row.waste_usd or Decimal(0) for row in rows]
@@ -180,7 +181,8 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
     spent = sum(row.total_usd or 0 for row in rows)
     for sums in (families, owners, trend):
         assert sum(row.total_usd or 0 for row in sums) == spent
-    assert len(found) == rules[0].findings
+    assert len(found) == rules[0].jobs
+    assert {change.jobs_before for change in changes} <= {None}
     assert rows[:2] == Rows(list(rows)[:2], rows.shape)
 
 

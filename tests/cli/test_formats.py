@@ -29,6 +29,8 @@ from sageaudit.cli.support.history.formats import (
 )
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted
+from sageaudit.queries.by import Column
+from sageaudit.queries.question import Sort
 from tests.fakes.hostile import ATTACKS, texts
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -151,9 +153,18 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
+BY_FAMILY = lists.of_columns([Column.FAMILY], Sort.IDLE)
+
+
 @pytest.mark.parametrize(
     "listing",
-    [lists.AUDITS, lists.FINDINGS, lists.TOP, lists.FAMILIES, lists.OWNERS, lists.TREND],
+    [
+        lists.AUDITS,
+        lists.FINDINGS,
+        lists.TOP,
+        lists.CHANGES,
+        lists.of_columns([*Column][:1], Sort.IDLE),
+    ],
 )
 def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
     """In its table, in what it drops, and in what it exports."""

@@ -51,10 +51,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("history", "--rule", "failed-spend"),
         ("history", "--fields", "job,total_usd"),
         ("top",),
-        ("families",),
-        ("owners",),
-        ("trend",),
-        ("rules", "--counts"),
+        ("by", "family"),
+        ("by", "rule,month"),
+        ("changes",),
     ],
     ids=" ".join,
 )

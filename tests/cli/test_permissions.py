@@ -210,16 +210,15 @@ def test_the_commands_that_ask_a_history_only_read_the_table(
     policy.write_text("")
     words: Mapping[str, tuple[str | Path, ...]] = {
         "account": ("account", "111122223333"),
+        "by": ("by", "family,kind"),
+        "changes": ("changes",),
         "check": ("check", request, "--region", REGION),
         "export": ("export", "--format", "jsonl", "-o", tmp_path / "e.jsonl"),
-        "families": ("families",),
         "history": ("history",),
-        "owners": ("owners",),
         "replay": ("replay", "--policy", policy),
         "report": ("report", "-o", tmp_path / "r.html"),
         "show": ("show", STORED),
         "top": ("top",),
-        "trend": ("trend",),
     }
     every: set[str] = set()
     for name, call in words.items():

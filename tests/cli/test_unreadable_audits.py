@@ -24,7 +24,7 @@ OTHER = {
 }
 QUESTIONS = (
     "history --all --output csv", "history --rule gpu-idle --all --output csv", "top --output csv",
-    "families --output csv", "owners --output csv", "trend --output csv", "rules --counts",
+    "families --output csv", "owners --output csv", "trend --output csv", "by rule",
     "export -o - --format csv", "export --findings -o - --format csv",
 )  # fmt: skip
 

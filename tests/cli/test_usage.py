@@ -19,7 +19,6 @@ RUNNING = DATA / "processing-070-inprogress.json"
 TODAY = datetime.now(UTC).date()
 JOB = "arn:aws:sagemaker:us-east-1:111122223333:training-job/x"
 ONE_HISTORY = "name one history: either a file with --history or a table with --table"
-BOTH_SUMS = "sums are kept by family and by owner, not by both"
 ROWS = "is not in the range 1<=x<=1000000"
 WRONG = [
     ("account 111122223333 --history h.db --table t1", 2, ONE_HISTORY),
@@ -45,12 +44,13 @@ WRONG = [
     ("doctor --policy history", 2, "call nothing of AWS; with --table NAME"),
     ("doctor frobnicate", 2, "there is no command frobnicate"),
     ("doctor --role reader", 2, "--role needs the accounts"),
-    ("families --history {file} --owner ana", 2, BOTH_SUMS),
-    ("owners --history {file} --family train", 2, BOTH_SUMS),
-    ("trend --history {file} --family a --owner b", 2, BOTH_SUMS),
+    ("by team --history {file}", 2, "there is no column 'team': the columns are family"),
+    ("by week,month --history {file}", 2, "only one of day, week and month"),
+    ("by week --history none.db --fields week", 2, "there is no field week: the fields are family"),
+    ("by family --history {file} --sort newest", 2, "'newest' is not one of"),
     ("families --history {file} --limit 0", 2, ROWS),
     ("families --history {file} --since ''", 2, "is not a time"),
-    ("families --history {file} --since 2026-11-01T10:00Z", 2, "has a time of day: give a whole"),
+    ("changes --history {file} --since 0d", 2, "is not before --until 1d"),
     ("history --history {file} --since soon", 2, "--since soon is not a time: write 30d"),
     ("history --history {file} --since ''", 2, "is not a time"),
     ("history --history {file} --since 2031-01-01", 2, "--since 2031-01-01 is in the future"),
@@ -99,7 +99,7 @@ WRONG = [
     ("report --history {file} --since ''", 2, "is not a time"),
     ("rules gpu-idel", 2, "there is no rule gpu-idel: did you mean gpu-idle? `sageaudit rules`"),
     ("rules SA999", 2, "there is no rule SA999; `sageaudit rules` lists them all"),
-    ("rules --output csv", 2, "need --counts"),
+    ("rules --output csv", 2, "'csv' is not one of"),
     ("scan --since 30", 2, "--since 30 is not a time: write 30d"),
     ("scan --since 9999-01-01", 2, "is in the future"),
     (f"scan --until {TODAY + timedelta(days=1)}", 2, "is in the future"),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 COMMANDS = (
     "history", "history --rule gpu-idle", "history --sort idle", "top", "families", "owners",
-    "trend", "trend --by month", "rules --counts", "show job-00001 --versions",
+    "trend", "by month", "by rule", "changes", "show job-00001 --versions",
     "show job-00001", "account 111122223333", "rules", "scan --recordings {folder}",
     "audit --recording {recorded}", "what-if --recording {recorded}", "prices ml.g5.xlarge",
 )  # fmt: skip

@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import entry, finding
 
@@ -17,6 +19,11 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
 FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
+_FACTS = (
+    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge"),
+    RunFacts(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
+    None,
+)
 _BUCKETS = {"failed-spend": "lost", "spot-not-used": "possible"}
 
 
@@ -73,7 +80,7 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
     total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))
     bill = {"total_usd": None if chance.random() < 0.05 else total}
     made = entry(name, job=job, bill=bill, **changes)
-    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)))
+    return replace(made, key=JobKey(arn, ended - timedelta(hours=2)), facts=_FACTS[number % 3])
 
 
 def _finding(chance: random.Random, rule: str) -> dict[str, Any]:

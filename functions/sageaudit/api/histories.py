@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from sageaudit.api.audits import AuditResult
 from sageaudit.api.rows import Rows
@@ -17,16 +18,34 @@ from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
-from sageaudit.queries import answer, totals
+from sageaudit.queries import answer
+from sageaudit.queries.by import by, columns_of, since_of
+from sageaudit.queries.changes import FamilyChange, changes
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow
-from sageaudit.queries.totals import RuleTotal, Total, TrendPeriod
-from sageaudit.queries.window import Window, window
+from sageaudit.queries.total import Total
+from sageaudit.queries.window import window
 
 _MONTH = "30d"
 _WHOLE = "455d"
+
+
+class FilterWords(TypedDict, total=False):
+    """Which audits a question is about; a filter that is not given leaves out none."""
+
+    rule: str | None
+    family: str | None
+    owner: str | None
+    account: str | None
+    region: str | None
+    kind: str | None
+    status: str | None
+    severity: str | None
+    """This one or a higher one."""
+    min_usd: Decimal | int | str | None
+    """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
 
 
 class AuditHistory:
@@ -79,37 +98,16 @@ class AuditHistory:
         since: str = _MONTH,
         until: str | None = None,
         *,
-        rule: str | None = None,
-        family: str | None = None,
-        owner: str | None = None,
-        account: str | None = None,
-        region: str | None = None,
-        kind: str | None = None,
-        status: str | None = None,
-        severity: str | None = None,
-        min_usd: Decimal | int | str | None = None,
         sort: str = "newest",
+        **filters: Unpack[FilterWords],
     ) -> Rows[AuditRow]:
         """The newest audits of jobs that ended in this time; with `rule`, that rule's findings.
 
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
         """
-        question = Question(
-            window=_window(since, until),
-            rule=rule,
-            family=family,
-            owner=owner,
-            account=account,
-            region=region,
-            kind=None if kind is None else word_of(JobKind, kind, "kind"),
-            status=status,
-            severity=None if severity is None else word_of(Severity, severity, "severity"),
-            min_usd=None if min_usd is None else _usd(min_usd),
-            sort=word_of(Sort, sort, "sort"),
-        )
-        lists = Lists(self._source.history, question.window)
-        rows = answer.all_rows(lists, question, with_heads=rule is not None)
+        question = _question(since, until, sort, filters)
+        rows = answer.all_rows(self._of(question), question, with_heads=question.rule is not None)
         return Rows(rows, AuditRow)
 
     def audit(
@@ -119,31 +117,40 @@ class AuditHistory:
 
         `version`: an earlier one. Raises JobNotFound for a name that no job since then has.
         """
-        key = job.key if isinstance(job, AuditRow) else find(self._lists(since), Wanted(job)).key
+        if isinstance(job, AuditRow):
+            key = job.key
+        else:
+            key = find(Lists(self._source.history, window(since, None, _now())), Wanted(job)).key
         document = self._source.history.audit(key, version)
         return None if document is None else AuditResult(document)
 
-    def families(self, since: str = _MONTH, until: str | None = None) -> Rows[Total]:
-        """The sums of each family, the most avoidable and lost dollars first."""
-        return Rows(totals.families(self._lists(since, until)), Total)
-
-    def owners(self, since: str = _MONTH, until: str | None = None) -> Rows[Total]:
-        """The sums of each owner, in the same order; None is the owner of jobs without one."""
-        return Rows(totals.owners(self._lists(since, until)), Total)
-
-    def rules(self, since: str = _MONTH, until: str | None = None) -> Rows[RuleTotal]:
-        """The findings of each rule with their dollars."""
-        return Rows(totals.rules(self._lists(since, until)), RuleTotal)
-
-    def trend(
-        self, since: str = "90d", until: str | None = None, *, by: str = "week"
+    def by(
+        self,
+        columns: str,
+        since: str | None = None,
+        until: str | None = None,
+        *,
+        sort: str = "newest",
+        **filters: Unpack[FilterWords],
     ) -> Rows[Total]:
-        """The sums of each week or month, the oldest first."""
-        period, today = word_of(TrendPeriod, by, "by"), datetime.now(UTC).date()
-        return Rows(totals.trend(self._lists(since, until), period, today=today), Total)
+        """The sums by one or two columns, such as `family` or `owner,month`.
 
-    def _lists(self, since: str, until: str | None = None) -> Lists:
-        return Lists(self._source.history, _window(since, until))
+        Days, weeks and months are in order of time; without one of these, and with another `sort`,
+        the largest amount is first. `since`: 30d, for weeks 56d, for months 180d.
+        """
+        names = columns_of(columns)
+        question = _question(since or since_of(names), until, sort, filters)
+        return Rows(by(self._of(question), question, names, today=_now().date()), Total)
+
+    def changes(
+        self, since: str = "7d", until: str = "1d", **filters: Unpack[FilterWords]
+    ) -> Rows[FamilyChange]:
+        """Each family against as many days before, the largest change of its spend first."""
+        question = _question(since, until, "newest", filters)
+        return Rows(changes(self._of(question), question, today=_now().date()), FamilyChange)
+
+    def _of(self, question: Question) -> Lists:
+        return Lists(self._source.history, question.window)
 
 
 Word = TypeVar("Word", bound=Enum)
@@ -168,5 +175,21 @@ def _usd(amount: Decimal | int | str) -> Decimal:
     return usd
 
 
-def _window(since: str, until: str | None) -> Window:
-    return window(since, until, datetime.now(UTC))
+def _question(since: str, until: str | None, sort: str, filters: FilterWords) -> Question:
+    """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
+    words: dict[str, Any] = {**filters}
+    for name, read in _READ.items():
+        if words.get(name) is not None:
+            words[name] = read(words[name])
+    return Question(window=window(since, until, _now()), sort=word_of(Sort, sort, "sort"), **words)
+
+
+_READ: dict[str, Callable[[Any], object]] = {
+    "kind": lambda word: word_of(JobKind, word, "kind"),
+    "severity": lambda word: word_of(Severity, word, "severity"),
+    "min_usd": _usd,
+}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -17,9 +17,8 @@ GROUPS = {
         "history",
         "show",
         "top",
-        "families",
-        "owners",
-        "trend",
+        "by",
+        "changes",
         "account",
         "report",
         "export",
@@ -28,6 +27,8 @@ GROUPS = {
     "Set up and operate": ("doctor", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""
+SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
+"""Short words for what is asked most often."""
 
 
 class CommandFolder(click.Group):
@@ -38,7 +39,15 @@ class CommandFolder(click.Group):
 
     def __init__(self, **settings: Any) -> None:
         # click reads this mapping for one thing only: the names that it suggests for a mistyped one
-        super().__init__(**settings, commands={name: click.Command(name) for name in _names()})
+        super().__init__(
+            **settings, commands={name: click.Command(name) for name in (*_names(), *SHORT)}
+        )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names, and the words after it."""
+        return super().resolve_command(ctx, [*SHORT.get(args[0], args[:1]), *args[1:]])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of all commands, in alphabetical order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, takewhile
 from typing import TypeVar
@@ -38,6 +38,10 @@ class Lists:
     window: Window
     read: ReadCounts = field(default_factory=ReadCounts)
     page_size: int | None = None
+
+    def within(self, window: Window) -> Lists:
+        """The same lists between two other moments."""
+        return replace(self, window=window)
 
     def heads(self, question: Question, after: Position | None = None) -> Iterator[Head]:
         """The audits of the question's list, before its other filters."""

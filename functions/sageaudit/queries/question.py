@@ -70,29 +70,16 @@ class Question:
     sort: Sort = Sort.NEWEST
 
     @property
-    def index(self) -> RunIndex:
-        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
-        asked = {
-            RunIndex.RULE: self.rule,
-            RunIndex.FAMILY: self.family,
-            RunIndex.OWNER: self.owner,
-            RunIndex.ACCOUNT: self.account,
-        }
-        return next((name for name, value in asked.items() if value is not None), RunIndex.DAY)
-
-    @property
     def of_head(self) -> bool:
         """Whether a filter is about what a finding does not tell."""
         asked = (self.status, self.min_bill, self.instance_type, self.count, self.purchase)
         return any(value is not None for value in asked)
 
     @property
-    def without_index(self) -> tuple[str, ...]:
-        """The filters for which rows are read and left out."""
-        covered = {self.index.name.lower()}
-        if self.index is RunIndex.FAMILY:
-            covered |= {"account", "region"}
-        filters = {
+    def filters(self) -> dict[str, object]:
+        """The filters that leave something out, by name."""
+        every = {
+            "rule": self.rule,
             "family": self.family,
             "owner": self.owner,
             "account": self.account,
@@ -107,6 +94,19 @@ class Question:
             "count": self.count,
             "purchase": self.purchase,
         }
-        return tuple(
-            name for name, value in filters.items() if value is not None and name not in covered
-        )
+        return {name: value for name, value in every.items() if value is not None}
+
+    @property
+    def index(self) -> RunIndex:
+        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
+        indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
+        asked = self.filters
+        return next((of for of in indexes if of.name.lower() in asked), RunIndex.DAY)
+
+    @property
+    def without_index(self) -> tuple[str, ...]:
+        """The filters for which rows are read and left out."""
+        covered = {self.index.name.lower()}
+        if self.index is RunIndex.FAMILY:
+            covered |= {"account", "region"}
+        return tuple(name for name in self.filters if name not in covered)

@@ -168,7 +168,7 @@ def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> Non
     assert refused
     assert refused.reason == "disk: 864 GB needed with headroom, 600 GB offered"
     assert broken(today, other, need_of(today, disk=55)) is None
-    assert broken(today, other, need_of(today)) is Constraint.NOT_RECORDED
+    assert broken(today, other, need_of(today)) is None
     assert broken(today, replace(other, local_gb=None), need_of(today, disk=80)) is None
 
 

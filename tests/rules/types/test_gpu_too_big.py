@@ -39,7 +39,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 def used(run: Job, minutes: int = 120, **percent: float) -> Measurements:
     """Even use over so many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
-    return even_use(run, (minutes, 60), hosts, QUIET | {"disk": 2.0} | percent, packaged.types())
+    return even_use(run, (minutes, 60), hosts, QUIET | percent, packaged.types())
 
 
 @later

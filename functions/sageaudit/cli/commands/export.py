@@ -14,12 +14,13 @@ from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
 from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.history.filters import FILTERS, Filters, named
+from sageaudit.cli.support.history.filters import Filters, filters, named
 from sageaudit.cli.support.history.formats import Field
 from sageaudit.cli.support.history.progress import with_progress
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
-from sageaudit.queries import answer, totals
+from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import OF_A_FINDING, AuditRow
@@ -52,7 +53,7 @@ Examples:
     help="parquet needs DuckDB.",
 )
 @click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
-@FILTERS
+@filters()
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
 @asking.WHERE
 def export(
@@ -101,8 +102,7 @@ def _format_of(path: Path) -> str:
 def _of_each_rule(reader: Lists, question: Question) -> Iterator[Question]:
     """The question for each rule of today, and for those that only older audits have."""
     known = {rule.name.name for rule in catalogue.load()}
-    summed = totals.rules(reader)
-    for rule in sorted(known | {rule.rule for rule in summed}):
+    for rule in sorted(known.union(*(row.sums.rules for row in reader.sums(Scope.ACCOUNT)))):
         yield replace(question, rule=rule)
 
 

@@ -7,7 +7,7 @@ import click
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import FILTERS, Filters, named
+from sageaudit.cli.support.history.filters import Filters, filters, named
 from sageaudit.cli.support.history.formats import ListLayout
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
@@ -25,7 +25,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@FILTERS
+@filters()
 @click.option(
     "--sort",
     type=options.EnumChoice(Sort),

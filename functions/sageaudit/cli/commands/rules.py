@@ -7,15 +7,13 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
+from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.history import asking, lists
-from sageaudit.cli.support.history.asking import HistoryOptions, Shown, SumFilters
+from sageaudit.cli.options import Printed
 from sageaudit.cli.support.rules.rule_page import page, rule_document
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
-from sageaudit.queries import totals
-from sageaudit.queries.lists import Lists
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 
@@ -24,44 +22,19 @@ Examples:
   sageaudit rules
   sageaudit rules gpu-idle
   sageaudit rules SA202
-  sageaudit rules --output json
-  sageaudit rules --counts --since 30d"""
+  sageaudit rules --output json"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
-@click.option("--counts", is_flag=True, help="Count the findings of each rule in a history.")
-@asking.sum_filters()
-@asking.WHERE
-@asking.SHOWN
-def rules(
-    name: str | None, counts: bool, filters: SumFilters, where: HistoryOptions, shown: Shown
-) -> None:
+@options.PRINTED
+def rules(name: str | None, printed: Printed) -> None:
     """Lists all rules, or explains one of them.
 
-    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. With
-    --counts: what each rule found in the audits of a history. Only --counts has use for the
-    filters, the history and --fields.
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. What each
+    rule found in a history is for `sageaudit by rule`.
     """
-    if counts:
-        _counts(name, filters, where, shown)
-        return
-    if shown.output not in {"table", "json"} or shown.fields:
-        raise BadUsage(
-            "rules are listed as table or json: other formats and --fields need --counts"
-        )
-    _list(name, shown.output, console_for(no_color=shown.no_color))
-
-
-def _counts(name: str | None, filters: SumFilters, where: HistoryOptions, shown: Shown) -> None:
-    shown.of(lists.RULES)
-    days = filters.days(asking.now())
-    wanted = None if name is None else asking.rule_named(name)
-    with where.open() as opened:
-        reader = Lists(opened.history, days)
-        found = totals.rules(reader, filters.wanted)
-    rows = [rule for rule in found if wanted in {None, rule.rule}]
-    asking.show_totals(rows, None, lists.RULES, shown, reader.read)
+    _list(name, printed.output, console_for(no_color=printed.no_color))
 
 
 def _list(name: str | None, output: str, console: Console) -> None:

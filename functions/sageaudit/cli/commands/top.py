@@ -6,7 +6,7 @@ import click
 
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import FILTERS, Filters, named
+from sageaudit.cli.support.history.filters import Filters, filters, named
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
@@ -20,7 +20,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@FILTERS
+@filters()
 @asking.SORT_AMOUNTS
 @asking.limit(10)
 @asking.WHERE

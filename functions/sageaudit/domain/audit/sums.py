@@ -7,7 +7,8 @@ known adds nothing, and a count beside the amounts says of how many audits that 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
@@ -53,7 +54,10 @@ class RuleSums:
         return self.avoidable_usd + self.lost_usd
 
     def __add__(self, other: RuleSums) -> RuleSums:
-        return RuleSums(**_combined(self, other, 1))
+        return RuleSums(**_numbers((self, other)))
+
+    def __neg__(self) -> RuleSums:
+        return RuleSums(**_negative(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class Sums:
     """
 
     jobs: int = 0
+    failed: int = 0
     unauditable: int = 0
     not_judged: int = 0
     partly_judged: int = 0
@@ -111,24 +116,13 @@ class Sums:
         return self.jobs > self.unpriced + self.unauditable or not self.jobs
 
     def __add__(self, other: Sums) -> Sums:
-        return self._with(other, 1)
+        return added((self, other))
 
     def __sub__(self, other: Sums) -> Sums:
-        return self._with(other, -1)
+        return added((self, -other))
 
     def __neg__(self) -> Sums:
-        return Sums() - self
-
-    def _with(self, other: Sums, sign: int) -> Sums:
-        none = RuleSums()
-        rules = {
-            name: RuleSums(
-                **_combined(self.rules.get(name, none), other.rules.get(name, none), sign)
-            )
-            for name in {**self.rules, **other.rules}
-        }
-        kept = {name: rule for name, rule in rules.items() if rule != none}
-        return Sums(**_combined(self, other, sign), rules=kept)
+        return Sums(**_negative(self), rules={name: -rule for name, rule in self.rules.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +143,28 @@ class SumRow:
 Key = TypeVar("Key")
 
 
+def added(parts: Sequence[Sums]) -> Sums:
+    """All of them together, in one pass."""
+    of_rules: dict[str, list[RuleSums]] = defaultdict(list)
+    for part in parts:
+        for name, rule in part.rules.items():
+            of_rules[name].append(rule)
+    rules = {name: RuleSums(**_numbers(of)) for name, of in of_rules.items()}
+    kept = {name: rule for name, rule in rules.items() if rule != RuleSums()}
+    return Sums(**_numbers(parts), rules=kept)
+
+
 def total(rows: Iterable[SumRow]) -> Sums:
     """All rows together; they must be of one scope, since each scope counts every audit."""
-    return sum((row.sums for row in rows), Sums())
+    return added([row.sums for row in rows])
 
 
 def grouped(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
     """The sums by any key of a row, such as `lambda row: row.day`, in order of first occurrence."""
-    sums: dict[Key, Sums] = {}
+    parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
-        of = key(row)
-        sums[of] = sums.get(of, Sums()) + row.sums
-    return sums
+        parts[key(row)].append(row.sums)
+    return {of: added(sums) for of, sums in parts.items()}
 
 
 def sums_of(document: AuditDocument) -> Sums:
@@ -180,6 +184,7 @@ def sums_of(document: AuditDocument) -> Sums:
     unauditable = document["unauditable"] is not None
     return Sums(
         jobs=1,
+        failed=int(document["job"]["status"] == "Failed"),
         unauditable=int(unauditable),
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
@@ -232,10 +237,14 @@ def _known(amount: Decimal | None) -> Decimal:
     return storable_usd(amount) or _ZERO
 
 
-Added = TypeVar("Added", Sums, RuleSums)
+def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
+    """Each count and amount, added up."""
+    form = type(parts[0]) if parts else Sums
+    zeros: dict[str, Any] = {of.name: of.default for of in fields(form) if of.name != "rules"}
+    return {
+        name: sum((getattr(part, name) for part in parts), zero) for name, zero in zeros.items()
+    }
 
 
-def _combined(one: Added, other: Added, sign: int) -> dict[str, Any]:
-    """Each count and amount of `one`, plus or minus that of the other."""
-    names = [of.name for of in fields(one) if of.name != "rules"]
-    return {name: getattr(one, name) + sign * getattr(other, name) for name in names}
+def _negative(sums: Sums | RuleSums) -> dict[str, Any]:
+    return {of.name: -getattr(sums, of.name) for of in fields(sums) if of.name != "rules"}

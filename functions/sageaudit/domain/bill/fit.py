@@ -16,7 +16,6 @@ from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.demand import Demand, Need
 
@@ -95,18 +94,18 @@ class Fit:
     def _too_small_a_disk(self) -> Iterator[TypeRefusal]:
         """From a type with a disk of its own; a volume is as large as the request says.
 
-        Transform jobs have no metric of it, and send their data to the container by request.
+        Where its use was not recorded nothing is said: of most jobs it reads near 0.
         """
-        need, local_gb, today_gb = self.need.disk_gb, self.other.local_gb, self.today.local_gb
+        needed, local_gb, today_gb = (
+            self.need.disk_gb.needed,
+            self.other.local_gb,
+            self.today.local_gb,
+        )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
-        if self.job.kind is JobKind.TRANSFORM or today_gb is None or offered_gb is None:
+        if needed is None or today_gb is None or offered_gb is None:
             return
-        if offered_gb >= today_gb:
-            return
-        if need.needed is None:
-            yield _not_recorded("use of its own disk", need)
-        elif offered_gb < need.needed:
-            asked = f"{need.needed:.0f} GB needed with headroom, {offered_gb} GB offered"
+        if offered_gb < min(needed, today_gb):
+            asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
             yield TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
 
     def _too_few_vcpus(self) -> Iterator[TypeRefusal]:

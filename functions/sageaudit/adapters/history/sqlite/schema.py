@@ -16,7 +16,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 1
+VERSION = 2
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _SUM_KEY = ("scope", "day", "account", "region", "name")

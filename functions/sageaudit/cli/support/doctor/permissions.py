@@ -74,10 +74,11 @@ COMMANDS: Mapping[str, Needs] = {
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "check", "export", "families", "history", "owners", "replay", "report"),
-            *("rules", "show", "top", "trend"),
+            *("account", "by", "changes", "check", "export", "history", "replay", "report"),
+            *("show", "top"),
         )
     },
+    "rules": Needs(),
     "doctor": Needs((), {OF_STACK: STACK_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""

@@ -22,8 +22,7 @@ from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.totals import SumsFilter
-from sageaudit.queries.window import DAY_FORMS, FORMS, Window, window_of_days
+from sageaudit.queries.window import FORMS
 from sageaudit.rules import catalogue
 
 
@@ -113,33 +112,6 @@ ACCOUNT = click.option("--account", help="Jobs of this account.")
 REGION = click.option("--region", help="Jobs of this AWS region.")
 
 
-@dataclass(frozen=True, slots=True)
-class SumFilters:
-    """Which daily sums to add up. `since` None: the command has its own default."""
-
-    since: str | None
-    until: str | None
-    family: str | None
-    owner: str | None
-    account: str | None
-    region: str | None
-
-    @property
-    def wanted(self) -> SumsFilter:
-        """What to add up."""
-        return SumsFilter(self.account, self.region, self.family, self.owner)
-
-    def days(self, now: datetime) -> Window:
-        """The window, of whole days. Raises BadUsage."""
-        return window_of_days("30d" if self.since is None else self.since, self.until, now)
-
-
-def sum_filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
-    """The filters of a command that adds up daily sums."""
-    decorators = (since(default_since, shown, DAY_FORMS), UNTIL, FAMILY, OWNER, ACCOUNT, REGION)
-    return options.together("filters", SumFilters, *decorators)
-
-
 def limit(default: int) -> options.Decorator:
     """--limit, with its default."""
     return click.option(
@@ -219,12 +191,10 @@ def say_next(cursor: str | None) -> None:
     say(f"more rows: {shlex.join(['sageaudit', *words, '--cursor', cursor])}")
 
 
-def show_totals(
-    rows: Sequence[Any], limit: int | None, listing: ListLayout, shown: Shown, read: ReadCounts
+def show_some(
+    rows: Sequence[Any], every: Sequence[Any], listing: ListLayout, shown: Shown, read: ReadCounts
 ) -> None:
-    """Prints the first rows of sums, and says how many there are besides."""
-    count = shown.write(rows[:limit], listing, tail(read))
-    if not rows:
-        say("no audited job ended in these days; an earlier --since shows older ones")
-    elif count < len(rows):
-        say(f"{count:,} of {len(rows):,} rows: --all prints all of them")
+    """Prints these of the rows, and says how many there are."""
+    shown.write(rows, listing, tail(read))
+    if len(rows) < len(every):
+        say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")

@@ -22,9 +22,9 @@ from sageaudit.queries.window import window
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which audits to show."""
+    """Which audits to show. `since` None: the command has its own default."""
 
-    since: str
+    since: str | None
     until: str | None
     rule: str | None
     family: str | None
@@ -41,10 +41,10 @@ class Filters:
     count: int | None
     purchase: Purchase | None
 
-    def question(self, now: datetime, sort: Sort = Sort.NEWEST) -> Question:
-        """The question that they ask. Raises BadUsage."""
+    def question(self, now: datetime, sort: Sort = Sort.NEWEST, since: str = "30d") -> Question:
+        """The question that they ask; `since`, where they have none. Raises BadUsage."""
         return Question(
-            window=window(self.since, self.until, now),
+            window=window(since if self.since is None else self.since, self.until, now),
             rule=None if self.rule is None else asking.rule_named(self.rule),
             family=self.family,
             owner=self.owner,
@@ -63,30 +63,36 @@ class Filters:
         )
 
 
-FILTERS = options.together(
-    "filters",
-    Filters,
-    asking.since(),
-    asking.UNTIL,
-    asking.RULE,
-    asking.FAMILY,
-    asking.OWNER,
-    asking.ACCOUNT,
-    asking.REGION,
-    click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
-    click.option("--status", help='Completed, Failed, Stopped or "never started".'),
-    click.option(
-        "--severity",
-        type=options.SEVERITIES,
-        help="Jobs with a finding of this severity or a higher one.",
-    ),
-    click.option("--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."),
-    click.option("--min-bill", metavar="USD", help="Jobs that cost as much."),
-    click.option("--no-owner", is_flag=True, help="Jobs without an owner."),
-    click.option("--type", help="Jobs on this instance type, as ml.g5.xlarge."),
-    click.option("--count", type=options.ROWS, help="Jobs on so many instances."),
-    click.option("--purchase", type=options.EnumChoice(Purchase), help="How capacity was bought."),
-)
+def filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
+    """The filters of a question about audits."""
+    return options.together(
+        "filters",
+        Filters,
+        asking.since(default_since, shown),
+        asking.UNTIL,
+        asking.RULE,
+        asking.FAMILY,
+        asking.OWNER,
+        asking.ACCOUNT,
+        asking.REGION,
+        click.option("--kind", type=options.EnumChoice(JobKind), help="Kind of job."),
+        click.option("--status", help='Completed, Failed, Stopped or "never started".'),
+        click.option(
+            "--severity",
+            type=options.SEVERITIES,
+            help="Jobs with a finding of this severity or a higher one.",
+        ),
+        click.option(
+            "--min-usd", metavar="USD", help="Jobs with as many avoidable and lost dollars."
+        ),
+        click.option("--min-bill", metavar="USD", help="Jobs that cost as much."),
+        click.option("--no-owner", is_flag=True, help="Jobs without an owner."),
+        click.option("--type", help="Jobs on this instance type, as ml.g5.xlarge."),
+        click.option("--count", type=options.ROWS, help="Jobs on so many instances."),
+        click.option(
+            "--purchase", type=options.EnumChoice(Purchase), help="How capacity was bought."
+        ),
+    )
 
 
 def named(lists: Lists, question: Question) -> Question:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
-from sageaudit.output.text.money import DOWN, Figure, signed
+from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
+from sageaudit.output.text.words import NO_OWNER
+from sageaudit.queries.by import Column, length_of
+from sageaudit.queries.changes import FamilyChange
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
-from sageaudit.queries.totals import RuleTotal, Total
+from sageaudit.queries.total import Total
 
-NO_OWNER = "(no owner)"
 _NAME, _FULL_NAME, _WORD = 20, 44, 12
 """The least widths of texts. `_FULL_NAME` is that of the job names that the SDKs make: a name is
 given to `sageaudit show`, so columns are dropped before it is cut."""
@@ -60,16 +63,32 @@ def _saving(name: str) -> Callable[[AuditRow], Figure]:
     return figure
 
 
-def _of_rule(name: str) -> Callable[[RuleTotal], Figure]:
-    rough = DOWN if name == "possible_usd" else None
-    return lambda row: Figure(getattr(row, name), estimated=row.estimated, rough=rough)
-
-
-def _change(total: Total) -> str:
+def _change(name: str) -> Callable[[Total], str]:
     """`+12.5%`; dollars where the period before had none."""
-    if total.change_percent is not None:
-        return f"{total.change_percent:+,.1f}%"
-    return signed(total.change_usd) if total.change_usd else "-"
+
+    def cell(row: Total) -> str:
+        percent: Decimal | None = getattr(row, f"{name}_change_percent")
+        if percent is not None:
+            return f"{percent:+,.1f}%"
+        usd, before_usd = getattr(row, f"{name}_usd"), getattr(row, f"{name}_before_usd")
+        return "-" if before_usd is None or not usd else signed(usd)
+
+    return cell
+
+
+def _jobs(row: FamilyChange) -> str:
+    """`12 to 15`; the jobs now where those before are not known."""
+    return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
+
+
+def _difference(name: str) -> Callable[[FamilyChange], str]:
+    return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
+
+
+def _value(name: str) -> Callable[[Total], str]:
+    """The value of a column, or a word where there is none."""
+    none = NO_OWNER if name == "owner" else UNKNOWN
+    return lambda row: getattr(row, name) or none
 
 
 def _amounts(spend: str) -> tuple[Field, ...]:
@@ -96,7 +115,7 @@ _OF_A_RUN = (
     _FAMILY,
     Field("owner", least=_WORD),
     Field("severity"),
-    Field("rollup", "flag", "Roll-up"),
+    Field("rollup", "flag", "Tuning job"),
     Field("estimated", "flag"),
     Field("arn", heading="ARN", least=_NAME),
     Field("created_at", "time", "Created (UTC)"),
@@ -145,6 +164,7 @@ TOP = ListLayout(
 )
 _OF_SUMS = (
     Field("jobs", "count"),
+    Field("failed", "count"),
     *_amounts("Spend"),
     Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
@@ -154,46 +174,59 @@ _OF_SUMS = (
     Field("incomplete", "count"),
     Field("estimated", "count"),
 )
-FAMILIES = ListLayout(
-    (_FAMILY, Field("account"), Field("region"), *_OF_SUMS),
-    ("family", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "jobs", "judged_usd", "lost_usd", "total_usd"),
+_BY = (
+    replace(_FAMILY, cell=_value("family")),
+    Field("owner", cell=_value("owner"), least=_NAME),
+    Field("account", cell=_value("account")),
+    Field("region", cell=_value("region")),
+    Field("kind", cell=_value("kind")),
+    Field("instance_type", cell=_value("instance_type")),
+    Field("purchase", cell=_value("purchase")),
+    Field("status", cell=_value("status")),
+    Field("rule", cell=_value("rule"), least=_NAME),
+    Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far"),
 )
-OWNERS = ListLayout(
-    (Field("owner", cell=lambda total: total.owner or NO_OWNER, least=_NAME), *_OF_SUMS),
-    ("owner", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "jobs", "judged_usd", "lost_usd"),
+_OF_A_PERIOD = (
+    Field("first_day", "day"),
+    Field("last_day", "day"),
+    Field("over", "flag"),
+    Field("projected_usd", "usd", "Projected"),
+    Field("total_before_usd", "usd", "Spend before"),
+    Field("total_change_percent", "percent", "Change", _change("total")),
+    Field("waste_before_usd", "usd", "Avoidable+lost before"),
+    Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
-TREND = ListLayout(
+BY = ListLayout(
+    (*_BY, *_OF_SUMS, *_OF_A_PERIOD),
     (
-        Field(
-            "period", cell=lambda total: total.period if total.over else f"{total.period} so far"
-        ),
-        Field("first_day", "day"),
-        Field("last_day", "day"),
-        Field("over", "flag"),
-        *_OF_SUMS,
-        Field("waste_before_usd", "usd", "Before"),
-        Field("change_usd", "usd", "Change in USD"),
-        Field("change_percent", "percent", "Change", _change),
+        *("jobs", "failed", "total_usd", "total_change_percent", "judged_usd", "avoidable_usd"),
+        *("lost_usd", "waste_usd", "waste_change_percent", "possible_usd", "idle_usd", "top_rule"),
     ),
     (
-        *("period", "jobs", "total_usd", "judged_usd", "avoidable_usd", "lost_usd"),
-        *("waste_usd", "change_percent"),
+        *("idle_usd", "possible_usd", "judged_usd", "top_rule", "failed", "lost_usd"),
+        *("avoidable_usd", "jobs", "total_change_percent", "total_usd"),
     ),
-    ("avoidable_usd", "lost_usd", "jobs", "judged_usd"),
 )
-RULES = ListLayout(
+"""Sums; `of_columns` adds the columns that they are by."""
+CHANGES = ListLayout(
     (
-        Field("rule", least=_NAME),
-        Field("findings", "count"),
-        Field("avoidable_usd", "usd", "Avoidable", _of_rule("avoidable_usd")),
-        Field("lost_usd", "usd", "Lost", _of_rule("lost_usd")),
-        Field("waste_usd", "usd", "Avoidable+lost", _of_rule("waste_usd")),
-        Field("possible_usd", "usd", "Possible", _of_rule("possible_usd")),
+        _FAMILY,
+        Field("change"),
+        Field("jobs_before", "count", "Jobs before"),
+        Field("jobs", "count", cell=_jobs),
+        Field("total_before_usd", "usd", "Spend before"),
+        Field("total_usd", "usd", "Spend"),
+        Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
+        Field("total_change_percent", "percent", "Percent"),
+        Field("waste_before_usd", "usd", "Avoidable+lost before"),
+        Field("waste_usd", "usd", "Avoidable+lost"),
+        Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
     ),
-    ("rule", "findings", "avoidable_usd", "lost_usd", "possible_usd"),
-    ("possible_usd", "lost_usd"),
+    (
+        *("family", "change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
+        *("waste_usd", "waste_change_usd"),
+    ),
+    ("waste_usd", "total_before_usd", "jobs", "waste_change_usd", "total_usd"),
 )
 VERSIONS = ListLayout(
     (
@@ -213,11 +246,14 @@ VERSIONS = ListLayout(
 )
 
 
-def of_families(rows: Sequence[Total]) -> ListLayout:
-    """Families, with their account and region where these tell the rows apart."""
-    places = telling_apart([(row.family, row.account) for row in rows])
-    table = ("family", *places, *FAMILIES.table[1:])
-    return replace(FAMILIES, table=table, dropped=(*FAMILIES.dropped, "region"))
+def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
+    """The list of sums by these columns, in this order."""
+    of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
+    names = [column.field for column in columns]
+    known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
+    table = (*names, *(name for name in BY.table if name in known))
+    layout = replace(BY, table=table, exported=(*names, *known))
+    return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
 
 
 def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[str, ...]:
@@ -227,10 +263,12 @@ def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[st
 
 
 def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
-    """The list with the amount that orders it in its table, in place of the top finding."""
+    """The list with the amount that orders it in its table, whatever else is dropped."""
     name = f"{sort.value}_usd"
-    if sort in {Sort.NEWEST, Sort.WASTE} or name in layout.table:
+    if sort is Sort.NEWEST:
         return layout
-    table = (*(shown for shown in layout.table if shown != "top_rule"), name)
-    dropped = tuple(shown for shown in layout.dropped if shown != "top_rule")
+    table = layout.table
+    if name not in table:
+        table = (*(shown for shown in table if shown != "top_rule"), name)
+    dropped = tuple(shown for shown in layout.dropped if shown in table and shown != name)
     return replace(layout, table=table, dropped=dropped)

@@ -1,0 +1,141 @@
+"""`sageaudit by COLUMN[,COLUMN]`: sums by family, owner, week, ..., of all jobs or of some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+
+import click
+from rich.text import Text
+
+from sageaudit.cli import options
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown
+from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.money import usd
+from sageaudit.output.text.sparkline import marks
+from sageaudit.output.text.words import counted
+from sageaudit.queries import by as sums
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.periods import Length
+from sageaudit.queries.question import AMOUNTS, Sort
+from sageaudit.queries.total import Total
+
+_LIMIT = 26
+_YOUNG_DAYS = 2
+"""Our choice: what began today or yesterday is not yet the news."""
+_TITLE = "Avoidable+lost"
+_BESIDE = 36
+"""Columns for the title and the largest amount; the marks of older periods are left out."""
+_EPILOG = """\b
+Columns: family, owner, account, region, kind, type (of instance), purchase,
+  status, rule, and one of day, week (from Monday) and month; days are in UTC.
+
+\b
+Examples:
+  sageaudit by family --since 2026-11-01 --until 2026-11-30 --sort total
+  sageaudit by owner,month
+  sageaudit by week --rule gpu-idle
+  sageaudit by type --status Failed --table sageaudit-history --output csv
+
+`sageaudit families`, `owners` and `trend` are short for by family, by owner and by week."""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("columns", metavar="COLUMN[,COLUMN]")
+@filters(None, "30d; 56d by week, 180d by month")
+@click.option(
+    "--sort",
+    type=options.EnumChoice(Sort, AMOUNTS),
+    help="Order by these dollars, the most first; waste is avoidable plus lost."
+    "  [default: waste; periods in order of time]",
+)
+@asking.limit(_LIMIT)
+@asking.ALL
+@asking.WHERE
+@asking.SHOWN
+def by(
+    columns: str,
+    filters: Filters,
+    sort: Sort | None,
+    limit: int,
+    every: bool,
+    where: HistoryOptions,
+    shown: Shown,
+) -> None:
+    """Adds up jobs by one or two columns, such as family or week.
+
+    Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
+    daily sums where these know columns and filters, else the audits.
+    """
+    now, names = asking.now(), sums.columns_of(columns)
+    length = sums.length_of(names)
+    order = sort or Sort.NEWEST
+    question = filters.question(now, order, sums.since_of(names))
+    listing = lists.of_columns(names, order)
+    shown.of(listing)
+    with where.open() as opened:
+        reader = Lists(opened.history, question.window)
+        question = named(reader, question)
+        rows = sums.by(reader, question, names, today=now.date())
+        if not any(row.jobs or row.top_rule for row in rows):
+            asking.say_nothing_found(reader, question)
+    in_time = length is not None and sort is None
+    if shown.output == "table" and length is not None:
+        if in_time and len(names) == 1:
+            _show_news(rows, length, shown, now.date())
+        rows = _without_empty(rows, length)
+    some = rows if every else rows[-limit:] if in_time else rows[:limit]
+    asking.show_some(some, rows, listing, shown, reader.read)
+
+
+def _without_empty(rows: Sequence[Total], length: Length) -> list[Total]:
+    """The rows with jobs, and the newest."""
+    kept = [row for row in rows if row.jobs or row.top_rule or row is rows[-1]]
+    if empty := len(rows) - len(kept):
+        say(f"{counted(empty, length.value)} without a job left out of the table")
+    return kept
+
+
+def _show_news(rows: Sequence[Total], length: Length, shown: Shown, today: date) -> None:
+    """Prints the newest period's dollars with their change, then all periods in one line."""
+    console = console_for(no_color=shown.no_color)
+    if rows:
+        for line in _news(_newest(rows, today), length):
+            console.print(Text(line, "bold"))
+    values = [row.waste_usd for row in rows[-max(console.width - _BESIDE, 1) :]]
+    known = [value for value in values if value is not None]
+    if any(known):
+        drawn = marks(values, ascii_only=console.options.ascii_only)
+        console.print(Text(f"{_TITLE}  {drawn}  0 to {usd(max(known))}"))
+
+
+def _newest(rows: Sequence[Total], today: date) -> Total:
+    """The newest period; the one before it while it is too young to tell anything."""
+    row = rows[-1]
+    begun = row.first_day is not None and (today - row.first_day).days < _YOUNG_DAYS
+    return rows[-2] if begun and not row.over and len(rows) > 1 else row
+
+
+def _news(row: Total, length: Length) -> Iterator[str]:
+    """`2026-W46: $840.10 spent, 16% less than the week before`, and the same of the waste."""
+    figures = lists.amounts_of(row)
+    so_far = "" if row.over else " so far"
+    before = f"the {length.value} before" if row.over else "in as many days before"
+    spent = f"{row.period}{so_far}: {figures.spend} spent"
+    yield _compared(spent, row.total_change_percent, before)
+    yield _compared(f"{figures.waste} avoidable or lost", row.waste_change_percent, before)
+    if row.projected_usd:
+        yield f"at this rate {usd(row.projected_usd)} spent by {row.last_day}"
+
+
+def _compared(said: str, percent: Decimal | None, before: str) -> str:
+    if percent is None:
+        return said
+    shown = f"{abs(percent):,.0f}%"
+    if shown == "0%":
+        return f"{said}, as much as {before}"
+    return f"{said}, {shown} {'more' if percent > 0 else 'less'} than {before}"

@@ -1,0 +1,48 @@
+"""`sageaudit changes`: families dearer, cheaper, new or gone against the days before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown
+from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.queries.changes import changes as changes_of
+from sageaudit.queries.changes import window_before
+from sageaudit.queries.lists import Lists
+
+_EPILOG = """\b
+Examples:
+  sageaudit changes
+  sageaudit changes --since 30d --owner ana
+  sageaudit changes --since 2026-11-01 --until 2026-11-15 --output csv"""
+
+
+@click.command(epilog=_EPILOG)
+@filters("7d")
+@asking.limit(20)
+@asking.ALL
+@asking.WHERE
+@asking.SHOWN
+def changes(filters: Filters, limit: int, every: bool, where: HistoryOptions, shown: Shown) -> None:
+    """Compares the spend of each family with as many days before.
+
+    The largest change is first. Without --until the days end with yesterday, since today is not
+    over. Nothing is new or gone where the history does not cover the days before.
+    """
+    now = asking.now()
+    question = replace(filters, until=filters.until or "1d").question(now)
+    shown.of(lists.CHANGES)
+    with where.open() as opened:
+        reader = Lists(opened.history, question.window)
+        question = named(reader, question)
+        rows = changes_of(reader, question, today=now.date())
+        if not rows:
+            asking.say_nothing_found(reader, question)
+    if rows and rows[0].jobs_before is None:
+        first = window_before(question.window).first_day
+        say(f"the history has nothing of {first} or before: there is nothing to compare with")
+    asking.show_some(rows if every else rows[:limit], rows, lists.CHANGES, shown, reader.read)

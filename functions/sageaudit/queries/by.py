@@ -1,0 +1,264 @@
+"""Sums of the audits of a question, by one or two columns: `sageaudit by COLUMN[,COLUMN]`.
+
+They are added up from daily sums where these know the columns and the filters, without reading an
+audit; else from the audits that the question finds. Both give the same figures.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, time
+from itertools import chain
+from typing import Any
+
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.sums import Scope, Sums, added
+from sageaudit.errors import BadUsage
+from sageaudit.queries import answer
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.periods import ONE_DAY, Length, days_between, first_covered, window_of
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.rows import audit_row
+from sageaudit.queries.total import Total, percent, ranked, total_of
+
+
+class Column(enum.StrEnum):
+    """What sums are by."""
+
+    FAMILY = "family"
+    OWNER = "owner"
+    ACCOUNT = "account"
+    REGION = "region"
+    KIND = "kind"
+    TYPE = "type"
+    """Instance type; None where a job has several, or none is known."""
+    PURCHASE = "purchase"
+    STATUS = "status"
+    RULE = "rule"
+    """The jobs in which a rule has a standing finding; a job is in the row of each such rule."""
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+
+    @property
+    def length(self) -> Length | None:
+        """Of a column of time."""
+        return Length(self.value) if self.value in [*Length] else None
+
+    @property
+    def field(self) -> str:
+        """The field of a row that has its value."""
+        if self.length:
+            return "period"
+        return "instance_type" if self is Column.TYPE else self.value
+
+
+Values = tuple[str | None, ...]
+_Part = tuple[Values, date, Sums]
+_Days = dict[date, list[Sums]]
+_SCOPES = {"family": Scope.FAMILY, "owner": Scope.OWNER, "type": Scope.TYPE}
+_OF_FINDINGS = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "waste_usd", "possible_usd")
+
+
+def columns_of(text: str) -> tuple[Column, ...]:
+    """Reads `family` or `owner,month`. Raises BadUsage."""
+    words = [word.strip().lower() for word in text.split(",")]
+    unknown = [word for word in words if word not in [*Column]]
+    if unknown:
+        raise BadUsage(f"there is no column {unknown[0]!r}: the columns are {', '.join(Column)}")
+    columns = tuple(map(Column, words))
+    if len(columns) > 2 or len({column.field for column in columns}) < len(columns):  # noqa: PLR2004
+        raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
+    return columns
+
+
+def length_of(columns: Sequence[Column]) -> Length | None:
+    """The periods that the columns ask for."""
+    return next((column.length for column in columns if column.length), None)
+
+
+def since_of(columns: Sequence[Column]) -> str:
+    """Since when sums by these columns are shown, where nobody says."""
+    length = length_of(columns)
+    return {Length.WEEK: "56d", Length.MONTH: "180d"}.get(length, "30d") if length else "30d"
+
+
+def by(lists: Lists, question: Question, columns: Sequence[Column], *, today: date) -> list[Total]:
+    """The sums of the question's audits by these columns.
+
+    In order of time where a column is one, the most waste first where none is, or as the question
+    sorts. Without another column each period has a row, also one without jobs. With a rule, jobs
+    are those in which it has a standing finding, and dollars of findings are its own.
+    """
+    names = [column for column in columns if not column.length]
+    length = length_of(columns)
+    if length is not None:
+        return ranked(_periods(lists, question, names, length, today), question.sort)
+    groups = _grouped(lists, question, names)
+    return ranked(
+        (
+            total_of(added([*chain(*days.values())]), **_named(names, values))
+            for values, days in groups.items()
+        ),
+        question.sort,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Timeline:
+    """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""
+
+    days: _Days
+    every: _Days | None = None
+
+    def between(self, first: date, last: date) -> Total:
+        """The amounts of these days; a rule that found nothing where nothing was judged, or in all
+        of the days, says nothing of them.
+        """
+        total = _between(self.days, first, last)
+        if self.every is None:
+            return total
+        judged = self.days and _between(self.every, first, last).avoidable_usd is not None
+        known: dict[str, Any] = (
+            {} if judged else {name: getattr(total, name) or None for name in _OF_FINDINGS}
+        )
+        return replace(total, **known)
+
+
+def _periods(
+    lists: Lists, question: Question, names: Sequence[Column], length: Length, today: date
+) -> Iterator[Total]:
+    starts = length.starts(lists.window, today)
+    if not starts:
+        return
+    before = length.before(starts[0])
+    wide = lists.within(window_of(before, length.next(starts[-1])))
+    covered = first_covered(wide, question, before)
+    groups = _grouped(wide, question, names)
+    every = None
+    if not names:
+        groups = groups or {(): {}}
+        if question.rule is not None:
+            every = _grouped(wide, _of_any_rule(question), names).get((), {})
+    for values, days in groups.items():
+        line = _Timeline(days, every)
+        for start in starts:
+            total = _period(line, length, start, today, covered)
+            if not names or total.jobs or total.waste_usd or total.possible_usd:
+                yield replace(total, **_named(names, values))
+
+
+def _period(line: _Timeline, length: Length, first: date, today: date, covered: date) -> Total:
+    """One period; while it lasts, beside as many days of the one before."""
+    after, before = length.next(first), length.before(first)
+    days, so_far = (after - first).days, (today - first).days + 1
+    now = line.between(first, after - ONE_DAY)
+    over = so_far > days
+    total_usd = waste_usd = projected_usd = None
+    if before >= covered and (over or days > 1):
+        last = first if over else min(first, before + so_far * ONE_DAY)
+        earlier = line.between(before, last - ONE_DAY)
+        total_usd, waste_usd = earlier.total_usd, earlier.waste_usd
+    if not over and days > 1 and now.total_usd is not None:
+        projected_usd = now.total_usd / so_far * days
+    return replace(
+        now,
+        period=length.label(first),
+        first_day=first,
+        last_day=after - ONE_DAY,
+        over=over,
+        projected_usd=projected_usd,
+        total_before_usd=total_usd,
+        total_change_percent=percent(now.total_usd, total_usd),
+        waste_before_usd=waste_usd,
+        waste_change_percent=percent(now.waste_usd, waste_usd),
+    )
+
+
+def _between(days: _Days, first: date, last: date) -> Total:
+    return total_of(added([*chain(*(days.get(day, ()) for day in days_between(first, last)))]))
+
+
+def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
+    return {column.field: value for column, value in zip(names, values, strict=True)}
+
+
+def _grouped(lists: Lists, question: Question, names: Sequence[Column]) -> dict[Values, _Days]:
+    """The sums by the values of these columns, then by day."""
+    scope = _scope(lists, question, names)
+    if scope is None:
+        parts = _of_audits(lists, question, names)
+    else:
+        parts = _of_days(lists, question, names, scope)
+    groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
+    for values, day, sums in parts:
+        groups[values][day].append(sums)
+    return groups
+
+
+def _scope(lists: Lists, question: Question, names: Sequence[Column]) -> Scope | None:
+    """The daily sums that know these columns and the filters; None where none does."""
+    asked = {*names, *question.filters} - {"account", "region"}
+    window = lists.window
+    if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
+        return None
+    return _SCOPES.get(asked.pop()) if asked else Scope.ACCOUNT
+
+
+def _of_days(
+    lists: Lists, question: Question, names: Sequence[Column], scope: Scope
+) -> Iterator[_Part]:
+    asked = {
+        Scope.FAMILY: question.family,
+        Scope.OWNER: question.owner,
+        Scope.TYPE: question.instance_type,
+    }
+    name = asked.get(scope)
+    rows = lists.sums(scope, account=question.account, region=question.region, name=name)
+    for row in rows:
+        known = {Column.ACCOUNT: row.account, Column.REGION: row.region}
+        yield tuple(known.get(column, row.name) for column in names), row.day, row.sums
+
+
+def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Iterator[_Part]:
+    """What each audit that fits adds; with a rule as column or filter, to each such rule."""
+    wanted, asked = question.rule, question
+    fitting: set[JobKey] | None = None
+    if wanted is not None:
+        asked = _of_any_rule(question)
+        if question.severity is not None or question.min_usd is not None:
+            found = answer.all_rows(lists, replace(question, status=None, sort=Sort.NEWEST))
+            fitting = {row.key for row in found}
+    for head in lists.heads(asked):
+        row = audit_row(head)
+        if not answer.fits(row, asked) or (fitting is not None and head.key not in fitting):
+            continue
+        day = head.ended_at.astimezone(UTC).date()
+        if wanted is None and Column.RULE not in names:
+            yield tuple(getattr(row, column.field) for column in names), day, head.sums
+            continue
+        for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
+            of_rule = replace(row, rule=rule)
+            values = tuple(getattr(of_rule, column.field) for column in names)
+            yield values, day, _of_rule(head.sums, rule)
+
+
+def _of_any_rule(question: Question) -> Question:
+    """The question about jobs, without what is asked of the findings of its rule."""
+    return replace(question, rule=None, severity=None, min_usd=None)
+
+
+def _of_rule(sums: Sums, rule: str) -> Sums:
+    """The sums of a job with the dollars of one rule's findings alone."""
+    of = sums.rules[rule]
+    return replace(
+        sums,
+        avoidable_usd=of.avoidable_usd,
+        lost_usd=of.lost_usd,
+        lost_up_to_usd=of.lost_usd,
+        possible_usd=of.possible_usd,
+        rules={rule: of},
+    )

@@ -1,0 +1,170 @@
+"""`sageaudit by` and its short words, and `sageaudit changes`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.history import asking
+from tests.adapters.history.entries import ended, finding
+from tests.fakes.asked import FAMILIES, NOW, RULES
+from tests.fakes.command_line import Run
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands run on the day of the audits."""
+    monkeypatch.setattr(asking, "now", lambda: NOW)
+
+
+def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -> None:
+    """Unless it is asked for by region, too; the most waste first; more rows with --all."""
+    rows = run("by", "family", "--history", file, "--output", "json").document()["rows"]
+    families = [row["family"] for row in rows]
+    assert len(families) == len({*families})
+    assert {family.partition("/")[2] for family in families} == set(FAMILIES)
+    usd = [row["waste_usd"] for row in rows]
+    assert usd == sorted(usd, reverse=True)
+    done = run("by", "family,region", "--history", file, "--limit", 5)
+    assert len(done.stdout.splitlines()) == 6
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "5 of 17 rows: --all prints all of them" in done.stderr
+
+
+@pytest.mark.parametrize("sort", ["waste", "total", "avoidable", "lost", "possible", "idle"])
+@pytest.mark.parametrize("columns", ["family", "owner,month", "week"])
+def test_the_amount_that_orders_the_rows_is_in_the_table(
+    run: Run, file: Path, columns: str, sort: str
+) -> None:
+    """Also at 80 columns, and also of weeks."""
+    headings = {"waste": "Avoidable+lost", "total": "Spend", "idle": "Idle capacity"}
+    words = ("by", columns, "--history", file, "--sort", sort)
+    assert headings.get(sort, sort.title()) in run(*words).stdout.splitlines()[0]
+    rows = run(*words, "--output", "json").document()["rows"]
+    usd = [row[f"{sort}_usd"] or 0 for row in rows]
+    assert usd == sorted(usd, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("short", "words"),
+    [("families", "by family"), ("owners", "by owner"), ("trend", "by week")],
+)
+def test_short_words_ask_the_same(run: Run, file: Path, short: str, words: str) -> None:
+    """With the same options."""
+    options = ("--history", file, "--account", "111122223333", "--output", "csv")
+    assert run(short, *options).stdout == run(*words.split(), *options).stdout
+    assert "COLUMN" in run(short, "--help").stdout
+
+
+def test_what_has_no_value_is_a_row_of_its_own(run: Run, file: Path) -> None:
+    """Null in JSON, words in the table."""
+    rows = run("by", "owner", "--history", file, "--output", "json").document()["rows"]
+    assert {row["owner"] for row in rows} == {"ana", "bo", None}
+    assert "(no owner)" in run("by", "owner", "--history", file).stdout
+    assert "unknown" in run("by", "type", "--history", file).stdout
+    rules = run("by", "rule", "--history", file).stdout
+    assert {line.split()[0] for line in rules.splitlines()[1:]} == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("owner", "--owner", "nobody"), "--owner nobody matches nothing"),
+        (("week", "--rule", "gpu-idel"), "did you mean gpu-idle?"),
+    ],
+)
+def test_no_jobs_is_no_error(run: Run, file: Path, words: tuple[str, ...], hint: str) -> None:
+    """A sentence says what may be wrong; nothing claims to be $0.00."""
+    done = run("by", *words, "--history", file, "--output", "json")
+    assert {row["waste_usd"] for row in done.document()["rows"]} <= {None}
+    assert hint in done.stderr
+
+
+@pytest.fixture
+def weeks(tmp_path: Path) -> Path:
+    """$1 avoidable on 26 October and the two Mondays after it, $2 on 16, $4 on 19 November."""
+    file = tmp_path / "weeks.db"
+    with SqliteHistory(file) as history:
+        for day, usd in ((25, 1), (32, 1), (39, 1), (46, 2), (49, 4)):
+            at = datetime(2026, 10, 1, 9, tzinfo=UTC) + timedelta(days=day)
+            amount = Decimal(usd)
+            found = [finding("gpu-idle", saving_usd=amount)]
+            bill = {"total_usd": 2 * amount}
+            history.record(ended(f"day-{day}", at, avoidable_usd=amount, findings=found, bill=bill))
+    return file
+
+
+def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
+    """The news, then one mark a week above the table; a week that lasts says so."""
+    done = run("trend", "--history", weeks, "--since", "2026-10-28")
+    spent, wasted, rate, drawn, *rows = done.stdout.splitlines()
+    assert spent == "2026-W47 so far: $12.00 spent, 500% more than in as many days before"
+    assert wasted == "$6.00 avoidable or lost, 500% more than in as many days before"
+    assert rate == "at this rate $16.80 spent by 2026-11-22"
+    assert len(drawn.split()[1]) == 4
+    assert drawn.endswith("0 to $6.00")
+    assert rows[0].split() == [
+        "Period",
+        "Jobs",
+        "Spend",
+        "Change",
+        "Avoidable",
+        "Avoidable+lost",
+        "Its",
+        "change",
+    ]
+    assert rows[-1].split() == [
+        "2026-W47",
+        "so",
+        "far",
+        "2",
+        "$12.00",
+        "+500.0%",
+        "$6.00",
+        "$6.00",
+        "+500.0%",
+    ]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_on_a_monday_the_news_is_the_last_whole_week(
+    run: Run, weeks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a Tuesday; the week that has begun is in the table."""
+    for day, told in ((16, "2026-W46:"), (17, "2026-W46:"), (18, "2026-W47 so far:")):
+        now = datetime(2026, 11, day, 8, tzinfo=UTC)
+        monkeypatch.setattr(asking, "now", lambda now=now: now)
+        printed = run("by", "week", "--history", weeks).stdout
+        assert printed.startswith(told)
+        assert "2026-W47 so far" in printed.splitlines()[-1]
+
+
+def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
+    """One line of marks; weeks without a job are counted, not printed; JSON has the newest."""
+    asked = ("by", "week", "--history", weeks, "--since", "2020-01-01")
+    done = run(*asked)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert len(done.stdout.splitlines()) < 12
+    assert "weeks without a job left out of the table" in done.stderr
+    assert len(run(*asked, "--output", "json").document()["rows"]) == 26
+    assert len(run(*asked, "--output", "json", "--all").document()["rows"]) > 300
+
+
+def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, weeks: Path) -> None:
+    """Seven whole days against seven; where there is nothing to compare with, that is said."""
+    done = run("changes", "--history", file)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert {"Family", "Change", "Difference"} <= {*done.stdout.splitlines()[0].split()}
+    rows = run("changes", "--history", file, "--output", "json").document()["rows"]
+    jobs = run("by", "family", "--history", file, "--since", "7d", "--until", "1d", "--output",
+               "json").document()["rows"]  # fmt: skip
+    assert {row["family"]: row["jobs"] for row in rows if row["jobs"]} == {
+        row["family"]: row["jobs"] for row in jobs if row["jobs"]
+    }
+    alone = run("changes", "--history", weeks, "--since", "2026-11-01")
+    assert "the history has nothing of 2026-10-13 or before" in alone.stderr
+    assert " - " in alone.stdout.splitlines()[1]

@@ -1,0 +1,254 @@
+"""Sums by columns: the same from daily sums as from audits, and the same as of the rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.errors import BadUsage
+from sageaudit.ports import History
+from sageaudit.queries import answer
+from sageaudit.queries.by import Column, by, columns_of, length_of
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.periods import Length, window_of
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.total import Total
+from sageaudit.queries.window import Window
+from tests.adapters.history.entries import ended, finding
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill
+
+TODAY = NOW.date()
+WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
+COLUMNS = [*map(str, Column), "family,region", "owner,week", "type,day", "rule,month"]
+FILTERS: list[dict[str, Any]] = [
+    {},
+    {"family": "training/bert"},
+    {"owner": "ana", "region": "us-east-1"},
+    {"account": ACCOUNTS[0], "kind": JobKind.TRAINING},
+    {"status": "failed", "family": "training/resnet"},
+    {"severity": Severity.HIGH, "owner": "bo"},
+    {"min_usd": Decimal(3)},
+    {"rule": "gpu-idle"},
+    {"rule": "spot-not-used", "status": "Failed"},
+    {"rule": "failed-spend", "severity": Severity.HIGH, "min_usd": Decimal(1)},
+]
+_ZERO = Decimal(0)
+Sums = dict[tuple[object, ...], list[Decimal | int]]
+
+
+def remembered(history: History) -> History:
+    """The same history, which is asked each thing once."""
+
+    def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
+        return cache(lambda *words, **more: [*ask(*words, **more)])
+
+    kept: Any = SimpleNamespace(
+        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
+    )
+    return cast("History", kept)
+
+
+@pytest.fixture(scope="module", params=["dynamo", "sqlite"])
+def history(request: pytest.FixtureRequest) -> Iterator[History]:
+    """90 audits of a week and a half."""
+    if request.param == "dynamo":
+        with dynamodb() as client:
+            table = DynamoHistory(client, new_table(client))
+            fill(table, 90, days=10)
+            yield remembered(table)
+    else:
+        with SqliteHistory() as file:
+            fill(file, 90, days=10)
+            yield remembered(file)
+
+
+def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Sums:
+    """The sums of a list's rows: jobs, failed jobs, spend, waste and possible dollars."""
+    sums: Sums = defaultdict(lambda: [0, 0, _ZERO, _ZERO, _ZERO])
+    for row in rows_of(lists, question, columns):
+        values = tuple(value(row, column) for column in columns)
+        added = (int(not row.rollup), int(not row.rollup and row.status == "Failed"))
+        for at, amount in enumerate((*added, row.total_usd, *wasted(row))):
+            sums[values][at] += amount or 0
+    return sums
+
+
+def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Iterator[AuditRow]:
+    """The rows of the question; by rule, the findings of each in these rows."""
+    rows = [*answer.all_rows(lists, question, with_heads=True)]
+    if question.rule is not None or Column.RULE not in columns:
+        return iter(rows)
+    keys = {row.key for row in rows}
+    findings = (
+        answer.all_rows(lists, Question(WINDOW, rule=rule), with_heads=True) for rule in RULES
+    )
+    return (row for row in chain.from_iterable(findings) if row.key in keys)
+
+
+def value(row: AuditRow, column: Column) -> object:
+    """What a row has in a column."""
+    if column.length is None:
+        return getattr(row, column.field)
+    return Length(column).label(Length(column).first_day(row.ended_at.date()))
+
+
+def wasted(row: AuditRow) -> tuple[Decimal | None, Decimal | None]:
+    """Avoidable and lost, and possible dollars; of a finding, its saving is one of both."""
+    if row.rule is None:
+        return row.waste_usd, row.possible_usd
+    counted = row.bucket is not None and row.bucket.counted
+    return (row.saving_usd, None) if counted else (None, row.saving_usd)
+
+
+def of_totals(totals: list[Total], columns: tuple[Column, ...]) -> Sums:
+    """The same of sums."""
+    names = ("jobs", "failed", "total_usd", "waste_usd", "possible_usd")
+    return {
+        tuple(getattr(total, column.field) for column in columns): [
+            getattr(total, name) or 0 for name in names
+        ]
+        for total in totals
+    }
+
+
+def told(sums: Sums) -> Sums:
+    """Without the values that nothing has."""
+    return {values: amounts for values, amounts in sums.items() if any(amounts)}
+
+
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+@pytest.mark.parametrize("text", COLUMNS)
+def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[str, Any]) -> None:
+    """By each column, with each filter."""
+    lists, question, columns = Lists(history, WINDOW), Question(WINDOW, **filters), columns_of(text)
+    # periods are whole, so their first rows are older than the window
+    length = length_of(columns)
+    first = length.first_day(WINDOW.first_day) if length else WINDOW.first_day
+    whole = lists.within(window_of(first, WINDOW.until.date()))
+    expected = told(of_rows(whole, question, columns))
+    assert told(of_totals(by(lists, question, columns, today=TODAY), columns)) == expected
+    assert expected or len(filters) > 1
+
+
+def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
+    """Where they know the columns and the filters; a time of day they do not know."""
+    cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
+        ("family,month", {"family": "training/bert", "account": ACCOUNTS[0]}, False),
+        ("region,account", {"owner": "ana"}, False),
+        ("type", {}, False),
+        ("type", {"owner": "ana"}, True),
+        ("kind", {}, True),
+    )
+    for text, filters, read in cases:
+        lists = Lists(history, WINDOW)
+        by(lists, Question(WINDOW, **filters), columns_of(text), today=TODAY)
+        assert bool(lists.read.rows) is read, text
+    noon = Lists(history, replace(WINDOW, until=NOW))
+    by(noon, Question(noon.window), [Column.FAMILY], today=TODAY)
+    assert noon.read.rows
+
+
+@pytest.fixture
+def weeks() -> Iterator[SqliteHistory]:
+    """$2 a job, $1 of it avoidable by gpu-idle, on five days of October and November."""
+    with SqliteHistory() as history:
+        for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
+            found = [finding("gpu-idle", saving_usd=Decimal(1))]
+            at = datetime(2026, month, day, 9, tzinfo=UTC)
+            history.record(
+                ended(f"day-{day}", at, avoidable_usd=Decimal(1), findings=found,
+                      bill={"total_usd": Decimal(2)})
+            )  # fmt: skip
+        yield history
+
+
+def asked(history: History, text: str, since: date, **filters: Any) -> list[Total]:
+    """The sums since a day."""
+    start = datetime(since.year, since.month, since.day, tzinfo=UTC)
+    window = replace(WINDOW, since=start)
+    return by(Lists(history, window), Question(window, **filters), columns_of(text), today=TODAY)
+
+
+def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:
+    """One that lasts with as many days, here Monday to Friday, and with what it may come to."""
+    rows = asked(weeks, "week", date(2026, 10, 28))
+    assert [
+        (row.period, row.total_usd, row.total_change_percent, row.waste_change_percent, row.over)
+        for row in rows
+    ] == [
+        ("2026-W44", 2, None, None, True),
+        ("2026-W45", 2, 0, 0, True),
+        ("2026-W46", 2, 0, 0, True),
+        ("2026-W47", 4, 100, 100, False),
+    ]
+    assert [row.projected_usd for row in rows] == [None, None, None, Decimal("5.6")]
+    assert (rows[0].first_day, rows[0].last_day) == (date(2026, 10, 26), date(2026, 11, 1))
+
+
+def test_nothing_is_compared_with_days_before_the_history(weeks: History) -> None:
+    """October has audits from its 26th day on: no month can be compared with it or with less."""
+    october, november = asked(weeks, "month", date(2026, 10, 1))
+    assert (october.total_usd, october.total_before_usd, october.waste_before_usd) == (
+        2,
+        None,
+        None,
+    )
+    assert (november.total_usd, november.total_before_usd) == (8, None)
+    assert [row.total_before_usd for row in asked(weeks, "day", date(2026, 10, 25))[:3]] == [
+        None,
+        None,
+        2,
+    ]
+
+
+def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -> None:
+    """So has a rule that found nothing in any of the periods; others have known zeros."""
+    at = datetime(2026, 9, 30, 9, tzinfo=UTC)
+    unjudged: dict[str, Any] = {"judged": "no", "avoidable_usd": None, "findings": []}
+    weeks.record(ended("unjudged", at, **unjudged))
+    known = asked(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
+    assert [row.waste_usd for row in known] == [None, 0, 0, 0, 1, 1, 1, 2]
+    never = asked(weeks, "week", date(2026, 9, 28), rule="idle-tail")
+    assert {(row.jobs, row.waste_usd, row.possible_usd) for row in never} == {(0, None, None)}
+
+
+def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History) -> None:
+    """Without a period, the most waste first."""
+    for sort in (Sort.NEWEST, Sort.WASTE, Sort.TOTAL, Sort.POSSIBLE):
+        name = f"{'waste' if sort is Sort.NEWEST else sort.value}_usd"
+        rows = by(Lists(history, WINDOW), Question(WINDOW, sort=sort), [Column.FAMILY], today=TODAY)
+        usd = [getattr(row, name) for row in rows]
+        assert usd == sorted(usd, reverse=True)
+    periods = asked(history, "day", date(2026, 11, 10))
+    assert [row.first_day for row in periods] == sorted(row.first_day or TODAY for row in periods)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("team", "there is no column 'team': the columns are family, owner"),
+        ("", "there is no column ''"),
+        ("family,owner,kind", "give one column or two"),
+        ("week,month", "only one of day, week and month"),
+        ("family,family", "give one column or two"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(text: str, said: str) -> None:
+    """In one sentence."""
+    with pytest.raises(BadUsage, match=said):
+        columns_of(text)

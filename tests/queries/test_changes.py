@@ -1,0 +1,76 @@
+"""Changes of families: dearer, cheaper, new and gone, the largest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.queries.changes import FamilyChange, changes
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.question import Question
+from sageaudit.queries.window import Window
+from tests.adapters.history.entries import ended
+
+BEGIN, WEEK = datetime(2026, 11, 9, tzinfo=UTC), timedelta(days=7)
+AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
+    "dearer": ((3, 3), (10,)),
+    "cheaper": ((9,), (4,)),
+    "same": ((2,), (1, 1)),
+    "gone": ((20,), ()),
+    "new": ((), (1,)),
+    "unpriced": ((5,), (None,)),
+}
+"""Each family's bills of the week before, and of the week."""
+
+
+@pytest.fixture
+def history() -> Iterator[SqliteHistory]:
+    """These jobs on the Wednesdays."""
+    with SqliteHistory() as made:
+        for family, both in AMOUNTS.items():
+            for week, bills in zip((BEGIN - WEEK, BEGIN), both, strict=True):
+                for number, usd in enumerate(bills):
+                    _record(made, family, week + timedelta(days=2, hours=number), usd)
+        yield made
+
+
+def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) -> None:
+    bill = {"total_usd": None if usd is None else Decimal(usd)}
+    job = {"family": family}
+    history.record(ended(f"{family}-{at:%d%H}", at, bill=bill, job=job))
+
+
+def asked(history: SqliteHistory) -> list[FamilyChange]:
+    """The changes of the week."""
+    window = Window(BEGIN, BEGIN + WEEK)
+    return changes(Lists(history, window), Question(window), today=date(2026, 11, 20))
+
+
+def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> None:
+    """The largest change first; a job without a price leaves the change unknown."""
+    _record(history, "old", BEGIN - 2 * WEEK, 1)
+    assert [
+        (row.family, row.change and row.change.value, row.jobs_before, row.jobs,
+         row.total_change_usd)
+        for row in asked(history)
+    ] == [
+        ("gone", "gone", 1, 0, -20),
+        ("cheaper", "cheaper", 1, 1, -5),
+        ("dearer", "dearer", 2, 1, 4),
+        ("new", "new", 0, 1, 1),
+        ("same", "same", 1, 2, 0),
+        ("unpriced", None, 1, 1, None),
+    ]  # fmt: skip
+
+
+def test_nothing_is_new_or_gone_where_the_history_does_not_reach(history: SqliteHistory) -> None:
+    """Its first audit is of the Wednesday of the week before: nothing is known of before."""
+    rows = asked(history)
+    assert {row.family for row in rows} == set(AMOUNTS) - {"gone"}
+    assert {(row.change, row.jobs_before, row.total_before_usd, row.total_change_usd)
+            for row in rows} == {(None, None, None, None)}  # fmt: skip
+    assert rows[0].family == "dearer"
