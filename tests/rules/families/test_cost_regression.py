@@ -6,9 +6,11 @@ from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Parent, ParentKind, Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.usage.measurements import Metric
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import market, ran
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
+from tests.fakes.jobs import market, phases, ran, series
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -56,6 +58,17 @@ test_cases = cases(
         "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge"}), ran(7200, "ml.m5.2xlarge",
         purchase=Purchase.SPOT, fingerprint="f2"), earlier=family(*["0.23"] * 5, fingerprint="f1"),
         on=market(storage_usd="0")),
+    "The first run after a rise says that it has ended, and the next says nothing.",
+    row(finds("It cost $0.46, as expected (about $0.46), after…for $2.00: the rise has ended.",
+        builder="fact"), DOUBLED, earlier=[*family("2.00", **TOLD),
+        *in_turn((5, "0.46", {}))]),
+    row(CLEAR, DOUBLED, earlier=[*family("0.46", **TOLD), *family("2.00", **TOLD),
+        *in_turn((5, "0.46", {}))]),
+    "A later first point of a processing job is a change of its data.",
+    row(finds("…Changed: …its data (18 min more until its first point)…"), ran(7200,
+        kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
+        lines(series(Metric.CPU, [None] * 20 + [90] * 100)), earlier=family(*["0.23"] * 5,
+        kind="processing", first_point_s=Decimal(120))),
     "Runs of another kind, and sums below a cent, say nothing.",
     row("unknown: no_usual_cost", ran(7200, **NO_STORAGE), earlier=family(*["0.05"] * 6,
         kind="processing")),

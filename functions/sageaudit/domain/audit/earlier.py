@@ -12,6 +12,7 @@ from itertools import islice
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import use_digest
 
@@ -24,6 +25,8 @@ class RunFacts:
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
     same fingerprint. `advised_type`: the type that a standing finding advised.
+    `first_point_s`: of a processing or transform job, from its start to its first point, which
+    comes after its download.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
     (`domain/usage/pooled_runs`); None for a run that adds none.
     """
@@ -43,6 +46,7 @@ class RunFacts:
     found: tuple[str, ...] = ()
     use_digest: str | None = None
     advised_type: str | None = None
+    first_point_s: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,15 @@ def facts_of(
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
         use_digest=None if usage is None else use_digest(usage),
+        first_point_s=None if usage is None else _first_point_s(job, usage),
     )
+
+
+def _first_point_s(job: Job, usage: Measurements) -> Decimal | None:
+    """None for a training job, whose download is a phase of its own."""
+    if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
+        return None
+    return Decimal(round((usage.begins_at - job.started_at).total_seconds()))
 
 
 def run_stamp(run: EarlierRun) -> str:

@@ -6,6 +6,7 @@ What it checks: The bill is above the family's newest level by at least 3 times 
     of cost. What is new becomes the level after 3 runs; until then it is compared with the level
     before, and posted once unless it grows by a quarter. Runs that now and then use other instances
     are compared with each other. At least 5 runs have a known cost.
+    The first run after a rise says that it has ended.
 Why it costs: A change of type, count, data or code that nobody intended is paid for again by each
     later run.
 Saving: None: it is an alarm, not a part of the bill. The evidence has the dollars above the median;
@@ -71,8 +72,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
-        return api.Clear()
-    changes = dict(_changes(case.job, level.runs))
+        return _ended(case, total_usd, usual_usd, limit_usd)
+    changes = dict(_changes(case, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
     return api.fact(
         f"Expected about ${usual_usd:,.2f} (the median of {len(level.runs)} earlier runs), got "
@@ -90,6 +91,21 @@ def check(case: api.FamilyCase) -> api.Outcome:
     )
 
 
+def _ended(
+    case: api.FamilyCase, total_usd: Decimal, usual_usd: Decimal, limit_usd: Decimal
+) -> api.Outcome:
+    """Said by the first run after those that cost too much."""
+    before = compared_runs(case.runs)[0]
+    dear_usd = before.total_usd or Decimal(0)
+    if dear_usd < limit_usd or "cost-regression" not in before.facts.found:
+        return api.Clear()
+    return api.fact(
+        f"It cost ${total_usd:,.2f}, as expected (about ${usual_usd:,.2f}), after {before.name} "
+        f"for ${dear_usd:,.2f}: the rise has ended.",
+        {"total_usd": total_usd, "median_usd": usual_usd, "before_usd": dear_usd},
+    )
+
+
 def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since."""
     told = [
@@ -100,9 +116,12 @@ def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decim
     return None if grown else told[0].name
 
 
-def _changes(job: api.Job, completed: Sequence[api.EarlierRun]) -> Iterator[tuple[str, str]]:
+def _changes(
+    case: api.FamilyCase, completed: Sequence[api.EarlierRun]
+) -> Iterator[tuple[str, str]]:
     """What differs from most of the earlier runs, in words."""
-    facts = facts_of(job, reason_class=None, found=())
+    job = case.job
+    facts = facts_of(job, reason_class=None, found=(), usage=case.whole)
     for key, word in (("instance_type", "type"), ("instance_count", "count")):
         usual, today = _most_common(completed, key), getattr(facts, key)
         if None not in (usual, today) and usual != today:
@@ -113,6 +132,11 @@ def _changes(job: api.Job, completed: Sequence[api.EarlierRun]) -> Iterator[tupl
     fingerprints = {run.facts.fingerprint for run in completed} - {None}
     if facts.fingerprint and fingerprints and facts.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
+    first_s = [run.facts.first_point_s for run in completed if run.facts.first_point_s is not None]
+    if first_s and facts.first_point_s is not None:
+        later_s = facts.first_point_s - median(first_s)
+        if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
+            yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
     billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()
     grown_s = {name: facts.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)
