@@ -116,9 +116,10 @@ def _start(case: api.JobCase, wait: range) -> Start | None:
 
 
 def _idle(case: api.JobCase) -> Start:
-    """Without a GPU no initialisation of one is granted."""
+    """Where no GPU worked no initialisation of one is granted."""
+    worked = any(True in states for states in case.whole.gpu_states.values())
     seconds = len(idle_head(case.whole)) * (case.whole.period_s or 0)
-    granted_s = int(case.limit(GRANTED)) if case.whole.gpus else 0
+    granted_s = int(case.limit(GRANTED)) if worked else 0
     idle_s = Decimal(0 if seconds < case.limit(FROM) else max(seconds - granted_s, 0))
     return Start(idle_s, Decimal(0), idle_s, idle_s)
 
