@@ -95,12 +95,12 @@ def _ended(
     case: api.FamilyCase, total_usd: Decimal, usual_usd: Decimal, limit_usd: Decimal
 ) -> api.Outcome:
     """Said by the first run after those that cost too much."""
-    before = compared_runs(case.runs)[0]
-    dear_usd = before.total_usd or Decimal(0)
-    if dear_usd < limit_usd or "cost-regression" not in before.facts.found:
+    run = compared_runs(case.runs)[0]
+    dear_usd = run.total_usd or Decimal(0)
+    if dear_usd < limit_usd or "cost-regression" not in run.facts.found:
         return api.Clear()
     return api.fact(
-        f"It cost ${total_usd:,.2f}, as expected (about ${usual_usd:,.2f}), after {before.name} "
+        f"It cost ${total_usd:,.2f}, as expected (about ${usual_usd:,.2f}), after {run.name} "
         f"for ${dear_usd:,.2f}: the rise has ended.",
         {"total_usd": total_usd, "median_usd": usual_usd, "before_usd": dear_usd},
     )
