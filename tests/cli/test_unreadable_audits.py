@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from sageaudit.cli.support.history import asking
-from sageaudit.domain.audit.document_form import is_audit
-from tests.fakes import documents
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 
@@ -75,13 +73,3 @@ def test_the_job_itself_says_that_its_audit_cannot_be_read(run: Run, damaged: Pa
         said = f"the stored audit of {names[0]} cannot be read: audit it again"
         assert said in done.stderr
     assert run("show", names[1], "--history", damaged).exit_code == 0
-
-
-def test_every_audit_has_the_form_of_one() -> None:
-    """One without a key has not, nor one with a word in place of a number."""
-    whole = documents.document()
-    assert is_audit(whole)
-    for key in whole:
-        assert not is_audit({name: value for name, value in whole.items() if name != key})
-    assert not is_audit({**whole, "avoidable_usd": "much"})
-    assert not is_audit({**whole, "schema": True, "rollup": 1})

@@ -21,7 +21,15 @@ def test_an_audit_has_no_fault() -> None:
     assert fault_in(run_document(severity="high", avoidable="40", idle={"hours": "30"})) is None
 
 
-def test_each_key_that_is_missing_or_of_another_type_is_named() -> None:
+def test_each_key_that_is_missing_is_named() -> None:
+    """Also those that may be null."""
+    whole = document()
+    for key in whole:
+        rest = {name: value for name, value in whole.items() if name != key}
+        assert fault_in(rest) == f"document.{key} is not there"
+
+
+def test_each_key_of_another_type_is_named() -> None:
     """At any depth; what an audit may leave open is free."""
     for path in _paths(document()):
         if "evidence" in path or "old" in path or "new" in path:
@@ -39,6 +47,8 @@ def test_each_key_that_is_missing_or_of_another_type_is_named() -> None:
     ("key", "value"),
     [
         ("avoidable_usd", "12"),
+        ("avoidable_usd", "much"),
+        ("schema", True),
         ("avoidable_usd", True),
         ("avoidable_usd", float("nan")),
         ("avoidable_usd", Decimal("1e400")),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.document_form import is_audit
 from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.audit.well_formed import fault_in
 from sageaudit.errors import BadHistory
 from sageaudit.ports import History
 
@@ -15,4 +15,4 @@ def whole_audit(history: History, key: JobKey, version: int | None = None) -> Au
         document = history.audit(key, version)
     except BadHistory:
         return None
-    return document if is_audit(document) else None
+    return None if fault_in(document) else document

@@ -23,12 +23,13 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, total
-from sageaudit.domain.audit.well_formed import fault_in, reading
+from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.output.text.notice import figures_of, why_never
 from sageaudit.ports import AlertLedger, History
+from sageaudit.workflows.audit.whole_audit import whole_audit
 
 TRIES = 8
 """A family's day is written by one process at a time; each try means that another one was."""
@@ -113,9 +114,10 @@ def _try(
     )
     if isinstance(outcome, Quiet):
         return outcome
+    corrects = outcome.corrects
     outcome = replace(
         outcome,
-        before=_before(audit, outcome.corrects, deps.history),
+        before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
         day=None if past.day == _day_of(now) else past.day,
     )
     bodies = {}
@@ -150,17 +152,6 @@ def _why_not_now(
     if last is None and _day_of(head.ended_at) < _since(now):
         return "it ended more than 30 days ago"
     return None
-
-
-def _before(audit: NewAudit, last: Alert | None, history: History) -> AuditDocument | None:
-    """The version that an alert was about; None where it cannot be read."""
-    if last is None:
-        return None
-    try:
-        document = history.audit(audit.key, last.version)
-    except (BadHistory, Malformed, *UNREADABLE):
-        return None
-    return None if fault_in(document) else document
 
 
 def _family_usd(head: Head, deps: NotifyDependencies, now: datetime) -> Decimal:
