@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from math import ceil
 
+from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.bill.type_vetoes import type_refused
 from sageaudit.domain.job.job import InstanceGroup, Job
 from sageaudit.domain.prices.market import InstanceType, Market
 
-_ROOM = 1.2
-"""Headroom, as Compute Optimizer's."""
+_ROOM = 1 + float(HEADROOM_PERCENT) / 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,31 @@ def cheapest_type(
 
     `estimated`: an estimated rate will do. Of equal rates the first by name.
     """
-    found = [
-        (rate.usd, other.name)
-        for other in market.types.values()
-        if job.kind in other.kinds
-        and fits(other)
-        and (rate := market.hourly(job.region, job.kind, other.name)) is not None
-        and (estimated or not rate.is_estimate)
-    ]
+    found = [(usd, other.name) for usd, other in _priced(job, market, fits, estimated=estimated)]
     if not found:
         return None
     usd, name = min(found)
     return PricedType(name, usd)
+
+
+def _priced(
+    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+) -> Iterator[tuple[Decimal, InstanceType]]:
+    for other in market.types.values():
+        if job.kind in other.kinds and fits(other):
+            rate = market.hourly(job.region, job.kind, other.name)
+            if rate is not None and (estimated or not rate.is_estimate):
+                yield rate.usd, other
+
+
+def seconds_beside_cpu_type(
+    job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
+) -> Decimal:
+    """The seconds whose bill is left after current CPU types do the same; 0 where that is not
+    known.
+    """
+    share = share_beside_cpu_type(job, market, cores, memory_gib) if seconds else None
+    return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
 
 def share_beside_cpu_type(
@@ -63,14 +76,11 @@ def share_beside_cpu_type(
     not known.
     """
     today_usd = cluster_usd_per_hour(job, market)
+    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.legacy))
     costs_usd = [
-        rate.usd
+        usd
         * ceil(max(cores * _ROOM / other.vcpu, memory_gib * _ROOM / float(other.memory_gib), 0.01))
-        for other in market.types.values()
-        if job.kind in other.kinds
-        and not (other.accelerator or other.legacy)
-        and (rate := market.hourly(job.region, job.kind, other.name)) is not None
-        and not rate.is_estimate
+        for usd, other in current_cpu
     ]
     if not costs_usd or not today_usd:
         return None

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.job import Job, Phase, seconds_between
+from sageaudit.domain.job.job import Job, Phase, seconds_between, whole_sum
 from sageaudit.domain.job.kinds import BILLED_KINDS
 
 _RUNNING = frozenset({"Downloading", "DownloadingTrainingImage", "Training", "Uploading"})
@@ -117,9 +117,8 @@ def is_work(phase: Phase) -> bool:
 
 def own_code_s(job: Job) -> Decimal | None:
     """How long the job's own code ran; None where the phases do not say."""
-    worked = [phase.seconds for phase in job.phases if is_work(phase)]
-    known = [seconds for seconds in worked if seconds is not None]
-    return sum(known, Decimal(0)) if job.phases and len(known) == len(worked) else None
+    worked = (phase.seconds for phase in job.phases if is_work(phase))
+    return whole_sum(worked) if job.phases else None
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:

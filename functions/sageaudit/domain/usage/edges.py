@@ -155,6 +155,9 @@ class BeforeGpu:
     busy: int
 
 
+_WHERE_MEMORY_FILLS = {False: "calm", True: "loading", None: "busy"}
+
+
 def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) -> BeforeGpu:
     """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
@@ -163,13 +166,12 @@ def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) ->
     counts = Counter[str]()
     for at in wait:
         over = any_of([host[at] for host in hosts])
-        fills = _memory_fills(usage, at)
         if usage.idle(at):
             counts["asleep"] += 1
-        elif over is False and fills is False:
-            counts["calm"] += 1
-        elif over or (over is False and fills is None):
+        elif over:
             counts["busy"] += 1
+        elif over is False:
+            counts[_WHERE_MEMORY_FILLS[_memory_fills(usage, at)]] += 1
     return BeforeGpu(counts["asleep"], counts["calm"], counts["busy"])
 
 
@@ -222,13 +224,15 @@ def cores_busy(usage: Measurements, periods: range) -> float:
 
 def memory_gib(usage: Measurements, periods: range, of_gib: float) -> float:
     """The most memory that a host of `of_gib` used in these periods; all where it is not known."""
-    hosts = usage.series.get(Metric.MEMORY, {}).values()
-    points = [point for line in hosts for point in line.cut(periods.start, periods.stop).present]
-    return max(points, default=100.0) / 100 * of_gib
+    return _peak(usage, Metric.MEMORY, periods, unknown=100) / 100 * of_gib
 
 
 def cores_peak(usage: Measurements, periods: range) -> float:
     """The most cores that a host kept busy in one of these periods; 0 of none."""
-    hosts = usage.series[Metric.CPU].values()
+    return _peak(usage, Metric.CPU, periods, unknown=0) * (usage.vcpu or 0) / 100
+
+
+def _peak(usage: Measurements, metric: Metric, periods: range, *, unknown: float) -> float:
+    hosts = usage.series.get(metric, {}).values()
     points = [point for line in hosts for point in line.cut(periods.start, periods.stop).present]
-    return max(points, default=0.0) * (usage.vcpu or 0) / 100
+    return max(points, default=unknown)

@@ -23,9 +23,9 @@ Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Reco
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 
-from sageaudit.domain.bill.type_rate import share_beside_cpu_type
+from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.edges import (
     before_gpu,
@@ -128,21 +128,17 @@ def _before_gpu(case: api.JobCase, wait: range) -> Start:
     """Of the periods after those that are granted to every start."""
     whole, period_s = case.whole, case.whole.period_s or 0
     beyond = wait[int(case.limit(GRANTED)) // period_s :]
-    came = what_came_before_gpu(whole, beyond, case.limit(CORES_AT_MOST))
+    at_most = case.limit(CORES_AT_MOST)
+    came = what_came_before_gpu(whole, beyond, at_most)
     idle_s, calm_s = Decimal(came.asleep * period_s), Decimal(came.calm * period_s)
     gib = memory_gib(whole, beyond, float(case.today.memory_gib))
-    counted_s = idle_s + _less_a_cpu_type(case, calm_s, case.limit(CORES_AT_MOST), gib)
+    counted_s = idle_s + seconds_beside_cpu_type(case.job, case.market, calm_s, at_most, gib)
     busy_s = Decimal(came.busy * period_s)
     if busy_s < case.limit(FROM):
         return Start(idle_s, calm_s, counted_s, counted_s)
-    best_s = counted_s + _less_a_cpu_type(case, busy_s, cores_peak(whole, beyond), gib)
+    peak = cores_peak(whole, beyond)
+    best_s = counted_s + seconds_beside_cpu_type(case.job, case.market, busy_s, peak, gib)
     return Start(idle_s, calm_s, counted_s, best_s)
-
-
-def _less_a_cpu_type(case: api.JobCase, seconds: Decimal, cores: float, gib: float) -> Decimal:
-    """The seconds whose bill is left after a CPU type did the same; 0 without a known price."""
-    share = share_beside_cpu_type(case.job, case.market, cores, gib)
-    return (seconds * (share or Decimal(0))).quantize(Decimal(1), ROUND_DOWN)
 
 
 def _summary(case: api.JobCase, start: Start, wait: range) -> str:

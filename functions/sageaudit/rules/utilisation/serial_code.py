@@ -19,10 +19,10 @@ Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / core
 
 from __future__ import annotations
 
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 
 from sageaudit.domain.bill.counterfactual import saving
-from sageaudit.domain.bill.type_rate import share_beside_cpu_type
+from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.activity import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
 from sageaudit.domain.usage.edges import memory_gib
@@ -93,19 +93,19 @@ def _serial(case: api.JobCase, cores: list[float]) -> bool:
 def _long_step(case: api.JobCase) -> api.Outcome:
     """A range between a smaller type for the whole run and a small one for the step."""
     usage, today = case.usage, case.today
-    step_s = sum(map(len, _steps(case))) * (usage.period_s or 0)
+    step_s = Decimal(sum(map(len, _steps(case))) * (usage.period_s or 0))
     if not case.limit(STEP_FROM) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
         return api.Clear()
     gib = memory_gib(usage, range(usage.points), float(today.memory_gib))
-    share = share_beside_cpu_type(case.job, case.market, case.limit(CORES_TO), gib) or Decimal(0)
+    apart_s = seconds_beside_cpu_type(case.job, case.market, step_s, case.limit(CORES_TO), gib)
     details, phase = best_type(case).details(case, APART), work_phase(case.job)
-    apart = api.CutPhase(phase, (step_s * share).quantize(Decimal(1), ROUND_DOWN))
+    apart = api.CutPhase(phase, apart_s)
     counted = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
     low, high = (saving(case.bill, case.job, one, case.market) for one in (counted, apart))
     if low is None or high is None or low < high:
         details["best"] = apart
     return api.derived(
-        f"For {api.duration(Decimal(step_s))} of {case.span(usage.minutes)} on "
+        f"For {api.duration(step_s)} of {case.span(usage.minutes)} on "
         f"{case.job.instances} no host used more than {case.limit(CORES_TO):g} of {today.vcpu} "
         "vCPUs.",
         {
