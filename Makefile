@@ -106,7 +106,8 @@ $(READY): requirements.txt pyproject.toml
 	{ $(RUN)/python -m pip install --no-compile --disable-pip-version-check -r requirements.txt 2>$(VENV)/pip.log \
 		|| { grep -v ^WARNING $(VENV)/pip.log >&2; echo Failed; }; } | { \
 	n=0; while read -r word name _; do case "$$word" in \
-		Collecting) n=$$((n + 1)); test $$((n % 10)) -ne 0 || echo "  downloading: $$n of $$all, $${name%%=*}" >&2;; \
+		Collecting|Processing) n=$$((n + 1)); name=$${name##*/}; \
+			test $$((n % 10)) -ne 0 || echo "  downloading: $$n of $$all, $${name%%[=-]*}" >&2;; \
 		Installing) echo "  unpacking all of them ..." >&2;; \
 		Failed) exit 1;; \
 	esac; done; }
