@@ -25,6 +25,7 @@ from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
+from sageaudit.output.text.coverage import coverage_headline
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
@@ -203,7 +204,7 @@ def show(found: Covered, console: Console) -> None:
     covered = found.coverage
     if covered is None:
         return
-    line(console, headline(covered), "bold")
+    line(console, coverage_headline(covered), "bold")
     if covered.percent is not None and covered.percent > _WHOLE:
         line(
             console,
@@ -230,23 +231,6 @@ def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Conso
     for name, *amounts in rows:
         table.add_row(middle(terminal(name), _NAME), *amounts)
     console.print(table)
-
-
-def headline(covered: Coverage) -> str:
-    """One sentence: how much of the bill was audited."""
-    days = f"{covered.since}..{covered.until}"
-    if covered.percent is None:
-        return f"AWS shows no SageMaker bill of {days}; {usd(covered.audited_usd)} was audited"
-    bill = f"{usd(covered.bill_usd)} SageMaker bill of {days}"
-    return f"{usd(covered.audited_usd)} of the {bill} was audited ({_share(covered.percent)})"
-
-
-def _share(percent: Decimal) -> str:
-    if 0 < percent < 1:
-        return "under 1%"
-    if _WHOLE - 1 < percent < _WHOLE:
-        return "over 99%"
-    return f"{percent:.0f}%"
 
 
 def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
