@@ -13,7 +13,7 @@ from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, wa
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
 from sageaudit.output.html.job_table import PLACES, family_name, job_table, owner_name, type_name
-from sageaudit.output.html.markup import Child, Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section
 from sageaudit.output.html.spend_chart import spend_over_time
 from sageaudit.output.text.amounts import of_document, of_rule, of_sums
@@ -111,19 +111,23 @@ def _before(figure: Figure) -> Markup:
 def _sums_by(of: SumsBy) -> Markup | None:
     """Sums by name, the most avoidable and lost dollars first, then the highest spend."""
     sums, before = (_by(_NAMED.get(of.column, _name), one or {}) for one in (of.sums, of.before))
-    ranked = sorted(sums.items(), key=lambda row: (-row[1].waste_usd, -row[1].total_usd, row[0]))
+    none = Sums()
+
+    def order(name: str) -> tuple[Decimal, Decimal, str]:
+        now = sums.get(name, none)
+        return -now.waste_usd, -now.total_usd, name
 
     def row(name: Child, names: Sequence[str]) -> BarRow:
-        now = added([sums[one] for one in names])
+        now, then = (added([by.get(one, none) for one in names]) for by in (sums, before))
         cells: list[Child] = [*map(str, of_sums(now)[:3]), f"{now.jobs:,}"]
         if of.before is not None:
-            then = added([before[one] for one in names if one in before])
             cells.insert(1, _before(of_sums(then).spend))
-        return BarRow(name, pieces_of(now), cells)
+        return BarRow(name, pieces_of(now) if len(names) == 1 else (), cells)
 
-    names = [name for name, _ in ranked]
+    known = {name for by in (sums, before) for name, one in by.items() if one != none}
+    names = sorted(known, key=order)
     rows = [row(_pick(of.column, name), [name]) for name in names[:_NAMES]]
-    if rest := [name for name in names[_NAMES:] if sums[name] != Sums()]:
+    if rest := names[_NAMES:]:
         rows.append(row(f"{len(rest):,} more", rest))
     titles = [of.column, "Spend", "Avoidable", "Lost", "Jobs"]
     if of.before is not None:
@@ -150,7 +154,7 @@ def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> d
 
 def _pick(column: str, name: str) -> Markup:
     """A name that, pressed, leaves only its jobs in the table; plain text without the script."""
-    return tag("span", name, class_="pick", data_c=PLACES[column])
+    return tag("span", path(name), class_="pick", data_c=PLACES[column])
 
 
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:

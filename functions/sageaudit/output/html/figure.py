@@ -75,7 +75,7 @@ def table(
 
 def scrolling(label: str, *children: Child) -> Markup:
     """A place that scrolls sideways by itself, with the keyboard too."""
-    return tag("div", *children, class_="scroll", role="region", tabindex=0, aria_label=label)
+    return tag("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
 @dataclass(frozen=True, slots=True)

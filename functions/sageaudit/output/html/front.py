@@ -12,7 +12,7 @@ from sageaudit.output.html.contents import AccountReport, Advice, ChangedFamily,
 from sageaudit.output.html.figure import table
 from sageaudit.output.html.findings import codes
 from sageaudit.output.html.job_table import family_name
-from sageaudit.output.html.markup import Markup, join, tag
+from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.text.amounts import of_sums
 from sageaudit.output.text.coverage import coverage_headline, outside_words
@@ -24,17 +24,19 @@ from sageaudit.output.text.words import counted
 
 _CHANGES = 10
 _MONTH_DAYS, _LEAST_DAYS = 30, 7
-"""Of fewer days than a week nothing is said about a month."""
+"""One run, fewer days than a week, and less than a dollar say nothing about a month."""
 _ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
-_TO_DO = "The largest saving of each family. Its newest judged run still has the finding."
+_TO_DO = "Where the newest judged run of a family no longer has the finding, it is left out."
 _NEW = "Nothing is compared: the history does not cover the {days} before."
 
 
 def first_screen(report: AccountReport) -> Markup:
     """From the news to what changed."""
     cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
-    to_do = section("What to change first", cards, id_="to-do") if report.advice else None
+    to_do = (
+        section("What to change first", cards, id_="to-do", note=_TO_DO) if report.advice else None
+    )
     return join([_lead(report), to_do, _tiles(report), _doubts(report.total), _changes(report)])
 
 
@@ -63,7 +65,7 @@ def _card(report: AccountReport, advice: Advice) -> Markup:
     runs = f"{finding.rule} in {rule.findings:,} of {counted(sums.jobs, 'job')}; look at "
     return tag(
         "article",
-        tag("h3", tag("bdi", family_name(advice.family)), class_="family"),
+        tag("h3", tag("bdi", path(family_name(advice.family)))),
         tag("p", _worth(report, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
         tag("p", finding.summary),
         tag("div", (codes(kind, way) for _, way in ways if way), class_="fix"),
@@ -74,16 +76,17 @@ def _card(report: AccountReport, advice: Advice) -> Markup:
 
 
 def _worth(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
-    """`about $220 a month avoidable`; of less than a week, the dollars of these days."""
+    """`about $220 a month, avoidable`; `$10.38, lost` of one run, or of less than a week."""
     usd = rule.waste_usd if bucket.counted else rule.possible_usd
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
-    estimated, span = bool(report.total.estimated), "a month"
-    figure = Figure(usd * _MONTH_DAYS / days, estimated=estimated, rough=DOWN)
-    if days < _LEAST_DAYS:
-        rough = None if bucket.counted else DOWN
-        figure, span = Figure(usd, estimated=estimated, rough=rough), "in these days"
+    monthly_usd = usd * _MONTH_DAYS / days
+    known = rule.findings > 1 and days >= _LEAST_DAYS and monthly_usd >= 1
+    rough = DOWN if known or not bucket.counted else None
+    figure = Figure(
+        monthly_usd if known else usd, estimated=bool(report.total.estimated), rough=rough
+    )
     word = bucket.value if bucket.counted else "worth a trial"
-    return join([tag("strong", str(figure)), f" {span}, {word}"])
+    return join([tag("strong", str(figure)), f"{' a month' if known else ''}, {word}"])
 
 
 def _tiles(report: AccountReport) -> Markup:
@@ -168,10 +171,10 @@ def _changes(report: AccountReport) -> Markup | None:
     )
 
 
-def _change(report: AccountReport, of: ChangedFamily) -> Iterator[str]:
+def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
     families = next(one for one in report.by if one.column == "Family")
     now, then = families.sums.get(of.family), (families.before or {}).get(of.family)
-    yield family_name(of.family)
+    yield path(family_name(of.family))
     yield of.word
     yield str(of_sums(now or Sums()).spend)
     yield str(of_sums(then or Sums()).spend)

@@ -15,7 +15,7 @@ from sageaudit.output.text.amounts import Amounts, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import NO_OWNER, counted
+from sageaudit.output.text.words import NO_OWNER, PURCHASE, counted
 
 _NAME = 90
 _MILLION = 1_000_000
@@ -99,7 +99,7 @@ COLUMNS = (
     Column("Idle", figure=lambda found: found.idle),
     Column("Count", _fact("instance_count"), number=True),
     Column("Minutes", _minutes, number=True),
-    Column("Purchase", _fact("purchase")),
+    Column("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
     Column("Kind", lambda head: head.kind),
     Column("Status", lambda head: head.status),
     Column("Family", lambda head: family_name(head.family), wide=True),
