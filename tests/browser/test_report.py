@@ -22,6 +22,8 @@ _OPEN_ALL = """new Promise((done) => {
   setTimeout(done, 200);
 })"""
 _FOCUSED = "document.activeElement.textContent"
+_A4_PX = 703
+"""A4's width without its margins of 12 mm."""
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -218,16 +220,49 @@ def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
-    """Dark where the system is dark; the button turns it around and keeps it."""
+    """Dark where the system is dark; the button turns it around, and names what it turns to."""
     background = "getComputedStyle(document.body).backgroundColor"
+    label = 'document.getElementById("theme").innerText.trim()'
     light = opened("job").run(background)
+    assert opened("job").run(label) == "Dark"
     tab = opened("job", scheme="dark")
     dark = tab.run(background)
-    assert dark != light
+    assert (dark != light, tab.run(label)) == (True, "Light")
     tab.run('document.getElementById("theme").click()')
-    assert tab.run(background) == light
+    assert (tab.run(background), tab.run(label)) == (light, "Dark")
     tab.run('document.getElementById("theme").click()')
-    assert tab.run(background) == dark
+    assert (tab.run(background), tab.run(label)) == (dark, "Light")
+
+
+_SEEN = '[...document.querySelectorAll("#all thead th")].filter(e => e.offsetParent)'
+
+
+def test_every_job_begins_with_eight_columns_and_has_the_others_by_choice(opened: Open) -> None:
+    """In the width of the window; the first column stays while the others scroll."""
+    tab = opened("account")
+    assert tab.run(f"{_SEEN}.length") == 8
+    wide = 'document.getElementById("all").parentElement.getBoundingClientRect()'
+    assert tab.run(f"{wide}.width") > DESK[0] - 60
+    boxes = '[...document.querySelectorAll(".choose input")]'
+    tab.run(f"{boxes}.filter(box => !box.checked).forEach(box => box.click())")
+    assert tab.run(f"{_SEEN}.length") == tab.run(f"{boxes}.length") + 1
+    first = 'document.querySelector("#all tbody th").getBoundingClientRect().left'
+    left = tab.run(first)
+    tab.run('document.getElementById("all").parentElement.scrollLeft = 300')
+    assert tab.run(first) == left
+    tab.run(f"{boxes}[0].click()")
+    assert "Spend" not in tab.run(f"{_SEEN}.map(e => e.textContent)")
+
+
+def test_on_a_phone_dollars_stand_before_the_bars(opened: Open) -> None:
+    """Spend and avoidable dollars are seen without scrolling."""
+    tab = opened("account", PHONE)
+    cells = """[...document.querySelectorAll(".bars tbody tr:first-child")].map(row =>
+      [...row.cells].map(cell => cell.matches(".bar") ? "bar" : "text").lastIndexOf("text")
+        < [...row.cells].findIndex(cell => cell.matches(".bar")))"""
+    assert set(tab.run(cells)) == {True}
+    edge = 'document.querySelector("#all tbody tr").cells[2].getBoundingClientRect().right'
+    assert tab.run(edge) <= PHONE[0]
 
 
 @pytest.mark.parametrize("name", ["account", "job"])
@@ -237,6 +272,9 @@ def test_a_page_prints(opened: Open, name: str) -> None:
     tab.media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
     assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
+    tab.size(_A4_PX, 1000)
+    right = "Math.max(...[...document.querySelectorAll('main *')].map(e => e.offsetParent ? e.getBoundingClientRect().right : 0))"
+    assert tab.run(right) <= _A4_PX
     assert tab.printed().startswith(b"%PDF")
 
 
