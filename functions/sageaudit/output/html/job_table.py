@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sageaudit.domain.audit.judgement import Judged
@@ -103,11 +103,12 @@ COLUMNS = (
     Column("Kind", lambda head: head.kind),
     Column("Status", lambda head: head.status),
     Column("Family", lambda head: family_name(head.family), wide=True),
+    Column("Judged", lambda head: _JUDGED[head.judged]),
     Column("Account", lambda head: head.account),
     Column("Region", lambda head: head.region),
-    Column("Judged", lambda head: _JUDGED[head.judged]),
 )
-"""First what one decides by. A new field of a job's row is one row here."""
+"""First what one decides by. A new field of a job's row is one row here; the last two are left out
+where all jobs ran in one place."""
 PLACES = {column.title: at for at, column in enumerate(COLUMNS)}
 
 
@@ -119,13 +120,15 @@ def job_table(report: AccountReport) -> Markup | None:
     """The table with its filters; None without jobs."""
     if not report.heads:
         return None
-    rows = [_row(head, at, at in report.details) for at, head in enumerate(report.heads)]
+    places = {(head.account, head.region) for head in report.heads}
+    columns = COLUMNS if len(places) > 1 else COLUMNS[:-2]
+    rows = [_row(columns, head, at, at in report.details) for at, head in enumerate(report.heads)]
     whole = tag(
         "table",
-        tag("thead", tag("tr", map(_head, COLUMNS))),
+        tag("thead", tag("tr", map(_head, columns))),
         tag("tbody", rows[:FIRST]),
         tag("tbody", rows[FIRST:], class_="rest"),
-        tag("tfoot", _foot(report.total)),
+        tag("tfoot", _foot(columns, report.total)),
         id="all",
         class_="all",
     )
@@ -172,9 +175,9 @@ def _select(title: str, values: list[str]) -> Markup:
     return tag("label", f"{title} ", tag("select", every, options, data_column=PLACES[title]))
 
 
-def _row(head: Head, at: int, detailed: bool) -> Markup:
+def _row(columns: Sequence[Column], head: Head, at: int, detailed: bool) -> Markup:
     found = of_head(head)
-    first, *others = ((column, column.of(head, found)) for column in COLUMNS)
+    first, *others = ((column, column.of(head, found)) for column in columns)
     name: Child = tag("a", first[1], href=f"#j{at}") if detailed else first[1]
     cells = (_cell(column, text, head) for column, text in others)
     return tag("tr", tag("th", name, scope="row"), cells)
@@ -198,9 +201,9 @@ def _micros(head: Head) -> int | None:
     return int(head.sums.total_usd * _MILLION) if known and head.sums else None
 
 
-def _foot(total: Sums) -> Markup:
+def _foot(columns: Sequence[Column], total: Sums) -> Markup:
     found = of_sums(total)
-    sums = (str(column.figure(found)) if column.figure else "" for column in COLUMNS[1:])
+    sums = (str(column.figure(found)) if column.figure else "" for column in columns[1:])
     return tag(
         "tr", tag("th", "All jobs", scope="row"), (tag("td", one, class_="n") for one in sums)
     )
