@@ -27,6 +27,7 @@ from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
+from sageaudit.output.html.job_table import job_words
 from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
@@ -204,7 +205,7 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
     size = f"{max(len(written) // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
-        about = f"{len(contents.heads):,} jobs, {contents.since} to {contents.until}"
+        about = f"{job_words(contents.heads)}, {contents.since} to {contents.until}"
         if contents.left_out:
             about = f"the dearest {about} ({contents.left_out:,} others are in its sums alone)"
     say(f"wrote {output}: {about}, {size}")

@@ -27,22 +27,19 @@ _MONTH_DAYS, _LEAST_DAYS = 30, 7
 """One run, fewer days than a week, and less than a dollar say nothing about a month."""
 _ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
-_TO_DO = "Where the newest judged run of a family no longer has the finding, it is left out."
 _NEW = "Nothing is compared: the history does not cover the {days} before."
 
 
 def first_screen(report: AccountReport) -> Markup:
     """From the news to what changed."""
     cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
-    to_do = (
-        section("What to change first", cards, id_="to-do", note=_TO_DO) if report.advice else None
-    )
+    to_do = section("What to change first", cards, id_="to-do") if report.advice else None
     return join([_lead(report), to_do, _tiles(report), _doubts(report.total), _changes(report)])
 
 
 def _lead(report: AccountReport) -> Markup:
     dates = price_dates([one.document for one in report.details.values()])
-    facts = ["days in UTC, by the end of the job", dates]
+    facts = ["Days in UTC, by the end of the job", dates]
     period = period_words(report.since, report.until)
     bill = report.coverage
     return join(
@@ -66,7 +63,7 @@ def _card(report: AccountReport, advice: Advice) -> Markup:
     return tag(
         "article",
         tag("h3", tag("bdi", path(family_name(advice.family)))),
-        tag("p", _worth(report, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
+        tag("p", _worth(report, sums, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
         tag("p", finding.summary),
         tag("div", (codes(kind, way) for _, way in ways if way), class_="fix"),
         [tag("p", title) for title, way in ways if not way],
@@ -75,16 +72,14 @@ def _card(report: AccountReport, advice: Advice) -> Markup:
     )
 
 
-def _worth(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
+def _worth(report: AccountReport, sums: Sums, rule: RuleSums, bucket: Bucket) -> Markup:
     """`about $220 a month, avoidable`; `$10.38, lost` of one run, or of less than a week."""
     usd = rule.waste_usd if bucket.counted else rule.possible_usd
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
     monthly_usd = usd * _MONTH_DAYS / days
     known = rule.findings > 1 and days >= _LEAST_DAYS and monthly_usd >= 1
     rough = DOWN if known or not bucket.counted else None
-    figure = Figure(
-        monthly_usd if known else usd, estimated=bool(report.total.estimated), rough=rough
-    )
+    figure = Figure(monthly_usd if known else usd, estimated=bool(sums.estimated), rough=rough)
     word = bucket.value if bucket.counted else "worth a trial"
     return join([tag("strong", str(figure)), f"{' a month' if known else ''}, {word}"])
 
@@ -173,12 +168,13 @@ def _changes(report: AccountReport) -> Markup | None:
 
 def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
     families = next(one for one in report.by if one.column == "Family")
-    now, then = families.sums.get(of.family), (families.before or {}).get(of.family)
+    now = families.sums.get(of.family, Sums())
+    then = (families.before or {}).get(of.family, Sums())
     yield path(family_name(of.family))
     yield of.word
-    yield str(of_sums(now or Sums()).spend)
-    yield str(of_sums(then or Sums()).spend)
-    yield signed(of.change_usd, estimated=bool(report.total.estimated))
+    yield str(of_sums(now).spend)
+    yield str(of_sums(then).spend)
+    yield signed(of.change_usd, estimated=bool(now.estimated + then.estimated))
     yield f"{of.jobs:,}"
     yield f"{of.jobs_before:,}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sageaudit.domain.audit.judgement import Judged
@@ -156,7 +156,7 @@ def _filters(report: AccountReport) -> Markup:
         _select("Status", statuses),
         _select("Judged", list(_JUDGED.values())),
     )
-    said = tag("p", counted(len(report.heads), "job"), id="found", role="status")
+    said = tag("p", job_words(report.heads), id="found", role="status")
     clear = tag("button", "Clear", type="button", id="clear")
     return tag(
         "form",
@@ -167,6 +167,14 @@ def _filters(report: AccountReport) -> Markup:
         aria_label="Filter the jobs",
         hidden=True,
     )
+
+
+def job_words(heads: Iterable[Head]) -> str:
+    """`26 jobs and 1 tuning job`: rows of tuning jobs are no jobs of their own in any sum."""
+    of_rollups = [head.rollup for head in heads]
+    rollups = sum(of_rollups)
+    jobs = counted(len(of_rollups) - rollups, "job")
+    return f"{jobs} and {counted(rollups, 'tuning job')}" if rollups else jobs
 
 
 def _select(title: str, values: list[str]) -> Markup:
@@ -180,7 +188,7 @@ def _row(columns: Sequence[Column], head: Head, at: int, detailed: bool) -> Mark
     first, *others = ((column, column.of(head, found)) for column in columns)
     name: Child = tag("a", first[1], href=f"#j{at}") if detailed else first[1]
     cells = (_cell(column, text, head) for column, text in others)
-    return tag("tr", tag("th", name, scope="row"), cells)
+    return tag("tr", tag("th", name, scope="row"), cells, data_r=head.rollup)
 
 
 def _cell(column: Column, text: str, head: Head) -> Markup:

@@ -120,13 +120,16 @@
     rest.replaceChildren(...rows.filter((row) => !kept.has(row)));
     label();
   };
+  const every = rows.filter((row) => "r" in row.dataset).length;
   const say = () => {
     let sum = 0;
     for (const row of matching) sum += Number(row.cells[1].dataset.u || 0);
     const usd = (sum / 1e6).toLocaleString("en", { style: "currency", currency: "USD" });
-    const count = matching.length.toLocaleString("en");
-    const of = matching.length === rows.length ? "" : ` of ${rows.length.toLocaleString("en")}`;
-    found.textContent = `${count}${of} job${rows.length === 1 ? "" : "s"}, spend ${usd}`;
+    const rollups = matching.filter((row) => "r" in row.dataset).length;
+    const of = matching.length === rows.length ? "" : ` of ${(rows.length - every).toLocaleString("en")}`;
+    const words = (count, word, part = "") => `${count.toLocaleString("en")}${part} ${word}${count === 1 && !part ? "" : "s"}`;
+    const more = rollups ? ` and ${words(rollups, "tuning job")}` : "";
+    found.textContent = `${words(matching.length - rollups, "job", of)}${more}, spend ${usd}`;
   };
 
   // columns: some to begin with, the others when they are chosen
