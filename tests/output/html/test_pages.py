@@ -11,7 +11,6 @@ from html import unescape
 import pytest
 from hypothesis import given
 
-from sageaudit.cli.support.history import report_contents
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -157,20 +156,6 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
     text = account_markdown(account)
     assert text.count("| `model-") == 10
     assert "+140 more jobs." in text
-
-
-def test_of_very_many_jobs_the_dearest_have_a_row_and_the_page_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The others are in the sums alone."""
-    monkeypatch.setattr(report_contents, "LISTED", 20)
-    body = account_body(reports.many(50))
-    assert len(re.findall(r'<tr><th scope="row"><a href="#j\d+">', body)) == 20
-    said = (
-        "The 20 jobs with the most avoidable and lost dollars, then the highest cost. 30 more are"
-    )
-    assert said in words(body)
-    assert "50 jobs cost" in words(body)
 
 
 def test_a_job_that_could_not_be_audited_says_why() -> None:

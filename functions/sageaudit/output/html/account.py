@@ -12,7 +12,14 @@ from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
 from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, waterfall
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
-from sageaudit.output.html.job_table import PLACES, family_name, job_table, owner_name, type_name
+from sageaudit.output.html.job_table import (
+    PLACES,
+    family_name,
+    job_table,
+    job_words,
+    owner_name,
+    type_name,
+)
 from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section
 from sageaudit.output.html.spend_chart import spend_over_time
@@ -58,7 +65,7 @@ def _note(report: AccountReport) -> str:
     said = []
     if report.left_out:
         said.append(
-            f"The {len(report.heads):,} jobs with the most avoidable and lost dollars, then the"
+            f"The {job_words(report.heads)} with the most avoidable and lost dollars, then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
     if any(head.rollup for head in report.heads):
