@@ -18,6 +18,11 @@ Open = Callable[..., Browser]
 DESK, PHONE = (1280, 900), (390, 844)
 
 
+def head(title: str) -> str:
+    """The header cell of a column."""
+    return f'[...document.querySelectorAll("#all th")].find(th => th.textContent === "{title}")'
+
+
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Browser]:
     """One tab of a headless Chromium with an empty profile."""

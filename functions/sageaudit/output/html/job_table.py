@@ -32,7 +32,7 @@ _JUDGED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of the table: a figure, which has a sum too, or a text.
 
     `first`: it is shown to begin with; the others are chosen. `number`: it sorts by its size.
@@ -87,25 +87,25 @@ def type_name(name: str | None) -> str:
 
 
 COLUMNS = (
-    Column("Job", lambda head: middle(head.name, _NAME), first=True),
-    Column("Spend", figure=lambda found: found.spend, first=True),
-    Column("Avoidable", figure=lambda found: found.avoidable, first=True),
-    Column("Lost", figure=lambda found: found.lost, first=True),
-    Column("Findings", lambda head: ", ".join(_rules(head)) or "-", first=True, wide=True),
-    Column("Instance type", lambda head: type_name(_of_type(head)), first=True),
-    Column("Owner", lambda head: owner_name(head.owner), first=True),
-    Column("Ended (UTC)", lambda head: f"{head.ended_at:%Y-%m-%d %H:%M}", first=True),
-    Column("Possible", figure=lambda found: found.possible),
-    Column("Idle", figure=lambda found: found.idle),
-    Column("Count", _fact("instance_count"), number=True),
-    Column("Minutes", _minutes, number=True),
-    Column("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
-    Column("Kind", lambda head: head.kind),
-    Column("Status", lambda head: head.status),
-    Column("Family", lambda head: family_name(head.family), wide=True),
-    Column("Judged", lambda head: _JUDGED[head.judged]),
-    Column("Account", lambda head: head.account),
-    Column("Region", lambda head: head.region),
+    TableColumn("Job", lambda head: middle(head.name, _NAME), first=True),
+    TableColumn("Spend", figure=lambda found: found.spend, first=True),
+    TableColumn("Avoidable", figure=lambda found: found.avoidable, first=True),
+    TableColumn("Lost", figure=lambda found: found.lost, first=True),
+    TableColumn("Findings", lambda head: ", ".join(_rules(head)) or "-", first=True, wide=True),
+    TableColumn("Instance type", lambda head: type_name(_of_type(head)), first=True),
+    TableColumn("Owner", lambda head: owner_name(head.owner), first=True),
+    TableColumn("Ended (UTC)", lambda head: f"{head.ended_at:%Y-%m-%d %H:%M}", first=True),
+    TableColumn("Possible", figure=lambda found: found.possible),
+    TableColumn("Idle", figure=lambda found: found.idle),
+    TableColumn("Count", _fact("instance_count"), number=True),
+    TableColumn("Minutes", _minutes, number=True),
+    TableColumn("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
+    TableColumn("Kind", lambda head: head.kind),
+    TableColumn("Status", lambda head: head.status),
+    TableColumn("Family", lambda head: family_name(head.family), wide=True),
+    TableColumn("Judged", lambda head: _JUDGED[head.judged]),
+    TableColumn("Account", lambda head: head.account),
+    TableColumn("Region", lambda head: head.region),
 )
 """First what one decides by. A new field of a job's row is one row here; the last two are left out
 where all jobs ran in one place."""
@@ -135,7 +135,7 @@ def job_table(report: AccountReport) -> Markup | None:
     return join([_filters(report), scrolling("Every job", whole)])
 
 
-def _head(column: Column) -> Markup:
+def _head(column: TableColumn) -> Markup:
     number = column.figure or column.number
     return tag(
         "th",
@@ -183,7 +183,7 @@ def _select(title: str, values: list[str]) -> Markup:
     return tag("label", f"{title} ", tag("select", every, options, data_column=PLACES[title]))
 
 
-def _row(columns: Sequence[Column], head: Head, at: int, detailed: bool) -> Markup:
+def _row(columns: Sequence[TableColumn], head: Head, at: int, detailed: bool) -> Markup:
     found = of_head(head)
     first, *others = ((column, column.of(head, found)) for column in columns)
     name: Child = tag("a", first[1], href=f"#j{at}") if detailed else first[1]
@@ -191,7 +191,7 @@ def _row(columns: Sequence[Column], head: Head, at: int, detailed: bool) -> Mark
     return tag("tr", tag("th", name, scope="row"), cells, data_r=head.rollup)
 
 
-def _cell(column: Column, text: str, head: Head) -> Markup:
+def _cell(column: TableColumn, text: str, head: Head) -> Markup:
     """Nothing is shown paler than something."""
     kind = "w" if column.wide else None
     if column.figure or column.number:
@@ -209,7 +209,7 @@ def _micros(head: Head) -> int | None:
     return int(head.sums.total_usd * _MILLION) if known and head.sums else None
 
 
-def _foot(columns: Sequence[Column], total: Sums) -> Markup:
+def _foot(columns: Sequence[TableColumn], total: Sums) -> Markup:
     found = of_sums(total)
     sums = (str(column.figure(found)) if column.figure else "" for column in columns[1:])
     return tag(
