@@ -167,9 +167,7 @@ def _is_flash(setting: UserSetting) -> bool:
 
 
 def _saves(setting: UserSetting) -> bool:
-    if not setting.on:
-        return False
-    if setting.words & _NOT_SAVED:
+    if not setting.on or setting.words & _NOT_SAVED:
         return False
     if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
         return True
