@@ -13,10 +13,8 @@ from sageaudit.domain.bill.type_vetoes import type_refused
 from sageaudit.domain.job.failure import is_trial, kept, limit_hit, reason_class
 from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.growth import Growth, steady_growth
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import times_dearer
-from sageaudit.rules.utilisation.gpu_memory_growth import PATIENCE, WINDOW, points_an_hour
 
 _LAST_POINTS = 3
 """The minute in which a process dies has a lower mean: the highest of the last points counts."""
@@ -79,17 +77,15 @@ def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     metric = api.Metric.GPU_MEMORY if on_gpu else api.Metric.MEMORY
     word, key = ("GPU memory", "gpu_memory") if on_gpu else ("host memory", "host_memory")
     last = _last_percent(case, metric)
-    grown = _growth(case, metric)
     unseen = not on_gpu and last is not None and last < _NEAR_FULL_PERCENT
     larger = _larger(case, on_gpu=on_gpu)
     price = _price_of(case, larger) if larger else None
     doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
     return MemoryFailure(
-        clause=f"{_clause(word, last, grown, case)}{doubt if unseen else ''}",
+        clause=f"{_clause(word, last, case)}{doubt if unseen else ''}",
         advice=f"{_ADVICE[whose]}. {price.sentence}" if price else _ADVICE[whose],
         evidence={
             f"{key}_last_percent": None if last is None else round(last, 1),
-            f"{key}_points_per_hour": None if grown is None else round(grown.per_hour, 1),
             **(price.evidence if price else {}),
         },
         larger=()
@@ -158,13 +154,12 @@ def _price_of(case: api.FamilyCase, larger: str) -> _Price | None:
     )
 
 
-def _clause(word: str, last: float | None, grown: Growth | None, case: api.JobCase) -> str:
+def _clause(word: str, last: float | None, case: api.JobCase) -> str:
     if last is None:
         return f"its {word} was not recorded"
     gpus = case.whole.gpus or 1
     over = f" on average over {gpus} GPUs" if word == "GPU memory" and gpus > 1 else ""
-    pace = f", after it grew {points_an_hour(grown)}" if grown else ""
-    return f"{word} was last recorded at {last:.0f}%{over}{pace}"
+    return f"{word} was last recorded at {last:.0f}%{over}"
 
 
 def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
@@ -172,21 +167,6 @@ def _last_percent(case: api.JobCase, metric: api.Metric) -> float | None:
     lines = case.whole.series.get(metric, {}).values()
     ends = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
     return max(ends, default=None)
-
-
-def _growth(case: api.JobCase, metric: api.Metric) -> Growth | None:
-    """The fastest of the hosts that grow steadily."""
-    found = [
-        steady_growth(
-            line,
-            period_s=case.usage.period_s,
-            skipped_min=PATIENCE.value,
-            window_min=WINDOW.value,
-            ran_out=True,
-        )
-        for line in case.usage.series.get(metric, {}).values()
-    ]
-    return max((one for one in found if one), key=lambda one: one.per_hour, default=None)
 
 
 def _larger(case: api.JobCase, *, on_gpu: bool) -> str | None:
