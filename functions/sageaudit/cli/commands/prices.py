@@ -70,7 +70,7 @@ def prices() -> None:
 )
 @click.option(
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD.",
+    help="Price on a day in the past, as YYYY-MM-DD; not with --live.",
 )  # fmt: skip
 @click.option("--live", is_flag=True, help="Read AWS's Price List API; needs --region.")
 @options.PROFILE
@@ -89,7 +89,7 @@ def show(
     Without --live only the packaged tables are read; no AWS account is needed. Where no rate is
     known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on)
+    day = _past_day(on, live=live)
     _check(instance_type, region, live=live)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
@@ -100,7 +100,7 @@ def show(
         book = sources.offline_book(region_name, job_component, day)
         if live:
             book, error = live_prices.book(
-                instance_type, region_name, job_component, clients, day=day, now=_now(), say=say
+                instance_type, region_name, job_component, clients, _now()
             )
             if error is not None:
                 say(f"{region_name}, {job_component.value}: {error}")
@@ -256,7 +256,9 @@ def learn(
     return Exit.DONE
 
 
-def _past_day(on: datetime | None) -> date | None:
+def _past_day(on: datetime | None, *, live: bool) -> date | None:
+    if on is not None and live:
+        raise BadUsage("--live reads today's price list: leave out --on, or --live")
     if on is not None and on.date() > _now().date():
         raise BadUsage(f"{on.date()} is in the future: its prices are not known")
     return None if on is None else on.date()
