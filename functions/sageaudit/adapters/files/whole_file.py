@@ -16,11 +16,11 @@ _PREFIX = 40
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yields the path to write to: a file beside `path`, which then takes its place and mode.
+def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """Yields the path to write to: a file beside `path`, which then takes its place.
 
-    A link stays a link, and its file is replaced. A device or a pipe is written to itself, never
-    replaced. Raises BadUsage where the file cannot be written; an older one is then kept.
+    It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
+    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be written; an older one is then kept.
     """
     try:
         if path.exists() and not path.is_file():
@@ -32,7 +32,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside = Path(name)
         try:
             yield beside
-            beside.chmod(target.stat().st_mode if target.exists() else _MODE)
+            known = target.stat().st_mode if target.exists() else _MODE
+            beside.chmod(known if mode is None else mode)
             beside.replace(target)
         finally:
             with suppress(OSError):
