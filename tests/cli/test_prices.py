@@ -206,9 +206,9 @@ def test_refreshed_tables_are_read_by_later_commands(run: Run, data_home: Path) 
     rates = {"us-east-1": {"ml.g5.2xlarge": Decimal("9.99")}}
     data_home.mkdir()
     hourly = {**tables.hourly_table, "provenance": newer, "usd_per_hour": rates}
-    price_table.write(price_table.text_of(hourly), data_home / packaged.HOURLY)
+    (data_home / packaged.HOURLY).write_text(price_table.text_of(hourly), "utf-8")
     storage = price_table.text_of(dict(tables.storage_table))
-    price_table.write(storage, data_home / packaged.STORAGE_TABLE)
+    (data_home / packaged.STORAGE_TABLE).write_text(storage, "utf-8")
     words = ("prices", "ml.g5.2xlarge", "--region", "us-east-1", "--component", "training")
     [row] = rows(run(*words, "--output", "json"))
     assert (row["usd_per_hour"], row["as_of"]) == (Decimal("9.99"), "2026-11-20")

@@ -12,10 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files import as_read
+from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
-from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import buckets
 from sageaudit.domain.job.kept import keep, kept_tags
@@ -135,5 +134,4 @@ def write(path: Path, text: str, *, replace: bool) -> None:
     the file cannot be written.
     """
     check_free(path, replace=replace)
-    with whole_file(path, mode=0o600) as beside:
-        beside.write_text(text, encoding="utf-8", errors="replace")
+    whole_file.write_text(path, text, mode=0o600)

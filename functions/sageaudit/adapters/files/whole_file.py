@@ -47,3 +47,9 @@ def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
         if "loop" not in str(error).lower():
             raise
         raise BadUsage(f"{path} is a link that leads to itself: name another file") from error
+
+
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """Writes a whole file. Raises BadUsage where it cannot be written."""
+    with whole_file(path, mode) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace")

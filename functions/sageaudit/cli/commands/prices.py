@@ -11,6 +11,7 @@ import click
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import own_rates_file, policy_file
+from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
@@ -192,8 +193,8 @@ def refresh(path: Path | None, profile: str | None) -> int:
     path = path or made_data_folder() / packaged.HOURLY
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
-    price_table.write(price_table.text_of(refreshed.table), path)
-    price_table.write(price_table.text_of(storage), beside)
+    write_text(path, price_table.text_of(refreshed.table))
+    write_text(beside, price_table.text_of(storage))
     say(
         f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
         f" {refreshed.added:,} are new,"
@@ -247,7 +248,7 @@ def learn(
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
     if not dry_run:
-        price_table.write(own_rates_file.text_of(view.merged.rates), path)
+        write_text(path, own_rates_file.text_of(view.merged.rates))
     in_use = policy.discounts.learnt is not None
     for line in learnt_rates.closing(
         view.merged, path, policy_path, in_use=in_use, written=not dry_run
