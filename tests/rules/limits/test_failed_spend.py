@@ -127,15 +127,14 @@ test_cases = cases(
         out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96)),
     "A larger type has a price for all runs: above the failures it is no fix.",
     # Twelve hours: ml.g4dn.2xlarge has twice the memory for $2.448 more than $8.832; two failures
-    # of $1.472 cost $0.1472 for each of 20 that complete, 15 of them in the last 30 days.
+    # of $1.472 cost $0.1472 for each of 20 that complete.
     row(finds(ways=[], caution="Use fewer data-loader workers and load less at once, or a type "
         "with more memory. For all runs ml.g4dn.2xlarge costs no less than the failures: $2.45 "
-        "more against $0.15 for each run that completes ($36.72 against $2.21 a month)…",
-        evidence={"runs_a_month": 15}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
+        "more against $0.15 for each run that completes. This money…"),
+        out_of_memory("exit code 137"), even(120, **FULL_HOST),
         earlier=host_runs(20)),
     row(finds(ways=[["ml.g4dn.2xlarge"]], caution="…ml.g4dn.2xlarge costs less than the failures: "
-        "$2.45 more against $2.94 for each run that completes. This money…",
-        evidence={"runs_a_month": None}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
+        "$2.45 more against $2.94 for each run that completes. This money…"), out_of_memory("exit code 137"), even(120, **FULL_HOST),
         earlier=host_runs(1)),
     "Where no run completed the larger type stays a way. Another failure, for another reason.",
     row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
