@@ -16,7 +16,7 @@ from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
-from sageaudit.errors import BadUsage, Unavailable
+from sageaudit.errors import Unavailable
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 

@@ -134,8 +134,8 @@ test_cases = cases(
         out_of_memory("exit code 137"), even(120, **FULL_HOST),
         earlier=host_runs(20)),
     row(finds(ways=[["ml.g4dn.2xlarge"]], caution="…ml.g4dn.2xlarge costs less than the failures: "
-        "$2.45 more against $2.94 for each run that completes. This money…"), out_of_memory("exit code 137"), even(120, **FULL_HOST),
-        earlier=host_runs(1)),
+        "$2.45 more against $2.94 for each run that completes. This money…"),
+        out_of_memory("exit code 137"), even(120, **FULL_HOST), earlier=host_runs(1)),
     "Where no run completed the larger type stays a way. Another failure, for another reason.",
     row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
         even(120, **FULL_HOST), earlier=host_runs(0)),

@@ -20,7 +20,8 @@ def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yields the path to write to: a file beside `path`, which then takes its place.
 
     It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
-    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be written; an older one is then kept.
+    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be
+    written; an older one is then kept.
     """
     try:
         if path.exists() and not path.is_file():
