@@ -3,18 +3,17 @@
 What it checks: The bill is above the family's newest level by at least 3 times its spread (the
     scaled median absolute deviation) and at least 25%. The level is the median of up to 10
     completed runs since the last change of type, count or purchase, or since the last lasting step
-    of cost. What is new becomes the level after 3 runs; until then it is compared with the level
-    before, and posted once unless it grows by a quarter. Runs that now and then use other instances
-    are compared with each other. At least 5 runs have a known cost.
-    The first run after a rise says that it has ended.
-Why it costs: A change of type, count, data or code that nobody intended is paid for again by each
-    later run.
-Saving: None: it is an alarm, not a part of the bill. The evidence has the dollars above the median;
-    the findings on what grew have the savings.
+    of cost. After 3 runs a new cost becomes the level. Until then it is compared with the level
+    before, and posted only once, unless it grows by a quarter. Runs on other instances are compared
+    with each other. At least 5 runs must have a known cost. The first run after a rise reports that
+    it has ended.
+Why it costs: Each later run pays again for an unintended change of type, count, data or code.
+Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
+    the savings.
 When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
     training under one name. A tag of the policy's `family_tag` separates them.
-What to do: Look at what changed, which the finding names if the history knows it, and undo it if
-    nobody intended it.
+What to do: Look at what changed (the finding names it if the history has it), and undo it if it was
+    not intended.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
     deviation that outliers do not move; 3 such deviations are the usual limit.
 """

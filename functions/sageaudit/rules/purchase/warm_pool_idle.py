@@ -8,15 +8,15 @@ What it checks: The job's warm pool is final. Either it was never reused (Termin
     keep-alive the cheapest one.
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: Never reused: measured, the retained seconds less what a shorter keep-alive would have
-    cost. Reused: derived, the retained seconds less that
-    keep-alive and a whole start, as if Starting were billed too; up to all retained seconds.
-When it is wrong: People who wait for each start may be worth more than the pool. The last job of a
-    chain always leaves a pool that no job uses: then the period is shortened, not removed.
-What to do: Set KeepAlivePeriodInSeconds to what the family's gaps suggest, the number of the fix:
-    it serves the gaps that cost less than a start, and ends before the others. Without such gaps
-    remove it. A pool is reused only by a job with the same role, type, count, volume, network and
-    encryption settings.
+Saving: If never reused, measured: the retained seconds minus the cost of a shorter keep-alive. If
+    reused, derived: the same minus a whole start, as if Starting were billed too; up to all
+    retained seconds.
+When it is wrong: The time of people who wait for each start may be worth more than the pool costs.
+    The last job of a chain always leaves a pool that no job uses: then the period is shortened, not
+    removed.
+What to do: Set KeepAlivePeriodInSeconds to the number of the fix. It covers the gaps of the family
+    that cost less than a start, and ends before the others. Without such gaps remove it. A pool is
+    reused only by a job with the same role, type, count, volume, network and encryption settings.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
     training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.
