@@ -53,8 +53,6 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             missing("ListTrainingJobsForHyperParameterTuningJob"),
         )
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": []})
-        made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://x"})
         made.answer("sts:GetCallerIdentity", lambda *_: {**WHOSE, **dated(timedelta(0))})
         yield made
 
@@ -117,11 +115,7 @@ def test_only_the_permissions_of_the_commands_that_are_named_are_asked(
     """`doctor prices` describes no job."""
     done = run("doctor", "prices", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
-    assert {name for name in actions if ":" in name} == {
-        "pricing:GetProducts",
-        "pricing:ListPriceLists",
-        "pricing:GetPriceListFileUrl",
-    }
+    assert {name for name in actions if ":" in name} == {"pricing:GetProducts"}
     assert not [call for call in calls.made if call.service == "sagemaker"]
 
 

@@ -229,10 +229,10 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     path = tmp_path / "job.json"
     path.write_text("old", encoding="utf-8")
 
-    def full(_: int) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(BadUsage, match="No space left"):
         recording_file.write(path, "new", replace=True)
     assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["old"]

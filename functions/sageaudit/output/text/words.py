@@ -48,23 +48,8 @@ _UNITS = {
     "min": "{} min",
 }
 _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
-_SPELLED = {
-    word.lower(): word
-    for word in (
-        "GPU",
-        "GPUs",
-        "CPU",
-        "CPUs",
-        "vCPU",
-        "vCPUs",
-        "EBS",
-        "S3",
-        "IO",
-        "FSx",
-        "EFS",
-        "P95",
-    )
-}
+_NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
+_SPELLED = {word.lower(): word for word in _NAMES.split()}
 
 _SAID = {
     "histogram_distance": "Difference between hosts (0 to 1)",
@@ -111,7 +96,6 @@ _SAID = {
     "stretches": "Standstills",
     "message_says_image": "Message names the image",
     "points_per_hour": "Growth in points an hour",
-    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
     "usd_per_hour": "Price an hour",
     "successor_usd_per_hour": "Successor's price an hour",
     "keep_alive_s": "Asked for",
@@ -160,9 +144,7 @@ def label(key: str) -> str:
     if key in _SAID:
         return _SAID[key]
     words = [word for word in key.split("_") if word]
-    if key.endswith(f"_{_HOURLY}"):
-        words[-3:] = ["USD", "an", "hour"]
-    elif len(words) > 1 and _unit(key):
+    if len(words) > 1 and _unit(key):
         words.pop()
     if not words:
         return key
