@@ -1,4 +1,33 @@
-"""The exceptions that this project raises on purpose."""
+"""The exceptions that this project raises on purpose.
+
+SageauditError
+├── RejectedEvent          an event or message that is malformed, forged or not for this stack
+├── Malformed              an AWS answer or document with an impossible value under a key
+├── BadUsage               a command has wrong arguments
+├── BadRecording           a file that is not a recording
+├── BadPolicy              a policy with an unknown key or an impossible value
+├── BadSettings            an environment variable or secret is missing or wrong
+├── AwsError
+│   ├── JobNotFound        the job does not exist, or was deleted
+│   ├── ResourceNotFound   a stack or a queue does not exist
+│   ├── AccessDenied       a permission is missing; names the action
+│   ├── NoCredentials      no usable AWS credentials
+│   ├── Throttled          after the SDK's own retries
+│   └── Unavailable        connection failure, server error or unreadable answer
+│       └── TableNotFound  the history table does not exist
+├── HistoryFileError       the file of a history cannot be used: disk full, or no answer
+│   ├── BadHistory         not a file, of another tool, of a newer version, or damaged
+│   ├── NoHistory          the file does not exist
+│   ├── HistoryDenied      no permission to read or write it
+│   └── HistoryBusy        another process writes it
+├── AmbiguousName          jobs of two kinds have this name
+└── ChannelError
+    ├── RateLimited        try again after `retry_after_s` seconds: nothing was posted
+    ├── ChannelUnavailable transient: nothing was posted
+    ├── ChannelBroken      permanent, nothing was posted: webhook revoked, payload refused
+    ├── MaybeSent          the notice left, and nobody knows whether it was posted
+    └── UnexpectedAnswer   the same, and another try would get the same answer
+"""
 
 from __future__ import annotations
 
