@@ -326,9 +326,9 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     assert found.constraint is Constraint.NOT_RECORDED
 
 
-def sheet(fp32: int, tf32: int, gb_s: int) -> GpuPeaks:
-    """A data sheet."""
-    figures = (Decimal(fp32), Decimal(tf32), Decimal(gb_s))
+def sheet(fp32: int, fp16: int, gb_s: int) -> GpuPeaks:
+    """A data sheet; TF32 is as good as 16 bits."""
+    figures = (Decimal(fp32), Decimal(fp16), Decimal(fp16), Decimal(gb_s))
     return GpuPeaks(*figures, Decimal("8.6"), "made up")
 
 
@@ -343,9 +343,13 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
         # no throughput tells how long FlashAttention takes where it does not run
         (machine(1, "A10G"), machine(1, "T4"), {"flash_attention": True},
          "the run uses FlashAttention: the T4 is too old for it"),
+        # data sheets stand beside the refusal; they are no ratio
         (machine(1), machine(1, "D"), {},
          ("no training work measured on both S and D in 16-bit or FP32 is known; "
          "the precision of the run is not known")),
+        (with_sheet(machine(1), 20, 80, 600), with_sheet(machine(1, "D"), 10, 40, 300), {},
+         ("no training work measured on both S and D in 16-bit or FP32 is known; the precision of "
+         "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)")),
         # each class that the run may be in must be measured
         (machine(1, ratios=half(precision=Precision.HALF)), machine(1, "W"), {},
          ("no training work measured on both S and W in FP32 is known; "

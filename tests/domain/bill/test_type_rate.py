@@ -8,7 +8,7 @@ import pytest
 
 from sageaudit.domain.bill.type_rate import (
     cluster_usd_per_hour,
-    seconds_beside_cpu_type,
+    share_beside_cpu_type,
     small_type,
 )
 from sageaudit.domain.job.job import Hints, InstanceGroup
@@ -118,7 +118,6 @@ def test_cpu_types_hold_the_cores_and_the_memory(
 ) -> None:
     """Of two hosts as many each; what is left of $75.376 an hour."""
     on_two = job(groups=(InstanceGroup(DEAR.name, 2),))
-    asked = Decimal(1_000_000), cores, memory_gib
-    share = 1 - 2 * Decimal(beside_usd) / Decimal("75.376")
-    assert seconds_beside_cpu_type(on_two, HERE, *asked) == int(1_000_000 * share)
-    assert seconds_beside_cpu_type(on_two, market(), *asked) == 0
+    share = known(share_beside_cpu_type(on_two, HERE, cores, memory_gib))
+    assert share == 1 - 2 * Decimal(beside_usd) / Decimal("75.376")
+    assert share_beside_cpu_type(on_two, market(), cores, memory_gib) is None

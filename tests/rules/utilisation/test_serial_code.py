@@ -32,6 +32,18 @@ test_cases = cases(
     row(finds("The code used 1.0 of 16 vCPUs over 1 h on 1 x ml.m5.4xlarge.", builder="derived",
         fix=[("ResourceConfig.InstanceType", "ml.m5.4xlarge", "ml.m5.large")], usd="0.805000",
         evidence={"cpu_mean_cores": 1.0}), RUN, cores([1.0] * 60)),
+    "A long step on one core is a range: a smaller type, or the step apart.",
+    # 40 of 60 minutes; ten cores with headroom on 8 vCPUs for the others: 1.17 times as long.
+    row(finds("For 40 min of 1 h on 1 x ml.m5.4xlarge no host used more than 1.2 of 16 vCPUs.",
+        fix=["ml.m5.2xlarge"], usd="0.382377", span=("0.382377", "0.539960")), RUN,
+        cores([1.0] * 40 + [10.0] * 20)),
+    "Without a smaller type nothing is counted of a long step.",
+    row(finds(fix=[], usd="0.000000", caution="…a job of its own…"), RUN,
+        cores([1.0] * 40 + [16.0] * 20)),
+    "Half an hour and a fifth of the run are long.",
+    row(CLEAR, RUN, cores([1.0] * 29 + [16.0] * 31)),
+    row(FOUND, RUN, cores([1.0] * 30 + [16.0] * 30)),
+    row(CLEAR, RUN, cores([16.0] * 20 + [0.1] * 20 + [16.0] * 20)),
     "One core is 085 to 12.",
     # Jobstats' 0.85 to 1.01 of the job, and up to 0.19 of the host's system.
     row(FOUND, RUN, cores([0.85] * 60)),

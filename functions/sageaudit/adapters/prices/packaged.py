@@ -229,6 +229,7 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact_or_none(row["fp32_tflops"]),
             tf32_tflops=_exact_or_none(row["tf32_tflops"]),
+            fp16_tflops=_exact_or_none(row["fp16_tflops"]),
             memory_gb_s=_exact_or_none(row["memory_gb_s"]),
             compute_capability=Decimal(row["compute_capability"]),
             source=row["source"],

@@ -144,7 +144,22 @@ class MovedRun(Fit):
             single and f"only one work was measured on both {pair} in {single}, which is no range",
             "the precision of the run is not known" if len(self._classes) > 1 else "",
         )
-        return "; ".join(filter(None, sentences))
+        return f"{'; '.join(filter(None, sentences))}{self._sheets()}"
+
+    def _sheets(self) -> str:
+        """Both data sheets, which explain and do not decide."""
+        peaks = self.today.gpu_peaks, self.other.gpu_peaks
+        if peaks[0] is None or peaks[1] is None:
+            return ""
+        parts = [
+            f"{first} and {second} {unit}"
+            for unit, first, second in (
+                ("TFLOPS in 16 bits", peaks[0].fp16_tflops, peaks[1].fp16_tflops),
+                ("GB/s", peaks[0].memory_gb_s, peaks[1].memory_gb_s),
+            )
+            if first is not None and second is not None
+        ]
+        return f" (data sheets: {', '.join(parts)})" if parts else ""
 
     def _bounded(self, ratio: TimesAsLong | None) -> Duration:
         times = ratio.high if ratio else _ONE

@@ -61,8 +61,19 @@ def _priced(
 def seconds_beside_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """The seconds whose bill is left after current CPU types do the same for each host: as many as
-    have its cores and its memory, with a fifth above. 0 where a price is not known.
+    """The seconds whose bill is left after current CPU types do the same; 0 where that is not
+    known.
+    """
+    share = share_beside_cpu_type(job, market, cores, memory_gib) if seconds else None
+    return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
+
+
+def share_beside_cpu_type(
+    job: Job, market: Market, cores: float, memory_gib: float
+) -> Decimal | None:
+    """The share (0..1) of the hourly price that is left after current CPU types do the same for
+    each host: as many as have its cores and its memory, with a fifth above. None where a price is
+    not known.
     """
     today_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.legacy))
@@ -72,9 +83,8 @@ def seconds_beside_cpu_type(
         for usd, other in current_cpu
     ]
     if not costs_usd or not today_usd:
-        return Decimal(0)
-    left = max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))
-    return (seconds * left).quantize(Decimal(1), ROUND_DOWN)
+        return None
+    return max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))
 
 
 def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | None:

@@ -46,6 +46,7 @@ class GpuPeaks:
 
     fp32_tflops: Decimal | None
     tf32_tflops: Decimal | None
+    fp16_tflops: Decimal | None
     memory_gb_s: Decimal | None
     compute_capability: Decimal
     source: str

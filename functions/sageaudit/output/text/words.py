@@ -48,8 +48,23 @@ _UNITS = {
     "min": "{} min",
 }
 _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
-_NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
-_SPELLED = {word.lower(): word for word in _NAMES.split()}
+_SPELLED = {
+    word.lower(): word
+    for word in (
+        "GPU",
+        "GPUs",
+        "CPU",
+        "CPUs",
+        "vCPU",
+        "vCPUs",
+        "EBS",
+        "S3",
+        "IO",
+        "FSx",
+        "EFS",
+        "P95",
+    )
+}
 
 _SAID = {
     "histogram_distance": "Difference between hosts (0 to 1)",
@@ -96,6 +111,7 @@ _SAID = {
     "stretches": "Standstills",
     "message_says_image": "Message names the image",
     "points_per_hour": "Growth in points an hour",
+    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
     "usd_per_hour": "Price an hour",
     "successor_usd_per_hour": "Successor's price an hour",
     "keep_alive_s": "Asked for",

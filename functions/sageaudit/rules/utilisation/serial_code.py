@@ -1,22 +1,31 @@
-"""The code works on one core of many.
+"""The code works on one core of many, throughout or for a long step.
 
 What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average and
-    under 1.5 cores for 95% of the active minutes.
+    under 1.5 cores for 95% of the active minutes. Or stretches of half an hour and more, together a
+    fifth of the active minutes, in which some host works and none uses more than 1.2 cores.
 Why it costs: All vCPUs are billed, and the others wait for the one that works.
 Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%. Minutes
     with more busy cores are counted as longer. If memory was not recorded, that type has no less of
-    it. Without such a type there is no figure.
+    it. For a long step, the range also includes the saving of a small CPU type for that step alone.
+    Without such a type there is no figure.
 When it is wrong: One core may be all that an algorithm can use. A mean of one core can hide several
     that take turns; one-minute means hide bursts.
 What to do: Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code):
-    the run is shorter on the same type. Or take fewer: the code runs as fast.
+    the run is shorter on the same type. Or take fewer: the code runs as fast. Or run a long step in
+    a job of its own on a small type.
 Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / cores) between 0.85 and
     1.01. They count the job alone; CloudWatch counts the host, whose system takes up to 0.19 cores.
 """
 
 from __future__ import annotations
 
-from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES
+from decimal import Decimal
+
+from sageaudit.domain.bill.counterfactual import saving
+from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
+from sageaudit.domain.job.phases import work_phase
+from sageaudit.domain.usage.activity import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
+from sageaudit.domain.usage.edges import memory_gib
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
@@ -30,6 +39,12 @@ CORES_TO = api.Threshold(
 )
 P95_BELOW = api.Threshold("p95_below_cores", 1.5, "cores", "steadily one core")
 USE_THE_CORES = "Or use the cores: threads and workers shorten the run on the same type."
+STEP_FROM = api.Threshold("step_from_percent", 20, "percent of the active time", "a fifth")
+APART = (
+    "Or run the step in a job of its own on a small CPU type, if the rest can read what it writes."
+)
+_NEARLY_ALL_PERCENT = 90
+"""From here on it is no step: rules on small use of the whole run speak."""
 VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "SageMaker's types")
 
 
@@ -37,7 +52,7 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
     id="SA207",
     scope=api.JobCase,
     kinds=api.ON_INSTANCES,
-    thresholds=(CORES_FROM, CORES_TO, P95_BELOW, VCPU_FROM, api.HEADROOM),
+    thresholds=(CORES_FROM, CORES_TO, P95_BELOW, STEP_FROM, VCPU_FROM, api.HEADROOM),
     needs=(api.Metric.CPU,),
     pools=True,
     finds_waste=True,
@@ -45,15 +60,16 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Every host must sit at one core."""
+    """Every host must sit at one core, or do so for a long step."""
     today = case.today
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
         for line in case.usage.series[api.Metric.CPU].values()
     ]
-    serial = all(_serial(case, cores) for cores in hosts)
-    if not serial or today.vcpu < case.limit(VCPU_FROM):
+    if today.vcpu < case.limit(VCPU_FROM):
         return api.Clear()
+    if not all(_serial(case, cores) for cores in hosts):
+        return _long_step(case)
     mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
     each = " on each host" if len(hosts) > 1 else ""
     return api.derived(
@@ -72,3 +88,42 @@ def check(case: api.JobCase) -> api.Outcome:
 def _serial(case: api.JobCase, cores: list[float]) -> bool:
     low, high = case.limit(CORES_FROM), case.limit(CORES_TO)
     return low <= api.mean(cores) <= high and api.percentile(cores, 95) < case.limit(P95_BELOW)
+
+
+def _long_step(case: api.JobCase) -> api.Outcome:
+    """A range between a smaller type for the whole run and a small one for the step."""
+    usage, today = case.usage, case.today
+    step_s = Decimal(sum(map(len, _steps(case))) * (usage.period_s or 0))
+    if not case.limit(STEP_FROM) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
+        return api.Clear()
+    gib = memory_gib(usage, range(usage.points), float(today.memory_gib))
+    apart_s = seconds_beside_cpu_type(case.job, case.market, step_s, case.limit(CORES_TO), gib)
+    details, phase = best_type(case).details(case, APART), work_phase(case.job)
+    apart = api.CutPhase(phase, apart_s)
+    counted = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
+    low, high = (saving(case.bill, case.job, one, case.market) for one in (counted, apart))
+    if low is None or high is None or low < high:
+        details["best"] = apart
+    return api.derived(
+        f"For {api.duration(step_s)} of {case.span(usage.minutes)} on "
+        f"{case.job.instances} no host used more than {case.limit(CORES_TO):g} of {today.vcpu} "
+        "vCPUs.",
+        {
+            "serial_step_s": step_s,
+            "vcpu": today.vcpu,
+            "active_minutes": round(usage.minutes),
+        },
+        **details,
+    )
+
+
+def _steps(case: api.JobCase) -> list[range]:
+    """Stretches of half an hour in which some host worked, and none on more than one core."""
+    usage, period_s = case.usage, case.usage.period_s or 0
+    lines = [line.values for line in usage.series[api.Metric.CPU].values()]
+    to_core = case.today.vcpu / 100
+    serial = []
+    for at in zip(*lines, strict=True):
+        busiest = max(-1.0 if percent is None else percent * to_core for percent in at)
+        serial.append(None not in at and IDLE_BELOW_CORES <= busiest <= case.limit(CORES_TO))
+    return [stretch for stretch in runs(serial) if len(stretch) * period_s >= FROM_S]
