@@ -223,6 +223,24 @@ def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
 
 
+def test_a_large_file_that_is_no_request_is_refused_by_its_beginning(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest is not parsed, so that it need not even be JSON."""
+    monkeypatch.setattr("sageaudit.adapters.files.request_file._LARGE", 100)
+    path = tmp_path / "large.json"
+    rest = " " * 100 + "]]"
+    for begins, says in (
+        ("[", "is a list"),
+        ('{"describe": {"Steps": 1', "is a recording"),
+        ('{"version": 4, "terraform_version": "1", "lineage": "x"', "is a Terraform state"),
+        ('{"a": {"describe": 1}', "is not JSON"),
+    ):
+        path.write_text(begins + rest, encoding="utf-8")
+        assert says in run("check", path).stderr
+    assert run("check", request(tmp_path)).exit_code == 0
+
+
 def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:
     """JSON takes the last one, and says nothing; what is inside both is not said again."""
     path = request(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from sageaudit.errors import BadUsage
 STDIN = "-"
 MOST_BYTES = 64 * 1024 * 1024
 """A Terraform plan of thousands of resources has some MB."""
+_LARGE, _HEAD = 2**20, 2**16
+"""Characters from which a file's beginning is looked at first, and how much of it."""
 _MAKE = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEP = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -69,8 +72,12 @@ def name_of(path: str) -> str:
     return "standard input" if path == STDIN else path
 
 
-def read(path: str) -> RequestFile:
-    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file."""
+def read(path: str, refuse: Callable[[Any], None]) -> RequestFile:
+    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
+
+    `refuse` raises Malformed for a list, or an object with such keys: of a large file it is asked
+    before the whole is parsed.
+    """
     name = name_of(path)
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1) if path == STDIN else _bytes(Path(path))
@@ -86,6 +93,8 @@ def read(path: str) -> RequestFile:
         raise BadUsage(f"{name}: {why}") from error
     if not text.strip():
         raise BadUsage(f"{name}: is empty: give a file with JSON")
+    if len(text) > _LARGE:
+        refuse([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
     try:
         document = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
@@ -98,6 +107,17 @@ def read(path: str) -> RequestFile:
         why = str(error).partition(";")[0]  # after it Python advises its programmers
         raise BadUsage(f"{name}: is not JSON ({why})") from error
     return RequestFile(name, document, text)
+
+
+def _first_keys(text: str) -> Iterator[str]:
+    """The keys of the top level, as far as the beginning of the text has them."""
+    depth, key_next = 0, False
+    for token in _TOKEN.finditer(text, 0, _HEAD):
+        word = token[0]
+        if key_next and depth == 1 and word.startswith('"'):
+            yield word[1:-1]
+        depth += (word in "{[") - (word in "}]")
+        key_next = word in "{,"
 
 
 def _bytes(path: Path) -> bytes:

@@ -69,11 +69,8 @@ def recognise(
 
     `form`: what the user says that it is. `pipeline`: the pipeline's name, if it is one.
     """
-    if isinstance(document, list):
-        raise Malformed(
-            _TOP, f"is a list{_GIVE_ONE}; `jq '.[0]' FILE > one.json` takes out the first"
-        )
     if not isinstance(document, Mapping):
+        refuse(document)
         raise Malformed(_TOP, f"is no object{_GIVE_ONE}")
     form = form or _form(document, model)
     if form is Form.TERRAFORM:
@@ -86,12 +83,20 @@ def recognise(
     return Recognised(form, with_trials(found.requests), found.left_out)
 
 
+def refuse(document: object) -> None:
+    """Raises Malformed for what is certainly no request, by no more than its top level."""
+    if isinstance(document, list):
+        raise Malformed(
+            _TOP, f"is a list{_GIVE_ONE}; `jq '.[0]' FILE > one.json` takes out the first"
+        )
+    if isinstance(document, Mapping):
+        _refuse_what_ran(document)
+        if "lineage" in document and "terraform_version" in document:
+            raise Malformed(_TOP, _STATE)
+
+
 def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
-    if "describe" in document or "children" in document:
-        raise Malformed(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
-    if (ran := kind_of(document)) is not None:
-        call = ran.row.describe_call
-        raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
+    refuse(document)
     if "planned_values" in document or "resource_changes" in document:
         return Form.TERRAFORM
     if "terraform_version" in document:
@@ -121,6 +126,14 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
 
 def _is_like(key: object, members: Mapping[str, Any]) -> bool:
     return isinstance(key, str) and (key in members or key.lower() in map(str.lower, members))
+
+
+def _refuse_what_ran(document: Mapping[str, Any]) -> None:
+    if "describe" in document or "children" in document:
+        raise Malformed(_TOP, f"is a recording of a job that ran: {_USE_AUDIT}")
+    if (kind := kind_of(document)) is not None:
+        call = kind.row.describe_call
+        raise Malformed(_TOP, f"is a {call} answer of a job that ran: {_USE_AUDIT}")
 
 
 def _pipeline(document: Mapping[str, Any], name: str | None) -> FoundRequests:

@@ -13,7 +13,7 @@ from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import Cost
-from sageaudit.domain.request.recognise import Form, recognise
+from sageaudit.domain.request.recognise import Form, recognise, refuse
 from sageaudit.domain.request.request import Request
 from sageaudit.domain.request.validity import Problem
 from sageaudit.domain.request.values import path_text
@@ -47,7 +47,7 @@ class Checks:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
         model = api_model()
         try:
-            read = request_file.read(path)
+            read = request_file.read(path, refuse)
             found = recognise(read.document, model, form=self.form, pipeline=self.pipeline)
             checked = self._all(found.requests)
             lines, repeated = read.lines()
