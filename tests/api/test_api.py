@@ -171,7 +171,7 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
         families, owners = history.by("family", ALL_DAYS), history.by("owner", ALL_DAYS)
         rules = history.by("rule", ALL_DAYS, sort="waste")
         trend = history.by("month", ALL_DAYS)
-        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "", since=ALL_DAYS)
+        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
         found = history.audits(ALL_DAYS, rule=rules[0].rule)
         changes = history.changes(ALL_DAYS)
     assert isinstance(first, AuditResult)
@@ -198,7 +198,7 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
     ],
 )
 def test_a_question_that_makes_no_sense_is_one_sentence(
-    scanned: Scan, ask: dict[str, str], said: str
+    scanned: Scan, ask: dict[str, Any], said: str
 ) -> None:
     """It names what is allowed."""
     with (

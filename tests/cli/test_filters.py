@@ -104,7 +104,7 @@ def test_the_end_of_several_families_is_refused(run: Run, listed: Path) -> None:
     """With their names."""
     done = run("history", "--history", listed, "--family", "resnet")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--family resnet is the end of processing/resnet, training/resnet" in done.stderr
+    assert "family resnet is the end of processing/resnet, training/resnet" in done.stderr
     assert "give more of the name" in done.stderr
 
 

@@ -29,7 +29,7 @@ from sageaudit.cli.support.history.formats import (
 )
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted
-from sageaudit.queries.by import Column
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 from tests.fakes.hostile import ATTACKS, texts
 
@@ -153,7 +153,7 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
-BY_FAMILY = lists.of_columns([Column.FAMILY], Sort.IDLE)
+BY_FAMILY = lists.of_columns([SUMMED["family"]], Sort.IDLE)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ BY_FAMILY = lists.of_columns([Column.FAMILY], Sort.IDLE)
         lists.FINDINGS,
         lists.TOP,
         lists.CHANGES,
-        lists.of_columns([*Column][:1], Sort.IDLE),
+        lists.of_columns([*SUMMED.values()][:1], Sort.IDLE),
     ],
 )
 def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:

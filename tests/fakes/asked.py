@@ -18,9 +18,11 @@ from tests.adapters.history.entries import entry, finding
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
 FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
+TEAMS = ("growth", "search", None)
+"""Values of the cost tags team and project."""
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
 _FACTS = (
-    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge"),
+    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
     RunFacts(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
     None,
 )
@@ -75,6 +77,7 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
         "region": region,
         "family": family,
         "owner": chance.choice(OWNERS),
+        "tags": {"team": TEAMS[number % 3], "project": TEAMS[number % 2]},
         "ended_at": ended.isoformat(),
     }
     total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))

@@ -8,7 +8,8 @@ from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.queries.by import Column, by
+from sageaudit.queries.by import by
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import first_covered
 from sageaudit.queries.question import Question
@@ -62,7 +63,7 @@ def changes(lists: Lists, question: Question, *, today: date) -> list[FamilyChan
         <= first
     )
     now, before = (
-        {row.family: row for row in by(of, question, [Column.FAMILY], today=today)}
+        {row.family: row for row in by(of, question, [SUMMED["family"]], today=today)}
         for of in (lists, earlier)
     )
     none = total_of(Sums())

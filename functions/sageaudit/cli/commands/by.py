@@ -13,13 +13,15 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
+from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 from sageaudit.queries.periods import Length
 from sageaudit.queries.question import AMOUNTS, Sort
 from sageaudit.queries.total import Total
@@ -71,7 +73,7 @@ def by(
     Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
     daily sums where these know columns and filters, else the audits.
     """
-    now, names = asking.now(), sums.columns_of(columns)
+    now, names = asking.now(), columns_of(columns)
     length = sums.length_of(names)
     order = sort or Sort.NEWEST
     question = filters.question(now, order, sums.since_of(names))

@@ -9,10 +9,11 @@ import click
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.queries.changes import changes as changes_of
 from sageaudit.queries.changes import window_before
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 
 _EPILOG = """\b
 Examples:

@@ -24,7 +24,6 @@ from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 
@@ -122,7 +121,7 @@ def _of_history(
     history: History, days: Window, job: str | None, account: str | None
 ) -> AccountReport | JobReport:
     if job is not None:
-        return _of_job(history, find(Lists(history, days), Wanted(job, account=account)))
+        return _of_job(history, find(history, Wanted(job, account=account)))
     return _of_days(history, Period(days.first_day, days.last_day), account)
 
 

@@ -10,13 +10,15 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.cli.support.history.formats import Field, ListLayout
+from sageaudit.cli.support.history.formats import Field, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
+from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.words import NO_OWNER
-from sageaudit.queries.by import Column, length_of
+from sageaudit.queries.by import length_of
 from sageaudit.queries.changes import FamilyChange
+from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
@@ -85,27 +87,33 @@ def _difference(name: str) -> Callable[[FamilyChange], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
 
-def _value(name: str) -> Callable[[Total], str]:
-    """The value of a column, or a word where there is none."""
-    none = NO_OWNER if name == "owner" else UNKNOWN
-    return lambda row: getattr(row, name) or none
+def _of_column(column: Column) -> Field:
+    """The field of a column of sums; its cell is a word where there is no value."""
+    if column.length:
+        return Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far")
+    none = f"(no {column.name})" if column.tag else NO_OWNER if column.name == "owner" else UNKNOWN
+    field = tag_field(column.key) if column.tag else Field(column.key)
+
+    def cell(row: Total) -> object:
+        value = column.of(row)
+        return family_words(value) if value and column.name == "family" else value or none
+
+    return replace(field, cell=cell, least=28 if column.name == "family" else _NAME)
 
 
-def _amounts(spend: str) -> tuple[Field, ...]:
-    """The fields of amounts; `spend` is the heading of the first."""
-    return (
-        Field("total_usd", "usd", spend, _figure("spend")),
-        Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
-        Field("lost_usd", "usd", "Lost", _figure("lost")),
-        Field("lost_up_to_usd", "usd"),
-        Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
-        Field("possible_usd", "usd", "Possible", _figure("possible")),
-        Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
-        Field("top_rule", heading="Top finding"),
-    )
+_AMOUNTS = (
+    Field("total_usd", "usd", "Spend", _figure("spend")),
+    Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
+    Field("lost_usd", "usd", "Lost", _figure("lost")),
+    Field("lost_up_to_usd", "usd"),
+    Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
+    Field("possible_usd", "usd", "Possible", _figure("possible")),
+    Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
+    Field("top_rule", heading="Top finding"),
+)
 
 
-_FAMILY = Field("family", least=28)
+_FAMILY = Field("family", cell=lambda row: family_words(row.family or UNKNOWN), least=28)
 _OF_A_RUN = (
     Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
     Field("job", least=_FULL_NAME),
@@ -122,7 +130,7 @@ _OF_A_RUN = (
 )
 _OF_AN_AUDIT = (
     Field("status"),
-    *_amounts("Bill"),
+    *_AMOUNTS,
     Field("findings", "count"),
     Field("judged"),
     Field("settled", "flag"),
@@ -131,6 +139,13 @@ _OF_AN_AUDIT = (
     Field("instance_type"),
     Field("instance_count", "count"),
     Field("purchase"),
+    Field("image", least=_NAME),
+    Field("duration_s", "seconds", "Duration"),
+    Field("waiting_s", "seconds", "Waiting"),
+    Field("instance_hours", "hours"),
+    Field("storage_usd", "usd"),
+    Field("warm_pool_usd", "usd"),
+    Field("spot_saved_usd", "usd"),
     Field("version", "count"),
     Field("ruleset"),
     Field("policy"),
@@ -147,7 +162,8 @@ _OF_A_FINDING = (
 AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "ended_at", "lost_usd", "avoidable_usd"),
+    ("top_rule", "lost_usd", "avoidable_usd", "ended_at"),
+    tagged=True,
 )
 """Audits: every field is known of every row."""
 FINDINGS = ListLayout(
@@ -155,17 +171,19 @@ FINDINGS = ListLayout(
     ("ended_at", "job", "severity", "saving_usd", "summary"),
     ("summary", "severity", "ended_at"),
     tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),
+    tagged=True,
 )
 """Findings of one rule; a field of the audit costs one more read for each row."""
 TOP = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
-    ("owner", "top_rule", "ended_at", "total_usd"),
+    ("owner", "top_rule", "total_usd", "ended_at"),
+    tagged=True,
 )
 _OF_SUMS = (
     Field("jobs", "count"),
     Field("failed", "count"),
-    *_amounts("Spend"),
+    *_AMOUNTS,
     Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
@@ -174,18 +192,7 @@ _OF_SUMS = (
     Field("incomplete", "count"),
     Field("estimated", "count"),
 )
-_BY = (
-    replace(_FAMILY, cell=_value("family")),
-    Field("owner", cell=_value("owner"), least=_NAME),
-    Field("account", cell=_value("account")),
-    Field("region", cell=_value("region")),
-    Field("kind", cell=_value("kind")),
-    Field("instance_type", cell=_value("instance_type")),
-    Field("purchase", cell=_value("purchase")),
-    Field("status", cell=_value("status")),
-    Field("rule", cell=_value("rule"), least=_NAME),
-    Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far"),
-)
+_BY = tuple({column.key: _of_column(column) for column in SUMMED.values()}.values())
 _OF_A_PERIOD = (
     Field("first_day", "day"),
     Field("last_day", "day"),
@@ -232,7 +239,7 @@ VERSIONS = ListLayout(
     (
         Field("version", "count"),
         Field("settled", "flag", "Final"),
-        Field("total_usd", "usd", "Bill", lambda row: row.amounts.spend),
+        Field("total_usd", "usd", "Spend", lambda row: row.amounts.spend),
         Field("avoidable_usd", "usd", "Avoidable", lambda row: row.amounts.avoidable),
         Field("lost_usd", "usd", "Lost", lambda row: row.amounts.lost),
         Field("possible_usd", "usd", "Possible", lambda row: row.amounts.possible),
@@ -249,10 +256,11 @@ VERSIONS = ListLayout(
 def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
     """The list of sums by these columns, in this order."""
     of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
-    names = [column.field for column in columns]
+    names = [column.key for column in columns]
+    tags = tuple(_of_column(column) for column in columns if column.tag)
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))
-    layout = replace(BY, table=table, exported=(*names, *known))
+    layout = replace(BY, fields=(*tags, *BY.fields), table=table, exported=(*names, *known))
     return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
 
 
