@@ -252,7 +252,8 @@ def scan(found: Definitions) -> Schema:
         fix=_list(found.of(FixDocument)),
     )
     fix_or_null = {"anyOf": [fix, {"type": "null"}]}
-    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix_or_null})
+    places = _list(_keys(account=_TEXT, region=_TEXT))
+    family = _keys(**{**named["properties"], "places": places, "fix": fix_or_null})
     rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
     ranking = _keys(
         since={"type": "string", "format": "date"},

@@ -182,10 +182,3 @@ def test_fields_are_chosen_by_name() -> None:
     assert len(listing.chosen("json", None)) == len(FIELDS)
     with pytest.raises(BadUsage, match="there is no field x: the fields are name, usd, count"):
         listing.chosen("json", "usd,x")
-
-
-def test_families_of_one_name_are_told_apart() -> None:
-    """By account where there are several, by region where an account has a family twice."""
-    assert lists.telling_apart([("a", "1"), ("b", "1")]) == ()
-    assert lists.telling_apart([("a", "1"), ("a", "2")]) == ("account",)
-    assert lists.telling_apart([("a", "1"), ("a", "1")]) == ("region",)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
 
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
@@ -40,6 +42,18 @@ def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None
     """Records them."""
     for made in audits(count, seed=seed, days=days):
         history.record(made)
+
+
+def remembered(history: History) -> History:
+    """The same history, which is asked each thing once."""
+
+    def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
+        return cache(lambda *words, **more: [*ask(*words, **more)])
+
+    kept: Any = SimpleNamespace(
+        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
+    )
+    return cast("History", kept)
 
 
 def _audit(chance: random.Random, number: int, days: int) -> Entry:

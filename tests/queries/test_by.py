@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
 from itertools import chain
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -31,7 +29,7 @@ from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
 from tests.adapters.history.entries import ended, finding
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill
+from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
@@ -53,18 +51,6 @@ FILTERS: list[dict[str, Any]] = [
 ]
 _ZERO = Decimal(0)
 Sums = dict[tuple[object, ...], list[Decimal | int]]
-
-
-def remembered(history: History) -> History:
-    """The same history, which is asked each thing once."""
-
-    def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
-        return cache(lambda *words, **more: [*ask(*words, **more)])
-
-    kept: Any = SimpleNamespace(
-        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
-    )
-    return cast("History", kept)
 
 
 @pytest.fixture(scope="module", params=["dynamo", "sqlite"])

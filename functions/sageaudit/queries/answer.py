@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.audit.record import FindingRow, Head, Position
 from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fits, of_head
 from sageaudit.queries.cursor import Place, place_of
 from sageaudit.queries.lists import Lists, place
@@ -42,6 +43,7 @@ def page(
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
+    _check(question)
     lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
@@ -56,8 +58,18 @@ def page(
 
 def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
     """Every row, read while they are consumed; an order by dollars holds all rows in memory."""
+    _check(question)
     rows = _rows(lists, question, None, with_heads=with_heads)
     return rows if question.sort is Sort.NEWEST else iter(_best(rows, question, None))
+
+
+def _check(question: Question) -> None:
+    """Raises BadUsage for an order that findings do not have."""
+    if question.rule is not None and question.sort not in {Sort.NEWEST, Sort.WASTE}:
+        raise BadUsage(
+            f"findings have one amount, their saving: with a rule, sort by {Sort.WASTE} and not by"
+            f" {question.sort}"
+        )
 
 
 def _rows(

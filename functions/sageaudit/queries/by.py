@@ -52,13 +52,11 @@ def by(lists: Lists, question: Question, columns: Sequence[Column], *, today: da
     if length is not None:
         return ranked(_periods(lists, question, names, length, today), question.sort)
     groups = _grouped(lists, question, names)
-    return ranked(
-        (
-            total_of(added([*chain(*days.values())]), **_named(names, values))
-            for values, days in groups.items()
-        ),
-        question.sort,
+    totals = (
+        total_of(added([*chain(*days.values())]), **_named(names, values))
+        for values, days in groups.items()
     )
+    return ranked(filter(_has_any, totals), question.sort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,14 @@ def _periods(
         line = _Timeline(days, every)
         for start in starts:
             total = _period(line, length, start, today, covered)
-            if not names or total.jobs or total.waste_usd or total.possible_usd:
-                yield replace(total, **_named(names, values))
+            row = replace(total, **_named(names, values))
+            if not names or _has_any(row):
+                yield row
+
+
+def _has_any(row: Total) -> bool:
+    """Whether it has a job, dollars, or a rule: a tuning job alone may have none."""
+    return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
 def _period(line: _Timeline, length: Length, first: date, today: date, covered: date) -> Total:

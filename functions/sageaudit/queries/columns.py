@@ -107,6 +107,8 @@ def _tags(given: Any) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if not all(name and equals for name, equals, _ in pairs):
         raise ValueError("is not written key=value")
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise ValueError("names a tag twice")
     return {name: value for name, _, value in pairs}
 
 
@@ -225,5 +227,6 @@ def question_of(
             asked[name] = column.read(given)
         except ValueError as error:
             known = f"is none of {', '.join(column.words)}" if column.words else str(error)
-            raise BadUsage(f"{said(name)} {given} {known}") from error
+            shown = " ".join(given) if isinstance(given, tuple) else given
+            raise BadUsage(f"{said(name)} {shown} {known}") from error
     return Question(window, sort=sort, **asked)

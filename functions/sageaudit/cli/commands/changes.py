@@ -45,5 +45,7 @@ def changes(filters: Filters, limit: int, every: bool, where: HistoryOptions, sh
             asking.say_nothing_found(reader, question)
     if rows and rows[0].jobs_before is None:
         first = window_before(question.window).first_day
-        say(f"the history has nothing of {first} or before: there is nothing to compare with")
+        say(
+            f"the history does not cover the days from {first} on: there is nothing to compare with"
+        )
     asking.show_some(rows if every else rows[:limit], rows, lists.CHANGES, shown, reader.read)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
 
-_GAP = 2
+_GAP, _LEAST = 2, 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -99,6 +99,7 @@ def fitted(
 
     Where not all fits, the widest of the columns that may be cut loses one character at a time,
     down to its least; then columns are dropped in the order of `dropped`, and the rest tried again.
+    In the end names are cut further: an amount is whole or not there.
     """
     shown = list(range(len(columns)))
     widest = [
@@ -110,6 +111,8 @@ def fitted(
     while _needed(widths, shown) > width and order:
         shown.remove(order.pop(0))
         widths = _cut(columns, widest, shown, width)
+    last = [replace(column, least=min(column.least, _LEAST)) for column in columns]
+    widths = _cut(last, widths, shown, width)
     titles = [columns[at].title for at in shown]
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))

@@ -111,8 +111,8 @@ class ListLayout:
             names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
         elif output in {"table", "markdown"}:
             names = list(self.table)
-        by_name = {field.name: field for field in self.fields}
-        by_name |= {name: tag_field(name) for name in names if name.startswith(TAG)}
+        by_name = {name: tag_field(name) for name in names if name.startswith(TAG)}
+        by_name |= {field.name: field for field in self.fields}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
             what = f"there is no field {unknown[0]}" if unknown else "--fields names no field"

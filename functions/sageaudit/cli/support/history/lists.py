@@ -264,12 +264,6 @@ def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
     return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
 
 
-def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """`account` where these (name, account) are of several; `region` where one is there twice."""
-    account = ("account",) if len({account for _, account in families}) > 1 else ()
-    return (*account, *(("region",) if len({*families}) < len(families) else ()))
-
-
 def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
     """The list with the amount that orders it in its table, whatever else is dropped."""
     name = f"{sort.value}_usd"
@@ -278,5 +272,6 @@ def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
     table = layout.table
     if name not in table:
         table = (*(shown for shown in table if shown != "top_rule"), name)
-    dropped = tuple(shown for shown in layout.dropped if shown in table and shown != name)
+    order = (*layout.dropped, "total_usd")
+    dropped = tuple(dict.fromkeys(of for of in order if of in table and of != name))
     return replace(layout, table=table, dropped=dropped)
