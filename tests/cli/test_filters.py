@@ -157,7 +157,7 @@ def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...])
     assert [row["job"] for row in ask("export", *words)] == jobs
     top = [row["job"] for row in ask("top", "--limit", "999", *words)]
     assert sorted(top) == sorted(row["job"] for row in wanted if row["waste_usd"])
-    for command in ("by family", "by team", "by type", "by day", "changes"):
+    for command in ("by family", "by team", "by type", "by day", "changes", "changes --by team"):
         sums = ask(command, "--all", *words)
         for name in ("total_usd", "waste_usd"):
             assert total(sums, name) == total(wanted, name), (command, name)

@@ -19,7 +19,7 @@ from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.by import by, since_of
-from sageaudit.queries.changes import FamilyChange, changes
+from sageaudit.queries.changes import SpendChange, changes
 from sageaudit.queries.columns import FILTERS, columns_of, question_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
@@ -149,11 +149,17 @@ class AuditHistory:
         return Rows(by(lists, question, names, today=_now().date()), Total)
 
     def changes(
-        self, since: str = "7d", until: str = "1d", **filters: Unpack[FilterWords]
-    ) -> Rows[FamilyChange]:
-        """Each family against as many days before, the largest change of its spend first."""
+        self,
+        since: str = "7d",
+        until: str = "1d",
+        *,
+        column: str = "family",
+        **filters: Unpack[FilterWords],
+    ) -> Rows[SpendChange]:
+        """Each value of a column against as many days before, the largest change first."""
+        [of, *_] = columns_of(column)
         lists, question = self._asked(since, until, "newest", filters)
-        return Rows(changes(lists, question, today=_now().date()), FamilyChange)
+        return Rows(changes(lists, question, of, today=_now().date()), SpendChange)
 
     def _asked(
         self, since: str, until: str | None, sort: str, filters: FilterWords

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days
 from sageaudit.queries.question import Question
+from sageaudit.queries.rows import AuditRow
 
 _NAMED = 5
 
@@ -50,13 +51,15 @@ def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str
         "region": {row.region for row in accounts},
         "rule": {rule for row in accounts for rule in row.sums.rules},
     }
+    every: list[AuditRow] = []
     for name, wanted in question.filters.items():
         if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
             sums[name] = {*_names(lists, Scope(name))}
         known = sums.get(name)
         found = known is not None and wanted in known
         if known is None:
-            found, known = _of_audits(lists, name, wanted)
+            every = every or [*answer.all_rows(lists, Question(lists.window))]
+            found, known = _of_audits(every, name, wanted)
         if not found:
             ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
             words = _words(name, wanted)
@@ -66,10 +69,10 @@ def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str
     return "each filter matches some audits, but none matches all of them"
 
 
-def _of_audits(lists: Lists, name: str, wanted: Any) -> tuple[bool, set[str]]:
+def _of_audits(rows: Sequence[AuditRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
     """Whether an audit passes a filter, and the values of all of them."""
     column, known = FILTERS[name], {*FILTERS[name].words}
-    for row in answer.all_rows(lists, Question(lists.window)):
+    for row in rows:
         if column.keeps(row, wanted):
             return True, known
         if name == "tag":

@@ -10,14 +10,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.cli.support.history.formats import Field, ListLayout, tag_field
+from sageaudit.cli.support.history.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.words import NO_OWNER
 from sageaudit.queries.by import length_of
-from sageaudit.queries.changes import FamilyChange
+from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
@@ -78,27 +78,31 @@ def _change(name: str) -> Callable[[Total], str]:
     return cell
 
 
-def _jobs(row: FamilyChange) -> str:
+def _jobs(row: SpendChange) -> str:
     """`12 to 15`; the jobs now where those before are not known."""
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
-def _difference(name: str) -> Callable[[FamilyChange], str]:
+def _difference(name: str) -> Callable[[SpendChange], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
 
-def _of_column(column: Column) -> Field:
+def _of_column(column: Column, *, of_changes: bool = False) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
         return Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far")
     none = f"(no {column.name})" if column.tag else NO_OWNER if column.name == "owner" else UNKNOWN
-    field = tag_field(column.key) if column.tag else Field(column.key)
+    kind: FieldKind = "count" if column.name == "count" else "text"
+    field = tag_field(column.key) if column.tag else Field(column.key, kind)
 
-    def cell(row: Total) -> object:
-        value = column.of(row)
+    def get(row: Any) -> Any:
+        return row.name if of_changes else column.of(row)
+
+    def cell(row: Total | SpendChange) -> object:
+        value = get(row)
         return family_words(value) if value and column.name == "family" else value or none
 
-    return replace(field, cell=cell, least=28 if column.name == "family" else _NAME)
+    return replace(field, get=get, cell=cell, least=28 if column.name == "family" else _NAME)
 
 
 _AMOUNTS = (
@@ -192,7 +196,15 @@ _OF_SUMS = (
     Field("incomplete", "count"),
     Field("estimated", "count"),
 )
-_BY = tuple({column.key: _of_column(column) for column in SUMMED.values()}.values())
+
+
+def _columns(*, of_changes: bool) -> tuple[Field, ...]:
+    """The fields of all columns; day, week and month are one."""
+    columns = [column for column in SUMMED.values() if not (of_changes and column.length)]
+    found = {column.key: _of_column(column, of_changes=of_changes) for column in columns}
+    return tuple(found.values())
+
+
 _OF_A_PERIOD = (
     Field("first_day", "day"),
     Field("last_day", "day"),
@@ -204,7 +216,7 @@ _OF_A_PERIOD = (
     Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
 BY = ListLayout(
-    (*_BY, *_OF_SUMS, *_OF_A_PERIOD),
+    (*_columns(of_changes=False), *_OF_SUMS, *_OF_A_PERIOD),
     (
         *("jobs", "failed", "total_usd", "total_change_percent", "judged_usd", "avoidable_usd"),
         *("lost_usd", "waste_usd", "waste_change_percent", "possible_usd", "idle_usd", "top_rule"),
@@ -215,22 +227,22 @@ BY = ListLayout(
     ),
 )
 """Sums; `of_columns` adds the columns that they are by."""
+_OF_A_CHANGE = (
+    Field("change"),
+    Field("jobs_before", "count", "Jobs before"),
+    Field("jobs", "count", cell=_jobs),
+    Field("total_before_usd", "usd", "Spend before"),
+    Field("total_usd", "usd", "Spend"),
+    Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
+    Field("total_change_percent", "percent", "Percent"),
+    Field("waste_before_usd", "usd", "Avoidable+lost before"),
+    Field("waste_usd", "usd", "Avoidable+lost"),
+    Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
+)
 CHANGES = ListLayout(
+    (*_columns(of_changes=True), *_OF_A_CHANGE),
     (
-        _FAMILY,
-        Field("change"),
-        Field("jobs_before", "count", "Jobs before"),
-        Field("jobs", "count", cell=_jobs),
-        Field("total_before_usd", "usd", "Spend before"),
-        Field("total_usd", "usd", "Spend"),
-        Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
-        Field("total_change_percent", "percent", "Percent"),
-        Field("waste_before_usd", "usd", "Avoidable+lost before"),
-        Field("waste_usd", "usd", "Avoidable+lost"),
-        Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
-    ),
-    (
-        *("family", "change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
+        *("change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
         *("waste_usd", "waste_change_usd"),
     ),
     ("waste_usd", "total_before_usd", "jobs", "waste_change_usd", "total_usd"),
@@ -251,6 +263,14 @@ VERSIONS = ListLayout(
     ("version", "settled", "total_usd", "avoidable_usd", "lost_usd", "findings", "ruleset"),
     ("ruleset",),
 )
+
+
+def of_changes(column: Column) -> ListLayout:
+    """The list of changes by this column."""
+    tags = (_of_column(column, of_changes=True),) if column.tag else ()
+    names = (column.key, *(field.name for field in _OF_A_CHANGE))
+    table = (column.key, *CHANGES.table)
+    return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
 
 
 def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
