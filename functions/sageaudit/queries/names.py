@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
 from typing import Any
 
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
+from sageaudit.ports import History
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import audited_days
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.window import Window
 
 _NAMED = 5
 
@@ -45,7 +46,7 @@ def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str
     """
     accounts = [*lists.sums(Scope.ACCOUNT)]
     if not accounts:
-        return _other_days(lists)
+        return other_days(lists.history, lists.window)
     sums: dict[str, set[str]] = {
         "account": {row.account for row in accounts},
         "region": {row.region for row in accounts},
@@ -89,22 +90,17 @@ def _words(name: str, wanted: Any) -> str:
     return "" if wanted is True else str(wanted)
 
 
-def _other_days(lists: Lists) -> str:
+def other_days(history: History, window: Window) -> str:
     """On which days the history has audits, where it has none in the window."""
-    days = audited_days(lists.history)
+    days = audited_days(history)
     if days is None:
-        return "the history is empty"
+        return "the history is empty: `sageaudit scan` audits jobs"
     first, last = days[0], days[-1]
-    nearest = min(days, key=lambda day: _distance(lists, day))
     if first == last:
         return f"the history has audits of {first} alone"
+    near = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
     span = f"the history has audits of {len(days)} days from {first} to {last}"
-    return span if nearest in {first, last} else f"{span}, the nearest of {nearest}"
-
-
-def _distance(lists: Lists, day: date) -> timedelta:
-    window = lists.window
-    return max(window.first_day - day, day - window.last_day)
+    return span if near in {first, last} else f"{span}, the nearest of {near}"
 
 
 def _names(lists: Lists, scope: Scope) -> Iterator[str]:

@@ -33,13 +33,14 @@ _TITLE = "Avoidable+lost"
 _BESIDE = 36
 """Columns for the title and the largest amount; the marks of older periods are left out."""
 _EPILOG = """\b
-Columns: family, owner, account, region, kind, type (of instance), purchase,
-  status, rule, and one of day, week (from Monday) and month; days are in UTC.
+Columns: rule, family, owner, account, region, kind, type and count (of
+  instances), purchase, status, each cost tag that the policy shows, such as
+  team, and one of day, week (from Monday) and month; days are in UTC.
 
 \b
 Examples:
   sageaudit by family --since 2026-11-01 --until 2026-11-30 --sort total
-  sageaudit by owner,month
+  sageaudit by team,month
   sageaudit by week --rule gpu-idle
   sageaudit by type --status Failed --table sageaudit-history --output csv
 
