@@ -15,7 +15,7 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
 from sageaudit.output.text.notes import family_words
-from sageaudit.output.text.words import NO_OWNER
+from sageaudit.output.text.words import NO_OWNER, NO_TYPE
 from sageaudit.queries.by import length_of
 from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.columns import SUMMED, Column
@@ -91,7 +91,8 @@ def _of_column(column: Column, *, of_changes: bool = False) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
         return Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far")
-    none = f"(no {column.name})" if column.tag else NO_OWNER if column.name == "owner" else UNKNOWN
+    words = {"owner": NO_OWNER, "type": NO_TYPE}
+    none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"
     field = tag_field(column.key) if column.tag else Field(column.key, kind)
 

@@ -27,7 +27,7 @@ from sageaudit.output.text.headline import account_headline, judged_words, part_
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import NO_OWNER, assignment, counted
+from sageaudit.output.text.words import NO_OWNER, NO_TYPE, assignment, counted
 
 _SHORTEST, _INDENT = 20, 3
 _LEAST_USD = Decimal("0.01")
@@ -36,7 +36,7 @@ _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *TITLES[:3]))
 _DROPPED = ("jobs", "lost", "spend")
 _RULES, _FIX_LINES = 10, 3
-_NO_NAME = {"owner": NO_OWNER, "type": "(several types, or not known)"}
+_NO_NAME = {"owner": NO_OWNER, "type": NO_TYPE}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
