@@ -42,7 +42,7 @@ Examples:
 def changes(
     filters: Filters, columns: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
 ) -> None:
-    """Compares the spend of each family, owner or team with as many days before.
+    """Compares the spend of families, or teams, with the days before.
 
     The largest change is first. Without --until the days end with yesterday, since today is not
     over. Nothing is new or gone where the history does not cover the days before.
