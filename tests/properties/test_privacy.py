@@ -132,7 +132,7 @@ _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "
 def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
     """A cost tag is in the rows of histories; a recording to be shared has none."""
     tags = {"project": "quokka-one", "note": "quokka-two", "quokka-three": "x"}
-    found = sinks(answer_of(JobKind.TRAINING, {}), tags)
+    found = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
     assert {"items", "file", "JSON"} <= {*holding("quokka-one", found)}
     assert "anonymised recording" not in holding("quokka-one", found)
     assert holding("quokka-two", found) == holding("quokka-three", found) == []

@@ -91,7 +91,7 @@ class FittedColumn:
 
 def fitted(
     columns: Sequence[FittedColumn],
-    cells: Sequence[Sequence[str]],
+    cells: Sequence[Sequence[str | Text]],
     dropped: Sequence[str],
     width: int,
 ) -> Table:
@@ -103,7 +103,7 @@ def fitted(
     """
     shown = list(range(len(columns)))
     widest = [
-        max([cell_len(column.title), *(cell_len(row[at]) for row in cells)])
+        max([cell_len(column.title), *(cell_len(str(row[at])) for row in cells)])
         for at, column in enumerate(columns)
     ]
     order = [at for name in dropped for at, column in enumerate(columns) if column.name == name]
@@ -117,7 +117,7 @@ def fitted(
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))
     for row in cells:
-        table.add_row(*(Text(_short(row[at], widths[at], columns[at])) for at in shown))
+        table.add_row(*(_fitting(row[at], widths[at], columns[at]) for at in shown))
     return table
 
 
@@ -141,6 +141,11 @@ def _cut(
 
 def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
     return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
+
+
+def _fitting(cell: str | Text, width: int, column: FittedColumn) -> Text:
+    style = cell.style if isinstance(cell, Text) else ""
+    return Text(_short(str(cell), width, column), style)
 
 
 def _short(text: str, width: int, column: FittedColumn) -> str:
