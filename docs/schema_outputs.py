@@ -19,6 +19,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
+from sageaudit.queries.columns import TAG
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.scan.run import Result
 
@@ -202,6 +203,8 @@ _KINDS: dict[FieldKind, Schema] = {
     "time": {"type": ["string", "null"], "format": "date-time"},
     "day": {"type": ["string", "null"], "format": "date"},
     "flag": {"type": ["boolean", "null"]},
+    "seconds": {"type": ["integer", "null"]},
+    "hours": _AMOUNT,
 }
 
 
@@ -226,6 +229,7 @@ def _row(listing: ListLayout) -> Schema:
         "type": "object",
         "description": "All fields of the list, or those of --fields.",
         "properties": {field.name: _KINDS[field.kind] for field in listing.fields},
+        "patternProperties": {f"^{TAG}": _TEXT_OR_NULL},
         "additionalProperties": False,
         "minProperties": 1,
     }
@@ -248,7 +252,8 @@ def scan(found: Definitions) -> Schema:
         fix=_list(found.of(FixDocument)),
     )
     fix_or_null = {"anyOf": [fix, {"type": "null"}]}
-    family = _keys(**{**named["properties"], "account": _TEXT, "region": _TEXT, "fix": fix_or_null})
+    places = _list(_keys(account=_TEXT, region=_TEXT))
+    family = _keys(**{**named["properties"], "places": places, "fix": fix_or_null})
     rule = _keys(rule=_TEXT, **_inside(found, RuleSums))
     ranking = _keys(
         since={"type": "string", "format": "date"},

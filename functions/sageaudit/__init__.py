@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sageaudit.api.rows import Rows
     from sageaudit.api.scans import Scan, scan
     from sageaudit.errors import SageauditError
-    from sageaudit.queries.changes import FamilyChange
+    from sageaudit.queries.changes import SpendChange
     from sageaudit.queries.rows import AuditRow
     from sageaudit.queries.total import Total
 
@@ -23,12 +23,12 @@ __all__ = [
     "AuditHistory",
     "AuditResult",
     "AuditRow",
-    "FamilyChange",
     "FindingResult",
     "Fix",
     "Rows",
     "SageauditError",
     "Scan",
+    "SpendChange",
     "Total",
     "__version__",
     "audit",
@@ -41,7 +41,7 @@ _MODULES = {
     **dict.fromkeys(("Scan", "scan"), "api.scans"),
     "SageauditError": "errors",
     "AuditRow": "queries.rows",
-    "FamilyChange": "queries.changes",
+    "SpendChange": "queries.changes",
     "Total": "queries.total",
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +18,11 @@ import pytest
 import sageaudit
 from sageaudit import AuditHistory, AuditResult, Rows, Scan
 from sageaudit.adapters.files.exact_json import from_json
+from sageaudit.api.histories import FilterWords
 from sageaudit.domain.bill.finding import Bucket, Severity
+from sageaudit.queries.columns import FILTERS
+from sageaudit.queries.question import Question
+from sageaudit.queries.rows import AuditRow
 from tests.fakes import recorded
 from tests.fakes.schemas import wrong
 
@@ -171,7 +177,7 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
         families, owners = history.by("family", ALL_DAYS), history.by("owner", ALL_DAYS)
         rules = history.by("rule", ALL_DAYS, sort="waste")
         trend = history.by("month", ALL_DAYS)
-        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "", since=ALL_DAYS)
+        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
         found = history.audits(ALL_DAYS, rule=rules[0].rule)
         changes = history.changes(ALL_DAYS)
     assert isinstance(first, AuditResult)
@@ -198,7 +204,7 @@ def test_a_history_answers_with_typed_rows(scanned: Scan) -> None:
     ],
 )
 def test_a_question_that_makes_no_sense_is_one_sentence(
-    scanned: Scan, ask: dict[str, str], said: str
+    scanned: Scan, ask: dict[str, Any], said: str
 ) -> None:
     """It names what is allowed."""
     with (
@@ -206,6 +212,35 @@ def test_a_question_that_makes_no_sense_is_one_sentence(
         pytest.raises(sageaudit.SageauditError, match=said),
     ):
         history.audits(**ask)
+
+
+def test_python_has_the_filters_of_the_commands() -> None:
+    """By the same names; one that does not exist is named."""
+    assert FilterWords.__annotations__.keys() == FILTERS.keys()
+    assert {of.name for of in fields(Question)} == {"window", "sort", *FILTERS}
+
+
+FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditRow], bool]], ...] = (
+    ({"no_owner": True, "count": 2}, lambda row: row.instance_count == 2),
+    ({"type": "c4.8xlarge"}, lambda row: row.instance_type == "ml.c4.8xlarge"),
+    ({"min_bill": "0.1", "status": "failed"},
+     lambda row: row.status == "Failed" and (row.total_usd or 0) >= Decimal("0.1")),
+    ({"purchase": "spot"}, lambda row: row.purchase == "spot"),
+    ({"family": "kmeans"}, lambda row: row.family.endswith("/kmeans")),
+    ({"min_usd": 0}, lambda row: row.waste_usd is not None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("filters", "fits"), FILTERED)
+def test_python_filters_as_the_commands_do(
+    scanned: Scan, filters: dict[str, Any], fits: Callable[[AuditRow], bool]
+) -> None:
+    """Also a family by the last part of its name; a tag that no audit has fits none."""
+    with AuditHistory.open(scanned.history) as history:
+        every = history.audits(ALL_DAYS)
+        assert history.audits(ALL_DAYS, tag={"team": "x"}, **filters) == every[:0]
+        found = history.audits(ALL_DAYS, **filters)
+    assert list(found) == [row for row in every if fits(row)] != []
 
 
 def test_a_history_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from sageaudit.adapters.files.exact_json import from_json
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.history import asking
+from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
-from tests.fakes.asked import NOW, audits
+from sageaudit.ports import History
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, audits, remembered
 from tests.fakes.command_line import Run
 
 TYPES = ("ml.g5.xlarge", "ml.m5.large", None)
@@ -27,7 +32,6 @@ FILTERS: dict[str, tuple[list[str], Callable[[ROW], bool]]] = {
         lambda row: (row["total_usd"] or 0) >= 2 and (row["waste_usd"] or 0) >= 1,
     ),
     "nobody": (["--no-owner"], lambda row: row["owner"] is None),
-    "nobody's": (["--no-owner", "--owner", "ana"], lambda _: False),
     "type": (["--type", "ml.g5.xlarge"], lambda row: row["instance_type"] == TYPES[0]),
     "short type": (["--type", "m5.large"], lambda row: row["instance_type"] == TYPES[1]),
     "count": (["--count", "2"], lambda row: row["instance_count"] == 2),
@@ -40,78 +44,170 @@ FILTERS: dict[str, tuple[list[str], Callable[[ROW], bool]]] = {
         ["--status", "Never-Started"],
         lambda row: row["total_usd"] == 0 and not row["rollup"],
     ),
-    "family": (["--family", "bert"], lambda row: row["family"] == "training/bert"),
-    "nothing": (["--type", "ml.p9.huge"], lambda _: False),
+    "family": (["--family", "team/bert"], lambda row: row["family"] == "training/team/bert"),
+    "rare family": (["--family", "tuning/bert"], lambda row: row["family"] == "tuning/bert"),
+    "owner": (["--owner", "ana"], lambda row: row["owner"] == "ana"),
+    "account": (["--account", ACCOUNTS[0]], lambda row: row["account"] == ACCOUNTS[0]),
+    "region": (["--region", REGIONS[1]], lambda row: row["region"] == REGIONS[1]),
+    "kind": (["--kind", "processing"], lambda row: row["kind"] == "processing"),
+    "status": (["--status", "failed"], lambda row: row["status"] == "Failed"),
+    "severity": (["--severity", "high"], lambda row: row["severity"] == "high"),
+    "waste": (["--min-usd", "3"], lambda row: (row["waste_usd"] or 0) >= 3),
+    "team": (["--tag", "team=growth"], lambda row: row["tag_team"] == "growth"),
+    "no team": (["--tag", "team="], lambda row: row["tag_team"] is None),
+    "two tags": (
+        ["--tag", "team=growth", "--tag", "project=search"],
+        lambda row: (row["tag_team"], row["tag_project"]) == ("growth", "search"),
+    ),
 }
+NOTHING = {
+    "--type ml.p9.huge": "--type ml.p9.huge matches nothing",
+    "--tag team=groth": "--tag team=groth matches nothing: did you mean team=growth?",
+    "--tag cost=growth": "--tag cost=growth matches nothing",
+    "--owner anna": "--owner anna matches nothing: did you mean ana?",
+    "--region us-east-1 --count 7": "--count 7 matches nothing",
+    "--status Aborted": "--status Aborted matches nothing",
+    "--purchase serverless --owner ana": "--purchase serverless matches nothing",
+    "--min-bill 1000": "--min-bill 1000 matches nothing",
+    "--family berd": "--family berd matches nothing: did you mean bert?",
+    "--no-owner --owner ana": "each filter matches some audits, but none matches all of them",
+}
+DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
 
 
-@pytest.fixture(scope="module")
-def listed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """120 audits with types, counts and purchases, some of jobs that never started."""
-    path = tmp_path_factory.mktemp("listed") / "history.db"
-    with SqliteHistory(path) as history:
-        for number, made in enumerate(audits(120)):
-            if made.document["job"]["family"] in {"tuning/bert", "processing/bert"}:
-                continue
-            never = number % 5 == 0 and not made.document["rollup"]
-            facts = RunFacts(
-                purchase=(Purchase.SPOT, Purchase.ON_DEMAND)[number % 2],
-                elapsed_s=None if never else Decimal(60),
-                instance_type=TYPES[number % 3],
-                instance_count=number % 4 or None,
-            )
-            document: Any = made.document
-            if never:
-                bill = {**document["bill"], "total_usd": Decimal(0), "lines": []}
-                job = {**document["job"], "status": "Failed"}
-                document = {**document, "bill": bill, "job": job}
-            history.record(replace(made, facts=facts, document=document))
-    return path
+def entries() -> Iterator[Entry]:
+    """80 audits with types, counts, purchases and tags, some of jobs that never started."""
+    for number, made in enumerate(audits(80, days=11)):
+        if made.document["job"]["family"] == "processing/bert":
+            continue
+        document: Any = made.document
+        bert = document["job"]["family"] == "training/bert"
+        never = number % 5 == 0 and not document["rollup"]
+        facts = RunFacts(
+            purchase=(Purchase.SPOT, Purchase.ON_DEMAND)[number % 2],
+            elapsed_s=None if never else Decimal(60),
+            instance_type=TYPES[number % 3],
+            instance_count=number % 4 or None,
+        )
+        if never:
+            bill = {**document["bill"], "total_usd": Decimal(0), "lines": []}
+            job = {**document["job"], "status": "Failed"}
+            document = {**document, "bill": bill, "job": job}
+        if bert:
+            job = {**document["job"], "family": "training/team/bert"}
+            document = {**document, "job": job}
+        yield replace(made, facts=facts, document=document)
+
+
+@pytest.fixture(scope="module", params=["dynamo", "sqlite"])
+def kept(request: pytest.FixtureRequest) -> Iterator[History]:
+    """These audits in a table and in a file."""
+    with ExitStack() as stack:
+        history: DynamoHistory | SqliteHistory
+        if request.param == "dynamo":
+            client = stack.enter_context(dynamodb())
+            history = DynamoHistory(client, new_table(client))
+        else:
+            history = stack.enter_context(SqliteHistory())
+        for made in entries():
+            history.record(made)
+        yield remembered(history)
 
 
 @pytest.fixture(autouse=True)
-def today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of these audits."""
+def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that names a table asks these audits, at their time."""
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept))
     monkeypatch.setattr(asking, "now", lambda: NOW)
 
 
-@pytest.mark.parametrize("name", FILTERS)
-def test_a_filter_leaves_the_rows_that_it_says(run: Run, listed: Path, name: str) -> None:
-    """In `history`, `top` and `export`; a value that matches nothing gives nothing, with exit 0."""
-    words, fits = FILTERS[name]
-    place = ("--history", listed, "--since", "90d")
+Ask = Callable[..., list[ROW]]
 
-    def jobs(*command: str) -> list[str]:
-        done = run(*command, *place)
+
+@pytest.fixture
+def ask(run: Run) -> Ask:
+    """The rows of a command as JSON."""
+
+    def rows(command: str, *words: str) -> list[ROW]:
+        asked = ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
+        done = run(*command.split(), "--table", "audits", *DAYS, *words, *asked)
         assert done.exit_code == 0, done.stderr
-        assert (" fits; " in done.stderr) is (command[0] != "export" and not done.stdout)
-        return [json.loads(line)["job"] for line in done.stdout.splitlines()]
+        assert (" fits; " in done.stderr) is (command != "export" and not done.stdout)
+        return [from_json(line) for line in done.stdout.splitlines()]
 
-    every = run("history", *place, "--all", "--output", "jsonl").stdout.splitlines()
-    wanted = [row for row in map(json.loads, every) if fits(row)]
-    named = [row["job"] for row in wanted]
-    assert jobs("history", *words, "--all", "--output", "jsonl") == named
-    assert jobs("export", *words, "-o", "-", "--format", "jsonl") == named
-    assert sorted(jobs("top", *words, "--limit", "999", "--output", "jsonl")) == sorted(
-        row["job"] for row in wanted if row["waste_usd"]
-    )
-    by_rule = jobs("history", "--rule", "gpu-idle", *words, "--all", "--output", "jsonl")
-    if "--min-usd" not in words:
-        assert set(by_rule) <= set(named)
-    assert bool(named) is (name not in {"nothing", "nobody's"})
+    return rows
 
 
-def test_the_end_of_several_families_is_refused(run: Run, listed: Path) -> None:
+TWICE = {
+    *(("bill", "both"), ("type", "short type"), ("never", "never-started")),
+    *(("family", "rare family"), ("team", "no team"), ("no team", "two tags")),
+}
+"""Pairs with one option twice, of which the last counts, or which is refused."""
+ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if pair not in TWICE)]
+
+
+@pytest.mark.parametrize("names", ASKED, ids=" and ".join)
+def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...]) -> None:
+    """Alike in every command; sums are those of the rows, and two filters leave what both do."""
+    words = [word for name in names for word in FILTERS[name][0]]
+    every = ask("history", "--all")
+    wanted = [row for row in every if all(FILTERS[name][1](row) for name in names)]
+    jobs = [row["job"] for row in wanted]
+    assert jobs or len(names) > 1
+    assert [row["job"] for row in ask("history", "--all", *words)] == jobs
+    assert [row["job"] for row in ask("export", *words)] == jobs
+    top = [row["job"] for row in ask("top", "--limit", "999", *words)]
+    assert sorted(top) == sorted(row["job"] for row in wanted if row["waste_usd"])
+    for command in ("by family", "by team", "by type", "by day", "changes", "changes --by team"):
+        sums = ask(command, "--all", *words)
+        for name in ("total_usd", "waste_usd"):
+            assert total(sums, name) == total(wanted, name), (command, name)
+    if "--min-usd" not in words and "--severity" not in words:
+        found = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
+        assert found == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
+            *jobs
+        }
+
+
+def total(rows: list[ROW], name: str) -> Decimal:
+    """The sum of what is known."""
+    return sum((row[name] or Decimal(0) for row in rows), Decimal(0))
+
+
+@pytest.mark.parametrize("words", NOTHING)
+@pytest.mark.parametrize("command", ["history", "top", "by owner", "by team", "changes"])
+def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, words: str) -> None:
+    """And which one it was is said, with what was probably meant."""
+    done = run(*command.split(), "--table", "audits", *DAYS, *words.split())
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert NOTHING[words] in done.stderr
+
+
+def test_the_end_of_several_families_is_refused(run: Run) -> None:
     """With their names."""
-    done = run("history", "--history", listed, "--family", "resnet")
+    done = run("history", "--table", "audits", *DAYS, "--family", "resnet")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--family resnet is the end of processing/resnet, training/resnet" in done.stderr
+    assert "family resnet is the end of processing/resnet, training/resnet" in done.stderr
     assert "give more of the name" in done.stderr
 
 
-def test_a_cursor_belongs_to_all_filters(run: Run, listed: Path) -> None:
+def test_a_cursor_belongs_to_all_filters(run: Run) -> None:
     """Of the new ones too."""
-    words = ("history", "--history", listed, "--limit", "2", "--output", "json")
-    cursor = run(*words, "--count", "2").document()["cursor"]
-    assert run(*words, "--count", "2", "--cursor", cursor).exit_code == 0
-    assert run(*words, "--count", "3", "--cursor", cursor).exit_code == 2
+    words = ("history", "--table", "audits", *DAYS, "--limit", "2", "--output", "json")
+    cursor = run(*words, "--tag", "team=growth").document()["cursor"]
+    assert run(*words, "--tag", "team=growth", "--cursor", cursor).exit_code == 0
+    assert run(*words, "--tag", "team=search", "--cursor", cursor).exit_code == 2
+
+
+def test_days_without_an_audit_are_answered_with_those_that_have_one(run: Run) -> None:
+    """Of the whole history."""
+    done = run("history", "--table", "audits", "--since", "2026-10")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "the history has audits of 12 days from 2026-11-09 to 2026-11-20" in done.stderr
+
+
+def test_an_order_that_a_list_does_not_have_is_refused(run: Run) -> None:
+    """A finding has one amount."""
+    done = run("history", "--table", "audits", "--rule", "gpu-idle", "--sort", "total")
+    assert done.exit_code == 2
+    assert "findings have one amount, their saving" in done.stderr

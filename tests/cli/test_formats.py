@@ -29,7 +29,7 @@ from sageaudit.cli.support.history.formats import (
 )
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted
-from sageaudit.queries.by import Column
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 from tests.fakes.hostile import ATTACKS, texts
 
@@ -153,6 +153,9 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
+BY_FAMILY = lists.of_columns([SUMMED["family"]], Sort.IDLE)
+
+
 @pytest.mark.parametrize(
     "listing",
     [
@@ -160,7 +163,7 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
         lists.FINDINGS,
         lists.TOP,
         lists.CHANGES,
-        lists.of_columns([*Column][:1], Sort.IDLE),
+        lists.of_columns([*SUMMED.values()][:1], Sort.IDLE),
     ],
 )
 def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
@@ -179,10 +182,3 @@ def test_fields_are_chosen_by_name() -> None:
     assert len(listing.chosen("json", None)) == len(FIELDS)
     with pytest.raises(BadUsage, match="there is no field x: the fields are name, usd, count"):
         listing.chosen("json", "usd,x")
-
-
-def test_families_of_one_name_are_told_apart() -> None:
-    """By account where there are several, by region where an account has a family twice."""
-    assert lists.telling_apart([("a", "1"), ("b", "1")]) == ()
-    assert lists.telling_apart([("a", "1"), ("a", "2")]) == ("account",)
-    assert lists.telling_apart([("a", "1"), ("a", "1")]) == ("region",)

@@ -29,7 +29,7 @@ def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> No
     """Twenty of them, and on stderr the command for the next ones."""
     done = run("history", "--history", file)
     lines = done.stdout.splitlines()
-    assert lines[0].split() == ["Ended", "Job", "Bill", "Avoidable", "Lost", "Top", "finding"]
+    assert lines[0].split() == ["Ended", "Job", "Spend", "Avoidable", "Lost", "Top", "finding"]
     assert len(lines) == 21
     assert max(map(len, lines)) <= 80
     assert f"more rows: sageaudit history --history {file} --cursor " in done.stderr
@@ -98,10 +98,10 @@ def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None
         (["--status", "Faild"], "--status Faild matches nothing: did you mean Failed?"),
         (
             ["--status", "failed", "--kind", "transform"],
-            "each filter matches some audits,",
+            "--kind transform matches nothing",
         ),
         (["--rule", "gpu-idel"], "there is no rule gpu-idel: did you mean gpu-idle?"),
-        (["--since", "2026-08", "--status", "Lost"], "an earlier --since shows older ones"),
+        (["--since", "2026-08", "--status", "Lost"], "the history has audits of"),
     ],
 )
 def test_nothing_found_is_no_error_and_says_where_to_look(
@@ -129,8 +129,8 @@ def test_a_scanned_job_is_shown_as_audit_shows_it(run: Run, tmp_path: Path) -> N
     file = tmp_path / "history.db"
     scanned = run("scan", "--recordings", tmp_path / "jobs", "--history", file)
     assert scanned.exit_code == 0, scanned.stderr
-    words = ("--history", file, "--since", "4000d")
-    [row] = run("history", *words, "--output", "json").document()["rows"]
+    words = ("--history", file)
+    [row] = run("history", *words, "--since", "4000d", "--output", "json").document()["rows"]
     by_name = run("show", row["job"], *words)
     audited = run("audit", "--recording", RECORDED).stdout
     assert "Findings" in audited.partition("Not judged")[0]

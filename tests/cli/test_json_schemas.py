@@ -80,7 +80,7 @@ def test_a_shown_audit_is_an_audit(run: Run, history: Path) -> None:
     """As `audit` prints it."""
     listed = run("history", "--history", history, "--since", "2017-01-01", "--output", "json")
     arn = listed.document()["rows"][0]["arn"]
-    shown = run("show", arn, "--history", history, "--since", "2017-01-01", "--output", "json")
+    shown = run("show", arn, "--history", history, "--output", "json")
     assert wrong("audit", shown.document(parse_float=Decimal)) == []
 
 

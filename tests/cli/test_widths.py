@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -15,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 COMMANDS = (
     "history", "history --rule gpu-idle", "history --sort idle", "top", "families", "owners",
+    "by team", "by team,family", "by type,month", "changes --by team",
+    "history --sort possible",
     "trend", "by month", "by rule", "changes", "show job-00001 --versions",
     "show job-00001", "account 111122223333", "rules", "scan --recordings {folder}",
     "audit --recording {recorded}", "what-if --recording {recorded}", "prices ml.g5.xlarge",
@@ -39,3 +42,4 @@ def test_it_fits_its_terminal(
     lines = done.stdout.splitlines()
     assert [line for line in lines if len(line) > width and "  # was " not in line] == []
     assert [line for line in lines if line != line.rstrip()] == []
+    assert re.findall(r"\$[\d,.]*…", done.stdout) == [], "an amount is whole"

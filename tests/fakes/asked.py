@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
 
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
@@ -18,9 +20,11 @@ from tests.adapters.history.entries import entry, finding
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
 FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
+TEAMS = ("growth", "search", None)
+"""Values of the cost tags team and project."""
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
 _FACTS = (
-    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge"),
+    RunFacts(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
     RunFacts(Purchase.ON_DEMAND, instance_type="ml.m5.xlarge"),
     None,
 )
@@ -38,6 +42,18 @@ def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None
     """Records them."""
     for made in audits(count, seed=seed, days=days):
         history.record(made)
+
+
+def remembered(history: History) -> History:
+    """The same history, which is asked each thing once."""
+
+    def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
+        return cache(lambda *words, **more: [*ask(*words, **more)])
+
+    kept: Any = SimpleNamespace(
+        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
+    )
+    return cast("History", kept)
 
 
 def _audit(chance: random.Random, number: int, days: int) -> Entry:
@@ -75,6 +91,7 @@ def _audit(chance: random.Random, number: int, days: int) -> Entry:
         "region": region,
         "family": family,
         "owner": chance.choice(OWNERS),
+        "tags": {"team": TEAMS[number % 3], "project": TEAMS[number % 2]},
         "ended_at": ended.isoformat(),
     }
     total = sum(sums.values(), Decimal(chance.randrange(1, 9_000_000)).scaleb(-6))

@@ -27,6 +27,8 @@ def job(**overrides: Any) -> JobDocument:
         "created_at": "2026-05-20T09:58:00Z",
         "started_at": "2026-05-20T10:00:00Z",
         "ended_at": "2026-05-20T13:00:00Z",
+        "tags": {},
+        "image": None,
         "instances": "1 x ml.g5.2xlarge",
         "purchase": "on_demand",
         "parent": None,

@@ -96,4 +96,6 @@ SECRETS = (
     Secret("owner", f"https://ops:{_MIX}@wiki.example.com", _MIX),
     Secret("owner", f"arn:aws:iam::1:user/{_GITHUB}", _GITHUB),
     Secret("family", f"{_SLACK}", _SLACK),
+    Secret("cost tag", f"{_SLACK}", _SLACK),
+    Secret("cost tag", f"{_WORD}\n{_WORD}", _WORD),
 )

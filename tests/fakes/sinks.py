@@ -45,7 +45,7 @@ from tests.fakes.sweeps import MemoryNotes
 
 NAME = "train-vision"
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
-POLICY = Policy(family_tag="workload")
+POLICY = Policy(family_tag="workload", tags_shown=("project",))
 _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 _SETTINGS = AuditSettings(
     table_name="table",

@@ -100,10 +100,10 @@ def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
         "type": {"ResourceConfig": {**group, "InstanceType": text}},
         "state": {"SecondaryStatus": text, "ProfilingStatus": text, "SecondaryStatusTransitions": [
             {"Status": text, "StartTime": CREATED}]},
-        "tag": {}, "tag name": {}, "owner": {}, "family": {},
+        "tag": {}, "tag name": {}, "owner": {}, "family": {}, "cost tag": {},
     }  # fmt: skip
     tags = {"tag": {"secret": text}, "tag name": {text: "1"}, "owner": {"owner": text},
-            "family": {"workload": text}}.get(place, {})  # fmt: skip
+            "family": {"workload": text}, "cost tag": {"project": text}}.get(place, {})  # fmt: skip
     plain = training_answer(
         TrainingJobName=NAME,
         TrainingJobStatus="Failed",
@@ -129,6 +129,15 @@ _FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r"[\w .:/+=@%#,
 _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "arn:aws:x:{}"])
 
 
+def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
+    """A cost tag is in the rows of histories; a recording to be shared has none."""
+    tags = {"project": "quokka-one", "note": "quokka-two", "quokka-three": "x"}
+    found = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
+    assert {"items", "file", "JSON"} <= {*holding("quokka-one", found)}
+    assert "anonymised recording" not in holding("quokka-one", found)
+    assert holding("quokka-two", found) == holding("quokka-three", found) == []
+
+
 @settings(max_examples=60)
 @given(_TOKENS, _AROUND, st.sampled_from(KINDS))
 def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
@@ -137,7 +146,7 @@ def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
     """In all texts of an answer and in all tags, between other words."""
     text = around.format(token)
     texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.row.prefix}JobStatus",): "Failed"}
-    tags = {"owner": text, "workload": text, "note": text, text: "x"}
+    tags = {"owner": text, "workload": text, "project": text, "note": text, text: "x"}
     assert holding(token, sinks(answer_of(kind, texts), tags, kind)) == []
 
 

@@ -14,6 +14,7 @@ from sageaudit.domain.audit.record import Head, Position, RunIndex, RunQuery
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
+from sageaudit.queries.columns import fits
 from sageaudit.queries.cursor import Place, cursor_of, place_of, read_cursor
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import AMOUNTS, Question, Sort
@@ -50,8 +51,7 @@ def by_hand(history: SqliteHistory, question: Question) -> list[AuditRow]:
     rows = [
         row
         for row in map(audit_row, everything(history))
-        if question.window.since <= row.ended_at < question.window.until
-        and answer.fits(row, question)
+        if question.window.since <= row.ended_at < question.window.until and fits(row, question)
     ]
     if question.sort is Sort.NEWEST:
         return rows

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
 from itertools import chain
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -21,20 +19,21 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.ports import History
 from sageaudit.queries import answer
-from sageaudit.queries.by import Column, by, columns_of, length_of
+from sageaudit.queries.by import by, length_of
+from sageaudit.queries.columns import SUMMED, Column, columns_of
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import Length, window_of
+from sageaudit.queries.periods import window_of
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
 from tests.adapters.history.entries import ended, finding
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill
+from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
-COLUMNS = [*map(str, Column), "family,region", "owner,week", "type,day", "rule,month"]
+COLUMNS = [*SUMMED, "family,region", "owner,week", "type,day", "rule,month", "team", "project,week"]
 FILTERS: list[dict[str, Any]] = [
     {},
     {"family": "training/bert"},
@@ -44,23 +43,14 @@ FILTERS: list[dict[str, Any]] = [
     {"severity": Severity.HIGH, "owner": "bo"},
     {"min_usd": Decimal(3)},
     {"rule": "gpu-idle"},
+    {"tag": {"team": "growth"}},
+    {"tag": {"team": ""}, "rule": "gpu-idle"},
+    {"count": 2, "type": "ml.g5.xlarge", "purchase": "spot"},
     {"rule": "spot-not-used", "status": "Failed"},
     {"rule": "failed-spend", "severity": Severity.HIGH, "min_usd": Decimal(1)},
 ]
 _ZERO = Decimal(0)
 Sums = dict[tuple[object, ...], list[Decimal | int]]
-
-
-def remembered(history: History) -> History:
-    """The same history, which is asked each thing once."""
-
-    def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
-        return cache(lambda *words, **more: [*ask(*words, **more)])
-
-    kept: Any = SimpleNamespace(
-        runs=once(history.runs), sums=once(history.sums), head=cache(history.head)
-    )
-    return cast("History", kept)
 
 
 @pytest.fixture(scope="module", params=["dynamo", "sqlite"])
@@ -91,7 +81,7 @@ def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Su
 def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Iterator[AuditRow]:
     """The rows of the question; by rule, the findings of each in these rows."""
     rows = [*answer.all_rows(lists, question, with_heads=True)]
-    if question.rule is not None or Column.RULE not in columns:
+    if question.rule is not None or SUMMED["rule"] not in columns:
         return iter(rows)
     keys = {row.key for row in rows}
     findings = (
@@ -103,8 +93,8 @@ def rows_of(lists: Lists, question: Question, columns: tuple[Column, ...]) -> It
 def value(row: AuditRow, column: Column) -> object:
     """What a row has in a column."""
     if column.length is None:
-        return getattr(row, column.field)
-    return Length(column).label(Length(column).first_day(row.ended_at.date()))
+        return column.of(row)
+    return column.length.label(column.length.first_day(row.ended_at.date()))
 
 
 def wasted(row: AuditRow) -> tuple[Decimal | None, Decimal | None]:
@@ -119,9 +109,7 @@ def of_totals(totals: list[Total], columns: tuple[Column, ...]) -> Sums:
     """The same of sums."""
     names = ("jobs", "failed", "total_usd", "waste_usd", "possible_usd")
     return {
-        tuple(getattr(total, column.field) for column in columns): [
-            getattr(total, name) or 0 for name in names
-        ]
+        tuple(column.of(total) for column in columns): [getattr(total, name) or 0 for name in names]
         for total in totals
     }
 
@@ -159,7 +147,7 @@ def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
         by(lists, Question(WINDOW, **filters), columns_of(text), today=TODAY)
         assert bool(lists.read.rows) is read, text
     noon = Lists(history, replace(WINDOW, until=NOW))
-    by(noon, Question(noon.window), [Column.FAMILY], today=TODAY)
+    by(noon, Question(noon.window), [SUMMED["family"]], today=TODAY)
     assert noon.read.rows
 
 
@@ -231,7 +219,9 @@ def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History)
     """Without a period, the most waste first."""
     for sort in (Sort.NEWEST, Sort.WASTE, Sort.TOTAL, Sort.POSSIBLE):
         name = f"{'waste' if sort is Sort.NEWEST else sort.value}_usd"
-        rows = by(Lists(history, WINDOW), Question(WINDOW, sort=sort), [Column.FAMILY], today=TODAY)
+        rows = by(
+            Lists(history, WINDOW), Question(WINDOW, sort=sort), [SUMMED["family"]], today=TODAY
+        )
         usd = [getattr(row, name) for row in rows]
         assert usd == sorted(usd, reverse=True)
     periods = asked(history, "day", date(2026, 11, 10))
@@ -241,8 +231,7 @@ def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("team", "there is no column 'team': the columns are family, owner"),
-        ("", "there is no column ''"),
+        ("", "give one column or two"),
         ("family,owner,kind", "give one column or two"),
         ("week,month", "only one of day, week and month"),
         ("family,family", "give one column or two"),
@@ -252,3 +241,13 @@ def test_columns_that_cannot_be_are_refused(text: str, said: str) -> None:
     """In one sentence."""
     with pytest.raises(BadUsage, match=said):
         columns_of(text)
+
+
+def test_a_word_is_a_column_where_audits_have_such_a_tag(history: History) -> None:
+    """Any other is refused, with the nearest one and with the cost tags of these audits."""
+    for word, said in (
+        ("famly", "did you mean family?"),
+        ("teem", r"mean team\?.* project, team$"),
+    ):
+        with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{said}"):
+            by(Lists(history, WINDOW), Question(WINDOW), columns_of(word), today=TODAY)

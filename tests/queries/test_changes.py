@@ -9,7 +9,8 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.queries.changes import FamilyChange, changes
+from sageaudit.queries.changes import SpendChange, changes
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
@@ -44,17 +45,19 @@ def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) 
     history.record(ended(f"{family}-{at:%d%H}", at, bill=bill, job=job))
 
 
-def asked(history: SqliteHistory) -> list[FamilyChange]:
+def asked(history: SqliteHistory) -> list[SpendChange]:
     """The changes of the week."""
     window = Window(BEGIN, BEGIN + WEEK)
-    return changes(Lists(history, window), Question(window), today=date(2026, 11, 20))
+    return changes(
+        Lists(history, window), Question(window), SUMMED["family"], today=date(2026, 11, 20)
+    )
 
 
 def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> None:
     """The largest change first; a job without a price leaves the change unknown."""
     _record(history, "old", BEGIN - 2 * WEEK, 1)
     assert [
-        (row.family, row.change and row.change.value, row.jobs_before, row.jobs,
+        (row.name, row.change and row.change.value, row.jobs_before, row.jobs,
          row.total_change_usd)
         for row in asked(history)
     ] == [
@@ -70,7 +73,7 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
 def test_nothing_is_new_or_gone_where_the_history_does_not_reach(history: SqliteHistory) -> None:
     """Its first audit is of the Wednesday of the week before: nothing is known of before."""
     rows = asked(history)
-    assert {row.family for row in rows} == set(AMOUNTS) - {"gone"}
+    assert {row.name for row in rows} == set(AMOUNTS) - {"gone"}
     assert {(row.change, row.jobs_before, row.total_before_usd, row.total_change_usd)
             for row in rows} == {(None, None, None, None)}  # fmt: skip
-    assert rows[0].family == "dearer"
+    assert rows[0].name == "dearer"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -14,22 +14,22 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from sageaudit.api.audits import AuditResult
 from sageaudit.api.rows import Rows
+from sageaudit.cli.support.history.asking import rule_named
 from sageaudit.cli.support.history.histories import HistorySource, open_history
-from sageaudit.domain.bill.finding import Severity
-from sageaudit.domain.job.kinds import JobKind
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
-from sageaudit.queries.by import by, columns_of, since_of
-from sageaudit.queries.changes import FamilyChange, changes
+from sageaudit.queries.by import by, since_of
+from sageaudit.queries.changes import SpendChange, changes
+from sageaudit.queries.columns import FILTERS, columns_of, question_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import named
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import window
 
 _MONTH = "30d"
-_WHOLE = "455d"
 
 
 class FilterWords(TypedDict, total=False):
@@ -37,15 +37,25 @@ class FilterWords(TypedDict, total=False):
 
     rule: str | None
     family: str | None
+    """Its last part is enough, where no other family ends in it."""
     owner: str | None
     account: str | None
     region: str | None
     kind: str | None
+    type: str | None
+    count: int | None
+    purchase: str | None
     status: str | None
+    """Completed, Failed, Stopped or "never started"."""
+    tag: Mapping[str, str] | str | None
+    """`{"team": "growth"}` or "team=growth"; an empty value for jobs that lack it."""
+    no_owner: bool
     severity: str | None
     """This one or a higher one."""
     min_usd: Decimal | int | str | None
     """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
+    min_bill: Decimal | int | str | None
+    """Dollars of the whole bill."""
 
 
 class AuditHistory:
@@ -106,22 +116,18 @@ class AuditHistory:
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
         """
-        question = _question(since, until, sort, filters)
-        rows = answer.all_rows(self._of(question), question, with_heads=question.rule is not None)
+        lists, question = self._asked(since, until, sort, filters)
+        rows = answer.all_rows(lists, question, with_heads=question.rule is not None)
         return Rows(rows, AuditRow)
 
-    def audit(
-        self, job: AuditRow | str, *, version: int | None = None, since: str = _WHOLE
-    ) -> AuditResult | None:
+    def audit(self, job: AuditRow | str, *, version: int | None = None) -> AuditResult | None:
         """The audit of a row, or of a job by its name or ARN; None where there is none.
 
-        `version`: an earlier one. Raises JobNotFound for a name that no job since then has.
+        `version`: an earlier one. Raises JobNotFound for a name that no job has.
         """
-        if isinstance(job, AuditRow):
-            key = job.key
-        else:
-            key = find(Lists(self._source.history, window(since, None, _now())), Wanted(job)).key
-        document = self._source.history.audit(key, version)
+        history = self._source.history
+        key = job.key if isinstance(job, AuditRow) else find(history, Wanted(job)).key
+        document = history.audit(key, version)
         return None if document is None else AuditResult(document)
 
     def by(
@@ -139,18 +145,34 @@ class AuditHistory:
         the largest amount is first. `since`: 30d, for weeks 56d, for months 180d.
         """
         names = columns_of(columns)
-        question = _question(since or since_of(names), until, sort, filters)
-        return Rows(by(self._of(question), question, names, today=_now().date()), Total)
+        lists, question = self._asked(since or since_of(names), until, sort, filters)
+        return Rows(by(lists, question, names, today=_now().date()), Total)
 
     def changes(
-        self, since: str = "7d", until: str = "1d", **filters: Unpack[FilterWords]
-    ) -> Rows[FamilyChange]:
-        """Each family against as many days before, the largest change of its spend first."""
-        question = _question(since, until, "newest", filters)
-        return Rows(changes(self._of(question), question, today=_now().date()), FamilyChange)
+        self,
+        since: str = "7d",
+        until: str = "1d",
+        *,
+        column: str = "family",
+        **filters: Unpack[FilterWords],
+    ) -> Rows[SpendChange]:
+        """Each value of a column against as many days before, the largest change first."""
+        [of, *_] = columns_of(column)
+        lists, question = self._asked(since, until, "newest", filters)
+        return Rows(changes(lists, question, of, today=_now().date()), SpendChange)
 
-    def _of(self, question: Question) -> Lists:
-        return Lists(self._source.history, question.window)
+    def _asked(
+        self, since: str, until: str | None, sort: str, filters: FilterWords
+    ) -> tuple[Lists, Question]:
+        """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
+        if unknown := filters.keys() - FILTERS.keys():
+            raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
+        words: dict[str, Any] = {**filters}
+        if words.get("rule") is not None:
+            words["rule"] = rule_named(words["rule"])
+        question = question_of(window(since, until, _now()), word_of(Sort, sort, "sort"), words)
+        lists = Lists(self._source.history, question.window)
+        return lists, named(lists, question)
 
 
 Word = TypeVar("Word", bound=Enum)
@@ -163,32 +185,6 @@ def word_of(words: type[Word], text: str, name: str) -> Word:
     except ValueError as error:
         known = ", ".join(str(word.value) for word in words)
         raise BadUsage(f"{name}={text!r} is none of {known}") from error
-
-
-def _usd(amount: Decimal | int | str) -> Decimal:
-    try:
-        usd = Decimal(amount)
-    except (InvalidOperation, TypeError) as error:
-        raise BadUsage(f"min_usd={amount!r} is not an amount in USD") from error
-    if not usd.is_finite():
-        raise BadUsage(f"min_usd={amount!r} is not an amount in USD")
-    return usd
-
-
-def _question(since: str, until: str | None, sort: str, filters: FilterWords) -> Question:
-    """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
-    words: dict[str, Any] = {**filters}
-    for name, read in _READ.items():
-        if words.get(name) is not None:
-            words[name] = read(words[name])
-    return Question(window=window(since, until, _now()), sort=word_of(Sort, sort, "sort"), **words)
-
-
-_READ: dict[str, Callable[[Any], object]] = {
-    "kind": lambda word: word_of(JobKind, word, "kind"),
-    "severity": lambda word: word_of(Severity, word, "severity"),
-    "min_usd": _usd,
-}
 
 
 def _now() -> datetime:

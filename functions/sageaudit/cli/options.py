@@ -43,13 +43,16 @@ class EnumChoice(click.Choice[str]):
         return self._of(super().convert(value, param, ctx))
 
 
-def together(name: str, form: type[Any], *decorators: Any) -> Decorator:
-    """Adds options to a command, which gets them as one `form` in its argument `name`."""
+def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) -> Decorator:
+    """Adds options to a command, which gets them as one `form` in its argument `name`.
+
+    `names`: those of the options, where the form has not a field for each.
+    """
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def call(**given: Any) -> Any:
-            own = {field.name: given.pop(field.name) for field in fields(form)}
+            own = {of: given.pop(of) for of in names or [field.name for field in fields(form)]}
             return command(**given, **{name: form(**own)})
 
         decorated: Command = call

@@ -11,9 +11,11 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.audit.record import FindingRow, Head, Position
 from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.errors import BadUsage
+from sageaudit.queries.columns import fits, of_head
 from sageaudit.queries.cursor import Place, place_of
 from sageaudit.queries.lists import Lists, place
-from sageaudit.queries.question import NEVER_STARTED, Question, Sort
+from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
 
 _LARGEST_PAGE = 1_000
@@ -41,6 +43,7 @@ def page(
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
+    _check(question)
     lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
         rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
@@ -55,8 +58,18 @@ def page(
 
 def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
     """Every row, read while they are consumed; an order by dollars holds all rows in memory."""
+    _check(question)
     rows = _rows(lists, question, None, with_heads=with_heads)
     return rows if question.sort is Sort.NEWEST else iter(_best(rows, question, None))
+
+
+def _check(question: Question) -> None:
+    """Raises BadUsage for an order that findings do not have."""
+    if question.rule is not None and question.sort not in {Sort.NEWEST, Sort.WASTE}:
+        raise BadUsage(
+            f"findings have one amount, their saving: with a rule, sort by {Sort.WASTE} and not by"
+            f" {question.sort}"
+        )
 
 
 def _rows(
@@ -65,7 +78,7 @@ def _rows(
     if question.rule is None:
         rows = map(audit_row, lists.heads(question, after))
         return (row for row in rows if fits(row, question))
-    with_heads = with_heads or question.of_head
+    with_heads = with_heads or of_head(question)
     findings = lists.findings(question.rule, after)
     return _with_heads(lists, question, findings, all_heads=with_heads)
 
@@ -84,45 +97,6 @@ def _with_heads(
             row = finding_row(found, lists.history.head(found.key))
         if fits(row, question):
             yield row
-
-
-def fits(row: AuditRow, question: Question) -> bool:
-    """True where the row passes every filter; what is not read yet of an audit passes."""
-    same = (
-        (question.rule, row.rule),
-        (question.family, row.family),
-        (question.owner, row.owner),
-        (question.account, row.account),
-        (question.region, row.region),
-        (question.kind, row.kind),
-    )
-    if any(wanted is not None and wanted != value for wanted, value in same):
-        return False
-    if question.no_owner and row.owner:
-        return False
-    if row.version is not None and not _head_fits(row, question):
-        return False
-    rank = row.severity.rank if row.severity else -1
-    if question.severity is not None and rank < question.severity.rank:
-        return False
-    usd = row.waste_usd if question.rule is None else row.saving_usd
-    return question.min_usd is None or (usd is not None and usd >= question.min_usd)
-
-
-def _head_fits(row: AuditRow, question: Question) -> bool:
-    """The filters on what only the audit tells; what is not known fits none."""
-    status = NEVER_STARTED if row.never_started else row.status or ""
-    words = {status.lower(), (row.status or "").lower()}
-    same = (
-        (question.instance_type, row.instance_type),
-        (question.count, row.instance_count),
-        (question.purchase, row.purchase),
-    )
-    return (
-        (question.status is None or question.status.lower() in words)
-        and all(wanted is None or wanted == value for wanted, value in same)
-        and (question.min_bill is None or (row.total_usd or Decimal(-1)) >= question.min_bill)
-    )
 
 
 def _rank(row: AuditRow, sort: Sort) -> _Rank:

@@ -6,7 +6,6 @@ audit; else from the audits that the question finds. Both give the same figures.
 
 from __future__ import annotations
 
-import enum
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,63 +15,18 @@ from typing import Any
 
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, added
-from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
+from sageaudit.queries.columns import FILTERS, SUMMED, Column, fits, no_column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import ONE_DAY, Length, days_between, first_covered, window_of
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import audit_row
 from sageaudit.queries.total import Total, percent, ranked, total_of
 
-
-class Column(enum.StrEnum):
-    """What sums are by."""
-
-    FAMILY = "family"
-    OWNER = "owner"
-    ACCOUNT = "account"
-    REGION = "region"
-    KIND = "kind"
-    TYPE = "type"
-    """Instance type; None where a job has several, or none is known."""
-    PURCHASE = "purchase"
-    STATUS = "status"
-    RULE = "rule"
-    """The jobs in which a rule has a standing finding; a job is in the row of each such rule."""
-    DAY = "day"
-    WEEK = "week"
-    MONTH = "month"
-
-    @property
-    def length(self) -> Length | None:
-        """Of a column of time."""
-        return Length(self.value) if self.value in [*Length] else None
-
-    @property
-    def field(self) -> str:
-        """The field of a row that has its value."""
-        if self.length:
-            return "period"
-        return "instance_type" if self is Column.TYPE else self.value
-
-
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums]
 _Days = dict[date, list[Sums]]
-_SCOPES = {"family": Scope.FAMILY, "owner": Scope.OWNER, "type": Scope.TYPE}
 _OF_FINDINGS = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "waste_usd", "possible_usd")
-
-
-def columns_of(text: str) -> tuple[Column, ...]:
-    """Reads `family` or `owner,month`. Raises BadUsage."""
-    words = [word.strip().lower() for word in text.split(",")]
-    unknown = [word for word in words if word not in [*Column]]
-    if unknown:
-        raise BadUsage(f"there is no column {unknown[0]!r}: the columns are {', '.join(Column)}")
-    columns = tuple(map(Column, words))
-    if len(columns) > 2 or len({column.field for column in columns}) < len(columns):  # noqa: PLR2004
-        raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
-    return columns
 
 
 def length_of(columns: Sequence[Column]) -> Length | None:
@@ -98,13 +52,11 @@ def by(lists: Lists, question: Question, columns: Sequence[Column], *, today: da
     if length is not None:
         return ranked(_periods(lists, question, names, length, today), question.sort)
     groups = _grouped(lists, question, names)
-    return ranked(
-        (
-            total_of(added([*chain(*days.values())]), **_named(names, values))
-            for values, days in groups.items()
-        ),
-        question.sort,
+    totals = (
+        total_of(added([*chain(*days.values())]), **_named(names, values))
+        for values, days in groups.items()
     )
+    return ranked(filter(_has_any, totals), question.sort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +99,14 @@ def _periods(
         line = _Timeline(days, every)
         for start in starts:
             total = _period(line, length, start, today, covered)
-            if not names or total.jobs or total.waste_usd or total.possible_usd:
-                yield replace(total, **_named(names, values))
+            row = replace(total, **_named(names, values))
+            if not names or _has_any(row):
+                yield row
+
+
+def _has_any(row: Total) -> bool:
+    """Whether it has a job, dollars, or a rule: a tuning job alone may have none."""
+    return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
 def _period(line: _Timeline, length: Length, first: date, today: date, covered: date) -> Total:
@@ -183,7 +141,10 @@ def _between(days: _Days, first: date, last: date) -> Total:
 
 
 def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
-    return {column.field: value for column, value in zip(names, values, strict=True)}
+    """The fields of a row of sums with these values."""
+    pairs = [*zip(names, values, strict=True)]
+    tags = {column.name: value for column, value in pairs if column.tag}
+    return {column.key: value for column, value in pairs if not column.tag} | {"tags": tags}
 
 
 def _grouped(lists: Lists, question: Question, names: Sequence[Column]) -> dict[Values, _Days]:
@@ -201,49 +162,57 @@ def _grouped(lists: Lists, question: Question, names: Sequence[Column]) -> dict[
 
 def _scope(lists: Lists, question: Question, names: Sequence[Column]) -> Scope | None:
     """The daily sums that know these columns and the filters; None where none does."""
-    asked = {*names, *question.filters} - {"account", "region"}
+    asked = {column.key if column.tag else column.name for column in names}
+    asked = (asked | question.filters.keys()) - {"account", "region"}
     window = lists.window
     if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    return _SCOPES.get(asked.pop()) if asked else Scope.ACCOUNT
+    known = SUMMED.get(asked.pop()) if asked else SUMMED["account"]
+    return known.scope if known else None
 
 
 def _of_days(
     lists: Lists, question: Question, names: Sequence[Column], scope: Scope
 ) -> Iterator[_Part]:
-    asked = {
-        Scope.FAMILY: question.family,
-        Scope.OWNER: question.owner,
-        Scope.TYPE: question.instance_type,
-    }
-    name = asked.get(scope)
+    name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
-        known = {Column.ACCOUNT: row.account, Column.REGION: row.region}
-        yield tuple(known.get(column, row.name) for column in names), row.day, row.sums
+        known = {"account": row.account, "region": row.region}
+        yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums
 
 
 def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Iterator[_Part]:
-    """What each audit that fits adds; with a rule as column or filter, to each such rule."""
+    """What each audit that fits adds; with a rule as column or filter, to each such rule.
+
+    Raises BadUsage for a column that is no cost tag of any of the audits read.
+    """
     wanted, asked = question.rule, question
     fitting: set[JobKey] | None = None
     if wanted is not None:
         asked = _of_any_rule(question)
         if question.severity is not None or question.min_usd is not None:
-            found = answer.all_rows(lists, replace(question, status=None, sort=Sort.NEWEST))
+            of_heads: dict[str, Any] = {
+                name: None for name in question.filters if FILTERS[name].of_head
+            }
+            found = answer.all_rows(lists, replace(question, sort=Sort.NEWEST, **of_heads))
             fitting = {row.key for row in found}
-    for head in lists.heads(asked):
+    tags: set[str] = set()
+    read = 0
+    for read, head in enumerate(lists.heads(asked), 1):  # noqa: B007 - used after the loop
         row = audit_row(head)
-        if not answer.fits(row, asked) or (fitting is not None and head.key not in fitting):
+        tags |= row.tags.keys()
+        if not fits(row, asked) or (fitting is not None and head.key not in fitting):
             continue
         day = head.ended_at.astimezone(UTC).date()
-        if wanted is None and Column.RULE not in names:
-            yield tuple(getattr(row, column.field) for column in names), day, head.sums
+        if wanted is None and SUMMED["rule"] not in names:
+            yield tuple(column.of(row) for column in names), day, head.sums
             continue
         for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
             of_rule = replace(row, rule=rule)
-            values = tuple(getattr(of_rule, column.field) for column in names)
-            yield values, day, _of_rule(head.sums, rule)
+            yield tuple(column.of(of_rule) for column in names), day, _of_rule(head.sums, rule)
+    for column in names:
+        if read and column.tag and column.name not in tags:
+            raise no_column(column.name, tags)
 
 
 def _of_any_rule(question: Question) -> Question:

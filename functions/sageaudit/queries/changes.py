@@ -1,4 +1,4 @@
-"""The days of a window against as many days before it, family by family."""
+"""The days of a window against as many days before it, by family or another column."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import enum
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from sageaudit.domain.audit.sums import Sums
-from sageaudit.queries.by import Column, by
+from sageaudit.errors import BadUsage
+from sageaudit.queries.by import by
+from sageaudit.queries.columns import Column
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import first_covered
 from sageaudit.queries.question import Question
@@ -17,7 +20,7 @@ from sageaudit.queries.window import Window
 
 
 class ChangeWord(enum.StrEnum):
-    """What became of a family's spend."""
+    """What became of the spend of a family, a team, ..."""
 
     NEW = "new"
     """No job of it ended in the days before."""
@@ -28,12 +31,14 @@ class ChangeWord(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyChange:
-    """A family now and before. What is not known is None: all of the days before, if the history
+class SpendChange:
+    """A value of a column now and before; `name` None: jobs without one.
+
+    What is not known is None: all of the days before, if the history
     does not cover them, and a change from or to an amount that is not known.
     """
 
-    family: str | None
+    name: Any
     change: ChangeWord | None
     jobs_before: int | None
     jobs: int
@@ -58,12 +63,19 @@ def covers_before(lists: Lists, question: Question) -> bool:
     return first_covered(wide, question, before.first_day) <= before.first_day
 
 
-def changes(lists: Lists, question: Question, *, today: date) -> list[FamilyChange]:
-    """Each family with its change of spend, the largest first, then the most waste."""
+def changes(lists: Lists, question: Question, column: Column, *, today: date) -> list[SpendChange]:
+    """Each value of the column with its change of spend, the largest first, then the most waste.
+
+    Raises BadUsage for a column of time.
+    """
+    if column.length:
+        raise BadUsage(
+            f"changes are between times: by {column.name} is `sageaudit by {column.name}`"
+        )
     earlier = lists.within(window_before(lists.window))
     covered = covers_before(lists, question)
     now, before = (
-        {row.family: row for row in by(of, question, [Column.FAMILY], today=today)}
+        {column.of(row): row for row in by(of, question, [column], today=today)}
         for of in (lists, earlier)
     )
     none = total_of(Sums())
@@ -75,11 +87,11 @@ def changes(lists: Lists, question: Question, *, today: date) -> list[FamilyChan
     return sorted(found, key=_order)
 
 
-def _change(family: str | None, now: Total, before: Total, *, covered: bool) -> FamilyChange:
+def _change(name: Any, now: Total, before: Total, *, covered: bool) -> SpendChange:
     total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
     change_usd = _less(now.total_usd, total_usd)
-    return FamilyChange(
-        family=family,
+    return SpendChange(
+        name=name,
         change=_direction(now, before, change_usd) if covered else None,
         jobs_before=before.jobs if covered else None,
         jobs=now.jobs,
@@ -107,6 +119,6 @@ def _less(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
     return None if usd is None or before_usd is None else usd - before_usd
 
 
-def _order(of: FamilyChange) -> tuple[Decimal, Decimal, str]:
+def _order(of: SpendChange) -> tuple[Decimal, Decimal, str]:
     change_usd = of.total_usd if of.total_change_usd is None else of.total_change_usd
-    return -abs(change_usd or Decimal(0)), -(of.waste_usd or Decimal(0)), of.family or ""
+    return -abs(change_usd or Decimal(0)), -(of.waste_usd or Decimal(0)), str(of.name or "")

@@ -2,52 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
+from sageaudit.ports import History
+from sageaudit.queries import answer
+from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.question import NEVER_STARTED, Question
+from sageaudit.queries.periods import audited_days
+from sageaudit.queries.question import Question
+from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.window import Window
 
-_STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _NAMED = 5
 
 
-def whole_family(lists: Lists, text: str) -> str:
-    """The family of this name, or the only one of the window whose name ends in `/` and the text.
+def named(lists: Lists, question: Question) -> Question:
+    """The question about the family that is meant: the one of this name, or the only one of the
+    window whose name ends in `/` and the text.
 
     A text that no family ends in stays as it is. Raises BadUsage where several do.
     """
-    if next(lists.sums(Scope.FAMILY, name=text), None) is not None:
-        return text
+    text = question.family
+    if text is None or next(lists.sums(Scope.FAMILY, name=text), None) is not None:
+        return question
     ends = sorted({name for name in _names(lists, Scope.FAMILY) if name.endswith(f"/{text}")})
     if len(ends) > 1:
         more = f" and {len(ends) - _NAMED} more" if len(ends) > _NAMED else ""
         raise BadUsage(
-            f"--family {text} is the end of {', '.join(ends[:_NAMED])}{more}: give more of the name"
+            f"family {text} is the end of {', '.join(ends[:_NAMED])}{more}: give more of the name"
         )
-    return ends[0] if ends else text
+    return replace(question, family=ends[0]) if ends else question
 
 
-def unmatched(lists: Lists, question: Question) -> str:
-    """Which filter matches nothing in the window, with the name that was probably meant."""
-    rows = [*lists.sums(Scope.ACCOUNT)]
-    if not rows:
-        return "an earlier --since shows older ones"
-    families = {name for name in _names(lists, Scope.FAMILY) if question.family}
-    asked = (
-        ("family", question.family, families | {name.rpartition("/")[2] for name in families}),
-        ("owner", question.owner, {*_names(lists, Scope.OWNER)} if question.owner else ()),
-        ("account", question.account, {row.account for row in rows}),
-        ("region", question.region, {row.region for row in rows}),
-        ("status", question.status and question.status.capitalize(), _STATUSES),
-        ("type", question.instance_type, {*_names(lists, Scope.TYPE)}),
-    )
-    for option, value, known in asked:
-        if value is not None and value not in known:
-            return f"--{option} {value} matches nothing{did_you_mean(value, sorted(known))}"
+def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str) -> str:
+    """Which filter matches nothing in the window, with the name that was probably meant.
+
+    Each filter is asked alone: of daily sums where these know its values, else of all audits.
+    """
+    accounts = [*lists.sums(Scope.ACCOUNT)]
+    if not accounts:
+        return other_days(lists.history, lists.window)
+    sums: dict[str, set[str]] = {
+        "account": {row.account for row in accounts},
+        "region": {row.region for row in accounts},
+        "rule": {rule for row in accounts for rule in row.sums.rules},
+    }
+    every: list[AuditRow] = []
+    for name, wanted in question.filters.items():
+        if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
+            sums[name] = {*_names(lists, Scope(name))}
+        known = sums.get(name)
+        found = known is not None and wanted in known
+        if known is None:
+            every = every or [*answer.all_rows(lists, Question(lists.window))]
+            found, known = _of_audits(every, name, wanted)
+        if not found:
+            ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
+            words = _words(name, wanted)
+            return f"{said(name)}{words and f' {words}'} matches nothing" + did_you_mean(
+                words, sorted(known | ends)
+            )
     return "each filter matches some audits, but none matches all of them"
+
+
+def _of_audits(rows: Sequence[AuditRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
+    """Whether an audit passes a filter, and the values of all of them."""
+    column, known = FILTERS[name], {*FILTERS[name].words}
+    for row in rows:
+        if column.keeps(row, wanted):
+            return True, known
+        if name == "tag":
+            known |= {_words(name, {tag: value}) for tag, value in row.tags.items()}
+        elif not column.words and column.fits is None:
+            known.add(str(column.of(row) or ""))
+    return False, known
+
+
+def _words(name: str, wanted: Any) -> str:
+    """A filter's value as it is written."""
+    if name == "tag":
+        return " and ".join(f"{tag}={value or ''}" for tag, value in wanted.items())
+    return "" if wanted is True else str(wanted)
+
+
+def other_days(history: History, window: Window) -> str:
+    """On which days the history has audits, where it has none in the window."""
+    days = audited_days(history)
+    if days is None:
+        return "the history is empty: `sageaudit scan` audits jobs"
+    first, last = days[0], days[-1]
+    if first == last:
+        return f"the history has audits of {first} alone"
+    near = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
+    span = f"the history has audits of {len(days)} days from {first} to {last}"
+    return span if near in {first, last} else f"{span}, the nearest of {near}"
 
 
 def _names(lists: Lists, scope: Scope) -> Iterator[str]:

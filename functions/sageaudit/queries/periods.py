@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.ports import History
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
-from sageaudit.queries.window import Window
+from sageaudit.queries.window import FIRST, Window
 
 ONE_DAY = timedelta(days=1)
+_LAST_YEAR = 2099
 _LONGEST_GAP = timedelta(days=90)
 """Our choice: a history without an audit for so long is taken to begin after it."""
 
@@ -60,6 +62,12 @@ def days_between(first: date, last: date) -> Iterator[date]:
 def window_of(first: date, after: date) -> Window:
     """The days from the first on, without the day `after`."""
     return Window(datetime.combine(first, time(), UTC), datetime.combine(after, time(), UTC))
+
+
+def audited_days(history: History) -> list[date] | None:
+    """The days of all times on which audited jobs ended, in order; None without any."""
+    rows = history.sums(Scope.ACCOUNT, FIRST.date(), date(_LAST_YEAR, 12, 31))
+    return sorted({row.day for row in rows}) or None
 
 
 def first_covered(lists: Lists, question: Question, day: date) -> date:

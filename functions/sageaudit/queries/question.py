@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from typing import Any
 
 from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
@@ -38,9 +40,11 @@ class Sort(enum.StrEnum):
         }[self]
 
 
-NEVER_STARTED = "Never started"
-"""The status of jobs that failed or were stopped before their start: a filter, no word of AWS."""
 AMOUNTS = tuple(sort for sort in Sort if sort is not Sort.NEWEST)
+
+
+def _leaves_out(value: object) -> bool:
+    return value is not None and value is not False and value != {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Question:
 
     With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the
     finding. `min_usd` is of avoidable plus lost dollars otherwise, `min_bill` of the bill.
-    `no_owner`: only jobs without one.
+    `no_owner`: only jobs without one. `tag`: values of cost tags, "" for a job that lacks it.
     """
 
     window: Window
@@ -64,37 +68,17 @@ class Question:
     min_usd: Decimal | None = None
     min_bill: Decimal | None = None
     no_owner: bool = False
-    instance_type: str | None = None
+    type: str | None = None
     count: int | None = None
     purchase: Purchase | None = None
+    tag: Mapping[str, str] = field(default_factory=dict)
     sort: Sort = Sort.NEWEST
 
     @property
-    def of_head(self) -> bool:
-        """Whether a filter is about what a finding does not tell."""
-        asked = (self.status, self.min_bill, self.instance_type, self.count, self.purchase)
-        return any(value is not None for value in asked)
-
-    @property
-    def filters(self) -> dict[str, object]:
+    def filters(self) -> dict[str, Any]:
         """The filters that leave something out, by name."""
-        every = {
-            "rule": self.rule,
-            "family": self.family,
-            "owner": self.owner,
-            "account": self.account,
-            "region": self.region,
-            "kind": self.kind,
-            "status": self.status,
-            "severity": self.severity,
-            "min-usd": self.min_usd,
-            "min-bill": self.min_bill,
-            "no-owner": self.no_owner or None,
-            "type": self.instance_type,
-            "count": self.count,
-            "purchase": self.purchase,
-        }
-        return {name: value for name, value in every.items() if value is not None}
+        asked = {of.name: getattr(self, of.name) for of in fields(self)[1:-1]}
+        return {name: value for name, value in asked.items() if _leaves_out(value)}
 
     @property
     def index(self) -> RunIndex:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import AMOUNTS, Sort
 
-_ZERO = Decimal(0)
+_ZERO, _HOUR_S = Decimal(0), 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,17 @@ class AuditRow:
     instance_count: int | None = None
     purchase: str | None = None
     never_started: bool | None = None
+    image: str | None = None
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    """The values of the policy's cost tags."""
+    duration_s: int | None = None
+    waiting_s: int | None = None
+    """From creation to start."""
+    instance_hours: Decimal | None = None
+    """Billed, of all instances together."""
+    storage_usd: Decimal | None = None
+    warm_pool_usd: Decimal | None = None
+    spot_saved_usd: Decimal | None = None
     version: int | None = None
     ruleset: str | None = None
     policy: str | None = None
@@ -92,44 +104,34 @@ OF_A_FINDING = frozenset(
 """The fields that a list of one rule knows without reading the audit's head."""
 
 
+_SAME = {of.name for of in fields(Head)} & {of.name for of in fields(AuditRow)} - {
+    "estimated",
+    "incomplete",
+}
+"""Fields that a row has as its head does."""
+
+
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     sums, facts = head.sums, head.facts
+    same: dict[str, Any] = {name: getattr(head, name) for name in _SAME}
     row = AuditRow(
-        key=head.key,
-        ended_at=head.ended_at,
+        **same,
         job=head.name,
-        kind=head.kind,
-        status=head.status,
-        account=head.account,
-        region=head.region,
-        family=head.family,
-        owner=head.owner,
-        rollup=head.rollup,
-        top_rule=head.top_rule,
-        severity=head.severity,
         findings=len(head.finding_ids),
-        judged=head.judged,
-        settled=head.settled,
         estimated=bool(head.estimated),
         incomplete=bool(head.incomplete),
-        unauditable=head.unauditable,
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
         never_started=_never_started(head),
-        version=head.version,
-        ruleset=head.ruleset,
-        policy=head.policy,
+        instance_hours=None if head.instance_s is None else Decimal(head.instance_s) / _HOUR_S,
     )
     if head.rollup:
         own: dict[str, Any] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
         return replace(row, **own, lost_up_to_usd=sums.lost_up_to_usd)
     return replace(
         row,
-        total_usd=head.total_usd,
-        avoidable_usd=head.avoidable_usd,
-        lost_usd=head.lost_usd,
         lost_up_to_usd=_known(sums.lost_up_to_usd, head.lost_usd),
         waste_usd=_sum(head.avoidable_usd, head.lost_usd),
         possible_usd=_known(sums.possible_usd, head.total_usd),

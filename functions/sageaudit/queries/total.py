@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
 
 _ZERO = Decimal(0)
@@ -34,6 +35,8 @@ class Total:
     purchase: str | None = None
     status: str | None = None
     rule: str | None = None
+    instance_count: int | None = None
+    tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
     jobs: int
     failed: int
@@ -103,9 +106,8 @@ def ranked(totals: Iterable[Total], sort: Sort) -> list[Total]:
 
     def order(of: Total) -> tuple[object, ...]:
         day = (in_time and of.first_day) or date.min
-        names = (of.family, of.owner, of.account, of.region, of.kind, of.instance_type)
-        more = (of.purchase, of.status, of.rule, of.period)
+        names = (*(column.of(of) for column in SUMMED.values()), *of.tags.values())
         usd: Decimal = getattr(of, amount) or _ZERO
-        return day, -usd, -(of.total_usd or _ZERO), *(name or "" for name in (*names, *more))
+        return day, -usd, -(of.total_usd or _ZERO), *(str(name or "") for name in names)
 
     return sorted(totals, key=order)

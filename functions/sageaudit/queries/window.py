@@ -16,7 +16,7 @@ _MOMENT = re.compile(
 )
 _MONTH, _WEEK = (re.compile(rf"(\d{{4}})-{form}\Z", re.ASCII) for form in (r"(\d\d)", r"W(\d\d)"))
 _ONE_DAY = timedelta(days=1)
-_FIRST = datetime(2017, 11, 1, tzinfo=UTC)
+FIRST = datetime(2017, 11, 1, tzinfo=UTC)
 """The month in which SageMaker came: no job is older, so no list is read for earlier days."""
 _BEHIND = timedelta(hours=1)
 """How far a computer's clock may be behind; AWS refuses one that is off by minutes."""
@@ -72,10 +72,10 @@ def window(since: str, until: str | None, now: datetime) -> Window:
         _, end = _span("--until", until, now)
     elif _named(since, now) is None or end > _midnight(now):
         end = _midnight(now + _BEHIND) + _ONE_DAY
-    start = max(start, _FIRST)
-    if end <= _FIRST:
+    start = max(start, FIRST)
+    if end <= FIRST:
         which = f"--since {since}" if until is None else f"--until {until}"
-        raise BadUsage(f"{which} is before the first SageMaker job, of {_FIRST:%Y-%m}")
+        raise BadUsage(f"{which} is before the first SageMaker job, of {FIRST:%Y-%m}")
     if start >= end:
         raise BadUsage(f"--since {since} is not before --until {until}: give an earlier --since")
     return Window(start, end)

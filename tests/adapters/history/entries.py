@@ -71,6 +71,8 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
             "created_at": "2026-11-20T10:00:00Z",
             "started_at": "2026-11-20T10:05:00Z",
             "ended_at": "2026-11-20T12:00:00Z",
+            "tags": {},
+            "image": None,
             "instances": "1 x ml.g5.2xlarge",
             "purchase": "on_demand",
             "parent": None,

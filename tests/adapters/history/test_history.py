@@ -150,6 +150,8 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
         finding_ids=("SA-gpu-underused",),
         judged=Judged.YES,
         severity=Severity.MEDIUM,
+        duration_s=6900,
+        waiting_s=300,
         sums=Sums(
             jobs=1,
             total_usd=Decimal("4.545"),
@@ -158,6 +160,35 @@ def test_the_head_shows_the_newest_version(history: History) -> None:
             rules={"gpu-underused": RuleSums(findings=1, avoidable_usd=Decimal("1.5"))},
         ),
     )
+
+
+def _line(item: str, quantity: str, usd: str | None) -> dict[str, Any]:
+    return {"item": item, "quantity": Decimal(quantity), "usd": usd and Decimal(usd)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "missing", "parts"),
+    [
+        ([], [], (None, None, None)),
+        ([_line("compute", "1.5", "3")], [], (5400, Decimal(0), Decimal(0))),
+        (
+            [_line("compute", "1", "3"), _line("compute", "2", None), _line("storage", "1", "0.02"),
+             _line("warm_pool", "1", "0.3"), _line("warm_pool_storage", "1", "0.01")],
+            [], (10_800, Decimal("0.02"), Decimal("0.31")),
+        ),
+        ([_line("compute", "1", "3"), _line("storage", "1", None)],
+         ["warm pool: the seconds that it was retained are not known"], (3600, None, None)),
+    ],
+)  # fmt: skip
+def test_the_head_has_the_parts_of_the_bill_that_are_known(
+    history: History, lines: list[Any], missing: list[str], parts: tuple[Any, ...]
+) -> None:
+    """A part without a line is 0, and unknown where the bill says that it is missing."""
+    tags = {"team": "growth", "project": None}
+    history.record(entry(job={"tags": tags}, bill={"lines": lines, "missing": missing}))
+    head = head_of(history)
+    assert (head.instance_s, head.storage_usd, head.warm_pool_usd) == parts
+    assert head.tags == tags
 
 
 def test_an_unknown_job_has_nothing(history: History) -> None:

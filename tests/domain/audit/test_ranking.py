@@ -50,14 +50,13 @@ def test_what_could_be_saved_comes_first_and_then_the_cost() -> None:
     assert names == ["lost", "saved", "dear", "cheap"]
 
 
-def test_a_family_is_one_of_an_account_and_region() -> None:
-    """An owner is one everywhere; jobs without an owner are a row."""
+def test_a_family_in_two_regions_is_one_row() -> None:
+    """With both places; jobs without an owner are a row."""
     rows = [row("a", jobs=1), row("a", "us-east-1", jobs=2), row(None, jobs=3)]
     found = ranked(rows)
-    assert [(one.family.name, one.family.region) for one in found.families] == [
-        (None, "eu-west-1"),
-        ("a", "eu-west-1"),
-        ("a", "us-east-1"),
+    assert [(one.family.name, [at for _, at in one.family.places]) for one in found.families] == [
+        (None, ["eu-west-1"]),
+        ("a", ["eu-west-1", "us-east-1"]),
     ]
     assert {one.name: one.sums.jobs for one in found.owners.shown} == {"a": 3, None: 3}
 
@@ -155,4 +154,4 @@ def test_a_roll_up_gives_no_fix_of_its_own() -> None:
 def test_names_without_a_sum_are_left_out() -> None:
     """A roll-up adds nothing where it has no findings of its own."""
     assert ranked([row("a")]).families == ()
-    assert RankedName("a", None, None, Sums()) not in ranked([row("a")]).owners.shown
+    assert RankedName("a", (), Sums()) not in ranked([row("a")]).owners.shown

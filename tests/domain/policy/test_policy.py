@@ -90,6 +90,20 @@ def test_a_whole_policy_is_read() -> None:
     assert row.exemption.until == date(2027, 1, 31)
 
 
+def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
+    """Owner and team are two columns; a tag that the job lacks is None."""
+    tags = {"team": "growth", "note": "x"}
+    shown = read('[tags]\nshow = ["team", "project"]')
+    assert (shown.owner(tags), shown.shown(tags)) == (None, {"team": "growth", "project": None})
+    assert {"team", "project", "owner"} <= shown.tags_read
+    both = read('owner_tags = ["team"]\n[tags]\nshow = ["team"]')
+    assert (both.owner(tags), read("").owner(tags), read("").shown(tags)) == (
+        "growth",
+        "growth",
+        {},
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "accepts"),
     [("", None), ("[tags]", None), ("[tags]\nmay_accept = []", frozenset()),
@@ -132,6 +146,10 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ('[tags]\nmay_accept = ["gpu-underuse"]', "did you mean gpu-underused?"),
         ('[tags]\nmay_accept = ["SA601"]', "tags.may_accept names 'SA601'"),
         ("[tags]\nmay_hide = []", "tags.may_hide"),
+        ('[tags]\nshow = ["a", "b", "c", "d"]', "tags.show names 4 tags: 3 at most"),
+        ('[tags]\nshow = ["team", "Team"]', "tags.show names a tag twice"),
+        ('[tags]\nshow = ["a,b"]', "tags.show names 'a,b', which no column can be called"),
+        ('[tags]\nshow = "team"', "tags.show is not an array"),
         ('[mentions]\nvision = "@channel"', "mentions.vision"),
         ("[severity]\nhigh = 5", "severity.high"),
         ("[severity]\nhigh_usd = 5", "severity.high_usd is below severity.medium_usd"),

@@ -30,7 +30,7 @@ ROWS: dict[str, dict[str, Any]] = {
     )
 }
 DIFFERS = {
-    "A85": "the history has no list of the runs of a name: a replay without creation time of a job"
+    "A85": "`audit` reads no list of the runs of a name: a replay without creation time of a job"
     " that is gone is dropped, and the audit stands",
     "A86": "as A85",
     "A87": "a job that still runs is audited when it has ended: its replay is dropped, not refused",

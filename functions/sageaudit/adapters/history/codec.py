@@ -147,7 +147,8 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
     if get_origin(hint) is tuple:
         return tuple
     if get_origin(hint) is Mapping:
-        return lambda numbers: {name: Decimal(number) for name, number in numbers.items()}
+        read = Decimal if Decimal in get_args(hint) else lambda text: text
+        return lambda values: {name: read(value) for name, value in values.items()}
     reader: Callable[[Any], Any] = {
         datetime: read_moment,
         RunFacts: _read_facts,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any, Literal
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
-from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
 from sageaudit.domain.audit.earlier import run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
@@ -23,7 +24,9 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.job.job import seconds_between, whole_sum
 
+_HOUR_S = 3600
 MOST_FINDING_ROWS = 40
 """A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
 
@@ -66,9 +69,42 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         findings_without_row=findings_without_row(document) or None,
         sums=sums_of(document),
         severity=_severity(document["findings"]),
+        tags={name: value and row_text(value) for name, value in job["tags"].items()},
+        image=job["image"] and row_text(job["image"]),
+        duration_s=_seconds(job["started_at"], job["ended_at"]),
+        waiting_s=_seconds(job["created_at"], job["started_at"]),
+        **_parts(document),
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
+
+
+def _seconds(begin: str | None, end: str | None) -> int | None:
+    if begin is None or end is None:
+        return None
+    seconds = seconds_between(read_moment(begin), read_moment(end))
+    return None if seconds is None else round(seconds)
+
+
+def _parts(document: AuditDocument) -> dict[str, Any]:
+    """The parts of a bill that lists show. Without lines, as of a roll-up, none is known."""
+    bill = document["bill"]
+    if not bill["lines"]:
+        return {}
+    hours = _part(bill, "compute", "quantity")
+    return {
+        "instance_s": None if hours is None else round(hours * _HOUR_S),
+        "storage_usd": _part(bill, "storage", "usd"),
+        "warm_pool_usd": _part(bill, "warm_pool", "usd"),
+        "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),
+    }
+
+
+def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> Decimal | None:
+    """Of all lines whose item begins so; None where one of them, or their absence, is a gap."""
+    parts = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
+    gap = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
+    return None if gap and not parts else storable_usd(whole_sum(parts))
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

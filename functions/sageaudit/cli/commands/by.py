@@ -13,13 +13,15 @@ from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
+from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 from sageaudit.queries.periods import Length
 from sageaudit.queries.question import AMOUNTS, Sort
 from sageaudit.queries.total import Total
@@ -31,13 +33,14 @@ _TITLE = "Avoidable+lost"
 _BESIDE = 36
 """Columns for the title and the largest amount; the marks of older periods are left out."""
 _EPILOG = """\b
-Columns: family, owner, account, region, kind, type (of instance), purchase,
-  status, rule, and one of day, week (from Monday) and month; days are in UTC.
+Columns: rule, family, owner, account, region, kind, type and count (of
+  instances), purchase, status, each cost tag that the policy shows, such as
+  team, and one of day, week (from Monday) and month; days are in UTC.
 
 \b
 Examples:
   sageaudit by family --since 2026-11-01 --until 2026-11-30 --sort total
-  sageaudit by owner,month
+  sageaudit by team,month
   sageaudit by week --rule gpu-idle
   sageaudit by type --status Failed --table sageaudit-history --output csv
 
@@ -71,7 +74,7 @@ def by(
     Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
     daily sums where these know columns and filters, else the audits.
     """
-    now, names = asking.now(), sums.columns_of(columns)
+    now, names = asking.now(), columns_of(columns)
     length = sums.length_of(names)
     order = sort or Sort.NEWEST
     question = filters.question(now, order, sums.since_of(names))

@@ -1,4 +1,4 @@
-"""`sageaudit changes`: families dearer, cheaper, new or gone against the days before."""
+"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new or gone."""
 
 from __future__ import annotations
 
@@ -9,40 +9,60 @@ import click
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
+from sageaudit.errors import BadUsage
 from sageaudit.queries.changes import changes as changes_of
 from sageaudit.queries.changes import window_before
+from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 
 _EPILOG = """\b
 Examples:
   sageaudit changes
   sageaudit changes --since 30d --owner ana
+  sageaudit changes --by team
   sageaudit changes --since 2026-11-01 --until 2026-11-15 --output csv"""
 
 
 @click.command(epilog=_EPILOG)
 @filters("7d")
+@click.option(
+    "--by",
+    "columns",
+    metavar="COLUMN",
+    default="family",
+    show_default=True,
+    help="What is compared: a column of `sageaudit by`, such as team.",
+)
 @asking.limit(20)
 @asking.ALL
 @asking.WHERE
 @asking.SHOWN
-def changes(filters: Filters, limit: int, every: bool, where: HistoryOptions, shown: Shown) -> None:
-    """Compares the spend of each family with as many days before.
+def changes(
+    filters: Filters, columns: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
+) -> None:
+    """Compares the spend of families, or teams, with the days before.
 
     The largest change is first. Without --until the days end with yesterday, since today is not
     over. Nothing is new or gone where the history does not cover the days before.
     """
     now = asking.now()
     question = replace(filters, until=filters.until or "1d").question(now)
-    shown.of(lists.CHANGES)
+    [column, *more] = columns_of(columns)
+    if more:
+        raise BadUsage(f"--by {columns}: changes are by one column")
+    listing = lists.of_changes(column)
+    shown.of(listing)
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
-        rows = changes_of(reader, question, today=now.date())
+        rows = changes_of(reader, question, column, today=now.date())
         if not rows:
             asking.say_nothing_found(reader, question)
     if rows and rows[0].jobs_before is None:
         first = window_before(question.window).first_day
-        say(f"the history has nothing of {first} or before: there is nothing to compare with")
-    asking.show_some(rows if every else rows[:limit], rows, lists.CHANGES, shown, reader.read)
+        say(
+            f"the history does not cover the days from {first} on: there is nothing to compare with"
+        )
+    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read)

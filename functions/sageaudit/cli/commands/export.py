@@ -14,7 +14,7 @@ from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists
 from sageaudit.cli.support.history.asking import HistoryOptions
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.cli.support.history.formats import Field
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.domain.audit.sums import Scope
@@ -22,6 +22,7 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.text.words import counted
 from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import OF_A_FINDING, AuditRow
 from sageaudit.rules import catalogue
@@ -82,9 +83,11 @@ def export(
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
         questions = _of_each_rule(reader, question) if findings else [question]
-        rows: Iterator[AuditRow] = (
+        rows: Iterable[AuditRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )
+        rows, listing = formats.with_tags(rows, listing)
+        chosen = listing.chosen(form, fields)
         if path != _STDOUT:
             rows = with_progress(rows, "row", "writing")
         count = _write(rows, chosen, form, path)
@@ -133,7 +136,7 @@ def _write_text(
 
 def _values(row: AuditRow, chosen: Sequence[Field]) -> dict[str, object]:
     """The values as Parquet has types for them: times stay times, and enumerated words are text."""
-    values = {field.name: getattr(row, field.name) for field in chosen}
+    values = {field.name: field.value(row) for field in chosen}
     return {
         name: whole_text(value) if isinstance(value, str) else value
         for name, value in values.items()

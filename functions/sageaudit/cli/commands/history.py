@@ -7,12 +7,13 @@ import click
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.cli.support.history.formats import ListLayout
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 

@@ -31,8 +31,9 @@ from sageaudit.output.html.job_table import job_words
 from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.names import other_days
+from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 
 _STDOUT = "-"
@@ -160,7 +161,7 @@ def _of_history(
     history: History, days: Window, job: str | None, account: str | None
 ) -> AccountReport | JobReport:
     if job is not None:
-        return _of_job(history, find(Lists(history, days), Wanted(job, account=account)))
+        return _of_job(history, find(history, Wanted(job, account=account)))
     return _of_days(history, Period(days.first_day, days.last_day), account)
 
 
@@ -168,9 +169,10 @@ def _of_days(history: History, period: Period, account: str | None) -> AccountRe
     heads, left_out = report_contents.heads_of(history, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
+        asked = window_of(period.since, period.until + ONE_DAY)
         raise JobNotFound(
-            f"the history has no audit{whose} since {period.since}: give an earlier --since, or"
-            " audit jobs first with `sageaudit scan`"
+            f"the history has no audit{whose} of {period.since} to {period.until}:"
+            f" {other_days(history, asked)}"
         )
     today = asking.now().date()
     return report_contents.account_report(history, period, account, heads, left_out, today)

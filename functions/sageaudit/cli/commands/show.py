@@ -21,9 +21,7 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
-from sageaudit.queries.window import window
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
@@ -39,7 +37,6 @@ Examples:
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )
 @click.option("--versions", is_flag=True, help="List all versions instead.")
-@asking.since("90d")
 @options.KIND
 @asking.ACCOUNT
 @asking.REGION
@@ -51,7 +48,6 @@ def show(
     job: str,
     version: int | None,
     versions: bool,
-    since: str,
     kind: JobKind | None,
     account: str | None,
     region: str | None,
@@ -62,19 +58,17 @@ def show(
 ) -> None:
     """Shows one job's audit from the history.
 
-    Of several runs with the same ARN it is the newest. A job that ended before --since is not
-    looked for.
+    Of several runs with the same ARN it is the newest. A job is found whatever its age.
     """
     if versions and (version or fix_as):
         raise BadUsage("--versions lists all versions: leave out --version and --fix-as")
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
     wanted = Wanted(job, kind, account, region)
-    if job.startswith("arn:") and wanted.ref is None:
+    if job.startswith("arn:") and wanted.name == job:
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
-    days = window(since, None, asking.now())
     with where.open() as opened:
-        head = find(Lists(opened.history, days), wanted)
+        head = find(opened.history, wanted)
         if versions:
             _list(opened.history, head, output, no_color=no_color)
             return

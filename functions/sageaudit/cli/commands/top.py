@@ -6,10 +6,11 @@ import click
 
 from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.cli.support.history.filters import Filters, filters, named
+from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
 from sageaudit.queries.question import Sort
 
 _EPILOG = """\b

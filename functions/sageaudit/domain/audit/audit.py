@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -49,6 +50,8 @@ class Audit:
     """The avoidable USD of these earlier runs; None where their audits were not read."""
     own_rules: tuple[str, ...] = ()
     """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    """The values of the policy's cost tags, None for one that the job does not have."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 
@@ -85,5 +88,6 @@ def unaudited(ended: JobEnded, reason: str, policy: Policy, ruleset: str) -> Aud
         ruleset=ruleset,
         policy=policy.version,
         notes=(reason,),
+        tags=policy.shown(ended.tags),
         unauditable=reason,
     )

@@ -117,6 +117,10 @@ class JobDocument(TypedDict):
     created_at: str | None
     started_at: str | None
     ended_at: str | None
+    tags: dict[str, str | None]
+    """The cost tags that the policy shows; null for one that the job does not have."""
+    image: str | None
+    """Its container image, without the digest."""
     instances: str | None
     """What it ran on, for people: "2 x ml.g5.12xlarge"."""
     purchase: str | None
@@ -132,6 +136,7 @@ def _job(audit: Audit) -> JobDocument:
         JobDocument,
         job,
         audit,
+        tags=dict(audit.tags),
         purchase=job.purchase.value if bought else None,
         parent=job.parent.arn if job.parent else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -22,12 +23,11 @@ _ZERO = Decimal(0)
 class RankedName:
     """A family, owner or instance type. `name` is None for audits without one.
 
-    `account` and `region` are those of a family; None of owners and types, which span them.
+    `places`: each account and region that it has audits in.
     """
 
     name: str | None
-    account: str | None
-    region: str | None
+    places: tuple[tuple[str, str], ...]
     sums: Sums
 
 
@@ -82,12 +82,7 @@ def ranking(
     shown: int = SHOWN,
 ) -> Ranking:
     """Ranks the daily sums that `rows` reads for a scope; `fix_of` is asked for shown families."""
-    families = _ranked(
-        RankedName(name, account, region, sums)
-        for (account, region, name), sums in grouped(
-            rows(Scope.FAMILY), lambda row: (row.account, row.region, row.name)
-        ).items()
-    )
+    families = _ranked(rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
         since=since,
@@ -135,17 +130,21 @@ def _worth(head: Head, rule: str) -> tuple[Decimal, Decimal]:
 
 
 def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:
-    of_name = grouped(rows, lambda row: row.name)
-    names = _ranked(RankedName(name, None, None, sums) for name, sums in of_name.items())
+    names = _ranked(rows)
     return RankedNames(tuple(names[:shown]), len(names))
 
 
-def _ranked(names: Iterable[RankedName]) -> list[RankedName]:
+def _ranked(rows: Iterable[SumRow]) -> list[RankedName]:
+    known = [*rows]
+    places: dict[str | None, set[tuple[str, str]]] = defaultdict(set)
+    for row in known:
+        places[row.name].add((row.account, row.region))
+    of_names = grouped(known, lambda row: row.name).items()
+    names = (RankedName(name, tuple(sorted(places[name])), sums) for name, sums in of_names)
     return sorted((name for name in names if name.sums != Sums()), key=_order)
 
 
 def _order(ranked: RankedName) -> tuple[Any, ...]:
     """Avoidable and lost dollars first, then the cost; names make the order one."""
     sums = ranked.sums
-    names = (ranked.name or "", ranked.account or "", ranked.region or "")
-    return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, names
+    return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -147,6 +148,18 @@ class Head:
     """What this version adds to the daily sums."""
     severity: Severity | None = None
     """Of the most severe standing finding; None without one."""
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    """The policy's cost tags; None for one that the job does not have."""
+    image: str | None = None
+    duration_s: int | None = None
+    """From start to end, and `waiting_s` from creation to start."""
+    waiting_s: int | None = None
+    instance_s: int | None = None
+    """Billed seconds of all instances together."""
+    storage_usd: Decimal | None = None
+    """Parts of the total, and `spot_saved_usd` what spot took off it. A roll-up has none."""
+    warm_pool_usd: Decimal | None = None
+    spot_saved_usd: Decimal | None = None
 
     def is_due(self, now: datetime) -> bool:
         """Whether its audit is to be made again by now."""
@@ -202,6 +215,7 @@ class RunIndex(enum.StrEnum):
     OWNER = "by-owner"
     ACCOUNT = "by-account"
     RULE = "by-rule"
+    NAME = "by-name"
     DUE = "due"
 
 
@@ -231,6 +245,11 @@ class RunQuery(Generic[Row_co]):
     def of_account(account: str, month: str) -> RunQuery[Head]:
         """Runs of one account that ended in `month` (YYYY-MM, in UTC)."""
         return RunQuery(RunIndex.ACCOUNT, (account, month))
+
+    @staticmethod
+    def of_name(name: str) -> RunQuery[Head]:
+        """Runs of the jobs with a name, in small letters or not, as ARNs have it."""
+        return RunQuery(RunIndex.NAME, (name.lower(),))
 
     @staticmethod
     def of_rule(rule: str, month: str) -> RunQuery[FindingRow]:

@@ -24,9 +24,12 @@ from sageaudit.domain.policy import discounts
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
 from sageaudit.domain.prices.own_rates import OwnRates
+from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.errors import BadPolicy
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
+_MOST_SHOWN = 3
+"""Cost tags that are stored with each audit: each one makes its row longer."""
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
@@ -121,6 +124,8 @@ class Policy:
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
     """Rules whose findings a job's own tag may accept; None: those that hide no lost dollars."""
+    tags_shown: tuple[str, ...] = ()
+    """The cost tags whose values are columns of the history, `tags.show`."""
     discounts: Discounts = Discounts()
     version: str = "default"
 
@@ -129,7 +134,11 @@ class Policy:
         """The names of the tags that audits read under this policy; no other is kept."""
         sections = (section.tag[0] for section in self.sections if section.tag)
         family = () if self.family_tag is None else (self.family_tag,)
-        return TAGS.union(self.owner_tags, sections, family)
+        return TAGS.union(self.owner_tags, self.tags_shown, sections, family)
+
+    def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
+        """The values of the cost tags, None for one that the job does not have."""
+        return {tag: tags.get(tag) or None for tag in self.tags_shown}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
         """The value of the job's first owner tag; of an ARN, only the last part."""
@@ -163,6 +172,8 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     if mode not in {"tell", "observe"}:
         raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
     rules = _rule_choices(reader.within("rules"), known)
+    of_tags = reader.within("tags")
+    shown = _shown(of_tags)
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
         floor_usd=reader.amount("floor_usd", 5),
@@ -170,7 +181,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         idle_floor_gpu_hours=reader.amount("idle_floor_gpu_hours", 100, ""),
         idle_floor_vcpu_hours=reader.amount("idle_floor_vcpu_hours", 2000, ""),
         accounts=_accounts(reader.within("accounts")),
-        owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
+        owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),
         mentions=_mentions(reader.within("mentions")),
         severity=_limits(reader.within("severity")),
@@ -182,7 +193,8 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         objectives=_objectives(reader.within("objectives")),
         commitment_usd_per_hour=_commitment(reader.within("commitment")),
         exemptions=tuple(_exemption(row, known) for row in reader.tables("exempt")),
-        tags_may_accept=_may_accept(reader.within("tags"), known),
+        tags_may_accept=_may_accept(of_tags, known),
+        tags_shown=shown,
         discounts=discounts.parse(reader.within("discounts"), learnt),
     )
     reader.done()
@@ -304,6 +316,23 @@ def _mentions(reader: TableReader) -> dict[str, str]:
         if not isinstance(slack_id, str) or not _SLACK_ID.match(slack_id):
             raise reader.refusal(owner, "is not a Slack user or group id")
     return dict(reader.table)
+
+
+def _shown(reader: TableReader) -> tuple[str, ...]:
+    """`tags.show`: names that pass the check of shown names, each once in any case."""
+    names = tuple(reader.strings("show"))
+    if len(names) > _MOST_SHOWN:
+        raise reader.refusal("show", f"names {len(names)} tags: {_MOST_SHOWN} at most")
+    if len({name.lower() for name in names}) < len(names):
+        raise reader.refusal("show", "names a tag twice")
+    if withheld := [name for name in names if not is_name(name) or "," in name or "=" in name]:
+        raise reader.refusal("show", f"names {withheld[0]!r}, which no column can be called")
+    return names
+
+
+def _without(tags: tuple[str, ...], shown: tuple[str, ...]) -> tuple[str, ...]:
+    """The usual owner tags: one with a column of its own names no owner, unless it is told to."""
+    return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in shown})
 
 
 def _may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:

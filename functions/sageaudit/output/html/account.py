@@ -13,11 +13,11 @@ from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, wa
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
 from sageaudit.output.html.job_table import (
-    PLACES,
     family_name,
     job_table,
     job_words,
     owner_name,
+    tag_value,
     type_name,
 )
 from sageaudit.output.html.markup import Child, Markup, join, path, tag
@@ -117,7 +117,9 @@ def _before(figure: Figure) -> Markup:
 
 def _sums_by(of: SumsBy) -> Markup | None:
     """Sums by name, the most avoidable and lost dollars first, then the highest spend."""
-    sums, before = (_by(_NAMED.get(of.column, _name), one or {}) for one in (of.sums, of.before))
+    sums, before = (
+        _by(_NAMED.get(of.column, tag_value), one or {}) for one in (of.sums, of.before)
+    )
     none = Sums()
 
     def order(name: str) -> tuple[Decimal, Decimal, str]:
@@ -143,25 +145,25 @@ def _sums_by(of: SumsBy) -> Markup | None:
     return section(title, bar_table(title, titles, rows) if rows else None)
 
 
-def _name(value: str | None) -> str:
-    return value or "unknown"
-
-
-_NAMED = {"Family": family_name, "Owner": owner_name, "Instance type": type_name}
-"""What a value is called in the table of jobs."""
+_NAMED: dict[str, Callable[[str | None], str]] = {
+    "Family": family_name,
+    "Owner": owner_name,
+    "Instance type": type_name,
+}
+"""What a value is called in the table of jobs; any other column's as that of a cost tag."""
 
 
 def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
     """The sums by what a name is called in the table of jobs."""
-    named: dict[str, Sums] = {}
+    named: dict[str, list[Sums]] = {}
     for name, one in sums.items():
-        named[said(name)] = named.get(said(name), Sums()) + one
-    return named
+        named.setdefault(said(name), []).append(one)
+    return {name: added(parts) for name, parts in named.items()}
 
 
 def _pick(column: str, name: str) -> Markup:
     """A name that, pressed, leaves only its jobs in the table; plain text without the script."""
-    return tag("span", path(name), class_="pick", data_c=PLACES[column])
+    return tag("span", path(name), class_="pick", data_c=column)
 
 
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:

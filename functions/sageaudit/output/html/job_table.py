@@ -19,7 +19,6 @@ from sageaudit.output.text.words import NO_OWNER, PURCHASE, counted
 
 _NAME = 90
 _MILLION = 1_000_000
-_MINUTE_S = 60
 FIRST = 100
 """Rows that are laid out at once; the others are drawn when they are asked for."""
 _NOTHING = frozenset({"$0.00", "-"})
@@ -36,6 +35,7 @@ class TableColumn:
     """A column of the table: a figure, which has a sum too, or a text.
 
     `first`: it is shown to begin with; the others are chosen. `number`: it sorts by its size.
+    `varies`: it is left out where all jobs say the same.
     """
 
     title: str
@@ -44,6 +44,7 @@ class TableColumn:
     first: bool = False
     number: bool = False
     wide: bool = False
+    varies: bool = False
 
     def of(self, head: Head, found: Amounts) -> str:
         """What a job's row says."""
@@ -66,9 +67,18 @@ def _fact(name: str) -> Callable[[Head], str]:
     return text
 
 
-def _minutes(head: Head) -> str:
-    elapsed_s = head.facts.elapsed_s if head.facts else None
-    return "-" if elapsed_s is None else f"{elapsed_s / _MINUTE_S:,.0f}"
+def _minutes(name: str) -> Callable[[Head], str]:
+    """A time of a job in minutes, or a dash."""
+    return lambda head: "-" if (time_s := getattr(head, name)) is None else f"{time_s / 60:,.0f}"
+
+
+def _hours(head: Head) -> str:
+    return "-" if head.instance_s is None else f"{head.instance_s / 3600:,.1f}"
+
+
+def _part(name: str) -> Callable[[Head], str]:
+    """A part of a job's bill, or a dash."""
+    return lambda head: str(Figure(getattr(head, name), absent="-"))
 
 
 def family_name(name: str | None) -> str:
@@ -79,6 +89,16 @@ def family_name(name: str | None) -> str:
 def owner_name(name: str | None) -> str:
     """An owner, or that there is none."""
     return middle(name, _NAME) if name else NO_OWNER
+
+
+def tag_title(name: str) -> str:
+    """The title of a cost tag's column: no other column has it."""
+    return f"{name} (tag)"
+
+
+def tag_value(value: str | None) -> str:
+    """The value of a cost tag, or that there is none."""
+    return middle(value, _NAME) if value else "(none)"
 
 
 def type_name(name: str | None) -> str:
@@ -98,18 +118,22 @@ COLUMNS = (
     TableColumn("Possible", figure=lambda found: found.possible),
     TableColumn("Idle", figure=lambda found: found.idle),
     TableColumn("Count", _fact("instance_count"), number=True),
-    TableColumn("Minutes", _minutes, number=True),
+    TableColumn("Minutes", _minutes("duration_s"), number=True),
+    TableColumn("Waiting (min)", _minutes("waiting_s"), number=True, varies=True),
+    TableColumn("Instance hours", _hours, number=True),
+    TableColumn("Storage", _part("storage_usd"), number=True, varies=True),
+    TableColumn("Warm pool", _part("warm_pool_usd"), number=True, varies=True),
+    TableColumn("Saved by spot", _part("spot_saved_usd"), number=True, varies=True),
     TableColumn("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
     TableColumn("Kind", lambda head: head.kind),
     TableColumn("Status", lambda head: head.status),
     TableColumn("Family", lambda head: family_name(head.family), wide=True),
     TableColumn("Judged", lambda head: _JUDGED[head.judged]),
-    TableColumn("Account", lambda head: head.account),
-    TableColumn("Region", lambda head: head.region),
+    TableColumn("Image", lambda head: middle(head.image or "-", _NAME), wide=True, varies=True),
+    TableColumn("Account", lambda head: head.account, varies=True),
+    TableColumn("Region", lambda head: head.region, varies=True),
 )
-"""First what one decides by. A new field of a job's row is one row here; the last two are left out
-where all jobs ran in one place."""
-PLACES = {column.title: at for at, column in enumerate(COLUMNS)}
+"""First what one decides by. A new field of a job's row is one row here."""
 
 
 def _of_type(head: Head) -> str | None:
@@ -120,8 +144,9 @@ def job_table(report: AccountReport) -> Markup | None:
     """The table with its filters; None without jobs."""
     if not report.heads:
         return None
-    places = {(head.account, head.region) for head in report.heads}
-    columns = COLUMNS if len(places) > 1 else COLUMNS[:-2]
+    tags = sorted({name for head in report.heads for name in head.tags})
+    every = (*COLUMNS, *(TableColumn(tag_title(name), _tag(name), varies=True) for name in tags))
+    columns = [column for column in every if not column.varies or _varies(column, report.heads)]
     rows = [_row(columns, head, at, at in report.details) for at, head in enumerate(report.heads)]
     whole = tag(
         "table",
@@ -133,6 +158,16 @@ def job_table(report: AccountReport) -> Markup | None:
         class_="all",
     )
     return join([_filters(report), scrolling("Every job", whole)])
+
+
+def _tag(name: str) -> Callable[[Head], str]:
+    return lambda head: tag_value(head.tags.get(name))
+
+
+def _varies(column: TableColumn, heads: Sequence[Head]) -> bool:
+    texts = map(column.text or str, heads)
+    first = next(texts)
+    return any(text != first for text in texts)
 
 
 def _head(column: TableColumn) -> Markup:
@@ -180,7 +215,7 @@ def job_words(heads: Iterable[Head]) -> str:
 def _select(title: str, values: list[str]) -> Markup:
     options = (tag("option", value, value=value) for value in values)
     every = tag("option", "all", value="")
-    return tag("label", f"{title} ", tag("select", every, options, data_column=PLACES[title]))
+    return tag("label", f"{title} ", tag("select", every, options, data_column=title))
 
 
 def _row(columns: Sequence[TableColumn], head: Head, at: int, detailed: bool) -> Markup:
@@ -200,7 +235,7 @@ def _cell(column: TableColumn, text: str, head: Head) -> Markup:
     return tag("td", text, class_=kind, data_u=micros)
 
 
-_SPEND = COLUMNS[PLACES["Spend"]]
+_SPEND = COLUMNS[1]
 
 
 def _micros(head: Head) -> int | None:

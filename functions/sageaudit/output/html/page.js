@@ -158,6 +158,8 @@
   table.parentElement.before(choices);
   hide();
 
+  const titles = heads.map((head) => head.textContent);
+  const place = (title) => titles.indexOf(title);
   const form = document.getElementById("filters");
   const find = document.getElementById("find");
   const picks = all("select", form);
@@ -166,7 +168,7 @@
   chip.hidden = true;
   form.querySelector(".filters").append(chip);
   const choosing = (pick) => {
-    only = pick && { at: Number(pick.dataset.c), name: pick.textContent };
+    only = pick && { at: place(pick.dataset.c), name: pick.textContent };
     chip.hidden = !only;
     if (only) {
       chip.textContent = `${heads[only.at].textContent}: ${only.name} \u00d7`;
@@ -180,7 +182,7 @@
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = picks.filter((pick) => pick.value);
     matching = rows.filter((row) => words.every((word) => text(row).includes(word))
-      && chosen.every((pick) => row.cells[pick.dataset.column].textContent === pick.value)
+      && chosen.every((pick) => row.cells[place(pick.dataset.column)].textContent === pick.value)
       && (!only || has(row)));
     show();
     say();

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.job import duration
-from sageaudit.output.terminal.layout import heading, line, plain_table
+from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
 from sageaudit.output.text.amounts import spend_of
 from sageaudit.output.text.money import Figure, about, rate, share
 from sageaudit.output.text.untrusted import terminal
@@ -22,7 +22,6 @@ from sageaudit.output.text.words import by_reason, capitalised, counted, number
 
 _CHEAPEST = 15
 _UNPRICED = 6
-_WIDE = 100
 _HOUR_S = Decimal(3600)
 _COLUMNS_SAY = (
     "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that "
@@ -137,23 +136,23 @@ def _need(needs: Mapping[str, Any], key: str) -> str:
     return f"{number(needs[key], places=1)} {_NEEDS[key]}"
 
 
+_AMOUNTS = ("Takes", "Costs", "Saves", "Saves up to", "Even at")
+_COLUMNS = tuple(
+    FittedColumn(title, title, title not in {"Type", "GPU"}, 0)
+    for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNTS, "Why")
+)
+_DROPPED = ("GPU", "GiB", "vCPU", "Even at", "Saves up to", "Takes")
+
+
 def _table(
     rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
-    wide = console.width >= _WIDE
-    sizes = ("vCPU", "GiB", "GPU") if wide else ()
-    amounts = ("Takes", "Costs", "Saves", "Saves up to", "Even at")
-    table = plain_table(
-        *("Type", *sizes, *amounts, "Why"),
-        right=("vCPU", "GiB", *amounts, "Why"),
-        unbroken=("Type", "GPU", *amounts),
-    )
-    for row in rows:
-        gpus = f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-"
-        size = (str(row["vcpu"]), number(row["memory_gib"]), gpus) if wide else ()
-        table.add_row(
+    cells = [
+        (
             terminal(row["type"]),
-            *size,
+            str(row["vcpu"]),
+            number(row["memory_gib"]),
+            f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-",
             _takes(row),
             str(Figure(row["usd"], estimated=row["estimated"])),
             _saves(row, today),
@@ -161,7 +160,9 @@ def _table(
             _even(row),
             str(reasons.index(str(row["assumption"])) + 1),
         )
-    return table
+        for row in rows
+    ]
+    return fitted(_COLUMNS, cells, _DROPPED, console.width)
 
 
 def _takes(row: CandidateRow) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from sageaudit.output.text.untrusted import DOTS, middle, terminal
 
-_GAP = 2
+_GAP, _LEAST = 2, 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
@@ -91,7 +91,7 @@ class FittedColumn:
 
 def fitted(
     columns: Sequence[FittedColumn],
-    cells: Sequence[Sequence[str]],
+    cells: Sequence[Sequence[str | Text]],
     dropped: Sequence[str],
     width: int,
 ) -> Table:
@@ -99,10 +99,11 @@ def fitted(
 
     Where not all fits, the widest of the columns that may be cut loses one character at a time,
     down to its least; then columns are dropped in the order of `dropped`, and the rest tried again.
+    In the end names are cut further: an amount is whole or not there.
     """
     shown = list(range(len(columns)))
     widest = [
-        max([cell_len(column.title), *(cell_len(row[at]) for row in cells)])
+        max([cell_len(column.title), *(cell_len(str(row[at])) for row in cells)])
         for at, column in enumerate(columns)
     ]
     order = [at for name in dropped for at, column in enumerate(columns) if column.name == name]
@@ -110,11 +111,13 @@ def fitted(
     while _needed(widths, shown) > width and order:
         shown.remove(order.pop(0))
         widths = _cut(columns, widest, shown, width)
+    last = [replace(column, least=min(column.least, _LEAST)) for column in columns]
+    widths = _cut(last, widths, shown, width)
     titles = [columns[at].title for at in shown]
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))
     for row in cells:
-        table.add_row(*(Text(_short(row[at], widths[at], columns[at])) for at in shown))
+        table.add_row(*(_fitting(row[at], widths[at], columns[at]) for at in shown))
     return table
 
 
@@ -138,6 +141,11 @@ def _cut(
 
 def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
     return sum(widths[at] for at in shown) + _GAP * (len(shown) - 1)
+
+
+def _fitting(cell: str | Text, width: int, column: FittedColumn) -> Text:
+    style = cell.style if isinstance(cell, Text) else ""
+    return Text(_short(str(cell), width, column), style)
 
 
 def _short(text: str, width: int, column: FittedColumn) -> str:

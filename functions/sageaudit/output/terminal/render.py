@@ -42,8 +42,8 @@ _PHASES, _CHILDREN = 24, 20
 _BAR = {"narrow": 12, "wide": 32}
 _WIDE, _ROOMY = 100, 80
 _NAME = 40
-_CHILD_COLUMNS = ("Job", "Status", "Bill", "Avoidable", "Lost", "Top finding")
-_MONEY = {"Bill", "Avoidable", "Lost"}
+_CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
+_MONEY = {"Spend", "Avoidable", "Lost"}
 _SPARE = {"Status": "Completed", "Lost": "$0.00"}
 """Columns left out on a narrow terminal, or when every row has this value."""
 
@@ -196,7 +196,7 @@ def _child(audit: AuditDocument) -> dict[str, str]:
     return {
         "Job": middle(terminal(audit["job"]["name"]), _NAME),
         "Status": terminal(audit["job"]["status"]),
-        "Bill": str(found.spend),
+        "Spend": str(found.spend),
         "Avoidable": str(found.avoidable),
         "Lost": str(found.lost),
         "Top finding": terminal(top[0]["rule"]) if top else "-",

@@ -120,8 +120,8 @@ _SAID = {
 """Labels of facts whose key alone says too little, or is jargon."""
 
 
-NO_OWNER = "(no owner)"
-"""The owner of jobs without one, in every view."""
+NO_OWNER, NO_TYPE = "(no owner)", "several or unknown"
+"""The owner and the instance type of jobs without one, in every view."""
 
 
 def counted(count: int, word: str) -> str:

@@ -92,6 +92,7 @@ def audit_job(
         idle_capacity=None if isinstance(idle, Missing) else idle,
         pool=pool if pool and pool.enough else None,
         pooled_usd=_pooled_usd(pool, earlier),
+        tags=policy.shown(job.tags),
     )
 
 
@@ -172,8 +173,10 @@ def audit_tuning(
     documents = [child.document for child in children]
     named = job or rollup.job_of_children(documents)
     family, owner = named.arn or named.name, policy.owner(named.tags)
+    tags = policy.shown(named.tags)
     if job is None:
-        family, owner = documents[0]["job"]["family"], documents[0]["job"]["owner"]
+        child = documents[0]["job"]
+        family, owner, tags = child["family"], child["owner"], child["tags"]
     policy = policy.for_job(named.account, family, named.tags)
     exempt, warnings = exemptions(policy, family, named.tags, _names(ruleset), now.date())
     severities = _severities(policy)
@@ -194,7 +197,7 @@ def audit_tuning(
         outcomes=tuple(outcomes),
         own=allocate_trials(founds, trials, severities, exempt),
     )
-    return replace(audit, notes=(*audit.notes, *warnings))
+    return replace(audit, notes=(*audit.notes, *warnings), tags=tags)
 
 
 @dataclass(frozen=True, slots=True)

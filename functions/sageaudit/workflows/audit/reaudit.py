@@ -120,7 +120,7 @@ def same_figures(one: AuditDocument, other: AuditDocument) -> bool:
 def _words(document: AuditDocument) -> tuple[object, ...]:
     job, bill = document["job"], document["bill"]
     return (
-        *(job["status"], job["family"], job["owner"], job["ended_at"]),
+        *(job["status"], job["family"], job["owner"], job["tags"], job["ended_at"]),
         *(bill["complete"], bill["missing"], document["judged"], document["unauditable"]),
     )
 

@@ -20,6 +20,8 @@ HEAD = replace(
     head_of(unsettled(due_at="2026-11-20T13:00:00Z", lost_usd=None), 3, "d"),
     facts=RunFacts(Purchase.SPOT, final_metrics={"odd": Decimal("1E-300")}, found=("gpu-idle",)),
     sums=Sums(),
+    tags={"team": "growth", "project": None},
+    storage_usd=Decimal("0.02"),
 )
 [ROW] = finding_rows(entry(job={"owner": None}, findings=[finding(saving_alone_usd=None)]))
 
@@ -56,6 +58,10 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "judged": "yes",
         "severity": "medium",
         "sums": "{}",
+        "tags": {"team": "growth", "project": None},
+        "duration_s": 6900,
+        "waiting_s": 300,
+        "storage_usd": Decimal("0.02"),
     }
 
 

@@ -248,6 +248,8 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
             return (keys.family_pk(*query.values),)
         case RunIndex.OWNER:
             return (keys.owner_pk(*query.values),)
+        case RunIndex.NAME:
+            return (keys.name_pk(*query.values),)
         case RunIndex.ACCOUNT:
             return (keys.account_pk(*query.values),)
         case RunIndex.RULE:

@@ -48,6 +48,7 @@ def _head_index_keys(head: Head) -> Item:
         "day_pk": keys.day_pk(head.ended_at, head.key),
         "family_pk": keys.family_pk(head.account, head.region, head.family),
         "owner_pk": None if head.owner is None else keys.owner_pk(head.owner),
+        "name_pk": keys.name_pk(head.name),
         "account_pk": keys.account_pk(head.account, month_of(head.ended_at)),
         "ended_sk": ended_sk(head.ended_at, head.key),
         "due_pk": None if head.due_at is None else keys.due_pk(head.key),

@@ -89,6 +89,11 @@ def owner_pk(owner: str) -> str:
     return f"OWNER#{part(owner)}"
 
 
+def name_pk(name: str) -> str:
+    """The runs of the jobs with a name, in small letters as ARNs have it."""
+    return f"NAME#{part(name.lower())}"
+
+
 def account_pk(account: str, month: str) -> str:
     """One account's jobs of a month (YYYY-MM)."""
     return f"{part(account)}#{month}"

@@ -34,6 +34,7 @@ INDEXES = (
     Index("by-family", "family_pk", "ended_sk"),
     Index("by-rule", "rule_pk", "ended_sk"),
     Index("by-owner", "owner_pk", "ended_sk"),
+    Index("by-name", "name_pk", "ended_sk"),
     Index("by-account", "account_pk", "ended_sk"),
     Index("due", "due_pk", "due_sk"),
 )

@@ -1,7 +1,7 @@
 """Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
 
-An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list is JSON; an
-unknown value is NULL.
+An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list or an object
+is JSON; an unknown value is NULL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_LISTS = frozenset({"finding_ids"})
+_JSON = frozenset({"finding_ids", "tags"})
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
@@ -56,7 +56,7 @@ def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
         if name.endswith(_MICRO_USD):
             item[name.removesuffix(_MICRO_USD) + _USD] = _from_micro_usd(value)
         else:
-            item[name] = from_json(value) if name in _LISTS else value
+            item[name] = from_json(value) if name in _JSON else value
     return from_item(form, item)
 
 
@@ -136,7 +136,7 @@ def _numbers(sums: Sums | RuleSums, names: Sequence[str]) -> Columns:
 def _value(value: object) -> object:
     if isinstance(value, Decimal):
         return int(value.scaleb(_DIGITS))
-    if isinstance(value, list):
+    if isinstance(value, list | dict):
         return to_json(value)
     return whole_text(value) if isinstance(value, str) else value
 

@@ -16,7 +16,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 2
+VERSION = 3
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _SUM_KEY = ("scope", "day", "account", "region", "name")
@@ -48,6 +48,7 @@ TABLES = (
     "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",
     "CREATE INDEX runs_by_owner ON runs (owner, ended_at, run_key) WHERE owner IS NOT NULL",
     "CREATE INDEX runs_by_account ON runs (account, ended_at, run_key)",
+    "CREATE INDEX runs_by_name ON runs (lower(name), ended_at, run_key)",
     "CREATE INDEX runs_due ON runs (due_at, run_key) WHERE due_at IS NOT NULL",
     """
 CREATE TABLE audits (
@@ -90,7 +91,13 @@ CREATE VIEW jobs AS SELECT
     total_micro_usd / 1e6 AS total_usd,
     avoidable_micro_usd / 1e6 AS avoidable_usd,
     lost_micro_usd / 1e6 AS lost_usd,
+    storage_micro_usd / 1e6 AS storage_usd,
+    warm_pool_micro_usd / 1e6 AS warm_pool_usd,
+    spot_saved_micro_usd / 1e6 AS spot_saved_usd,
     json_extract(facts, '$.instance_type') AS instance_type,
+    json_extract(facts, '$.instance_count') AS instance_count,
+    json_extract(facts, '$.purchase') AS purchase,
+    image, tags, duration_s, waiting_s, instance_s / 3600.0 AS instance_hours,
     top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
     version, settled, arn, run_key
 FROM runs WHERE NOT rollup""",
@@ -122,6 +129,7 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
         ("account", "period"),
         f"{_RUNS} account = :account AND ended_at >= :period{_NEWEST}",
     ),
+    RunIndex.NAME: (("name",), f"{_RUNS} lower(name) = lower(:name){_NEWEST}"),
     RunIndex.RULE: (
         ("rule", "period"),
         f"SELECT * FROM findings WHERE rule = :rule AND ended_at >= :period{_NEWEST}",

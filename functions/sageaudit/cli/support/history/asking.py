@@ -67,6 +67,7 @@ class Shown:
     def write(self, rows: Iterable[Any], listing: ListLayout, tail: Tail) -> int:
         """Prints the rows, and returns how many there were."""
         console = console_for(no_color=self.no_color)
+        rows, listing = formats.with_tags(rows, listing)
         return formats.write(rows, listing, self.of(listing), self.output, console, tail)
 
 
@@ -105,9 +106,6 @@ UNTIL = click.option(
     help="Jobs that ended until then; a day, week or month is included. Without it, a finished"
     " week or month in --since is looked at alone.",
 )
-RULE = click.option("--rule", help="Findings of this rule, by name or id.")
-FAMILY = click.option("--family", help="Jobs of this family; its last part is enough.")
-OWNER = click.option("--owner", help="Jobs of this owner.")
 ACCOUNT = click.option("--account", help="Jobs of this account.")
 REGION = click.option("--region", help="Jobs of this AWS region.")
 
@@ -129,6 +127,11 @@ SORT_AMOUNTS = click.option(
 )
 
 
+def option(name: str) -> str:
+    """The option of a filter."""
+    return f"--{name.replace('_', '-')}"
+
+
 def now() -> datetime:
     """The time of this computer, in UTC."""
     return datetime.now(UTC)
@@ -148,7 +151,7 @@ def tail(read: ReadCounts, cursor: str | None = None) -> Tail:
 
 def say_read(question: Question, read: ReadCounts, shown: int) -> None:
     """Says how many rows were read where a filter or an order has no index."""
-    reasons = [f"--{name}" for name in question.without_index]
+    reasons = [*map(option, question.without_index)]
     if question.sort is not Sort.NEWEST:
         reasons.append("--sort")
     if reasons and read.rows > shown:
@@ -169,7 +172,7 @@ def say_nothing_found(lists: Lists, question: Question) -> None:
         perhaps = did_you_mean(question.rule, known) or ":"
         hint = f"there is no rule {question.rule}{perhaps} `sageaudit rules` lists them all"
     else:
-        hint = unmatched(lists, question)
+        hint = unmatched(lists, question, option)
     say(f"no audit of {days} fits; {hint}")
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import chain, islice
 from typing import Any, Literal
 
 import click
@@ -25,26 +26,40 @@ from rich.console import Console
 
 from sageaudit.adapters.files.parquet_rows import Column
 from sageaudit.cli.messages import json_line
+from sageaudit.domain.job.job import duration
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fitted
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
+from sageaudit.queries.columns import TAG
 
 SCHEMA = 1
 """Of the JSON of lists: keys are only ever added."""
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
-FieldKind = Literal["text", "usd", "count", "percent", "time", "day", "flag"]
-_RIGHT = frozenset({"usd", "count", "percent"})
+FieldKind = Literal["text", "usd", "count", "percent", "time", "day", "flag", "seconds", "hours"]
+_PARQUET: Mapping[FieldKind, Column] = {
+    "text": "text",
+    "count": "count",
+    "seconds": "count",
+    "flag": "flag",
+    "usd": "usd",
+    "percent": "usd",
+    "hours": "usd",
+    "time": "time",
+    "day": "day",
+}
+_RIGHT = frozenset({"usd", "count", "percent", "seconds", "hours"})
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
+_WORD = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a row: an attribute with its name. `cell` writes it for people.
+    """A field of a row: what `get` gives, else an attribute with its name.
 
-    A text is cut to `least` columns of the terminal, where that is not 0: a sentence at its end, a
-    name in its middle.
+    `cell` writes it for people. A text is cut to `least` columns of the terminal, where that is not
+    0: a sentence at its end, a name in its middle.
     """
 
     name: str
@@ -53,11 +68,16 @@ class Field:
     cell: Callable[[Any], object] | None = None
     least: int = 0
     sentence: bool = False
+    get: Callable[[Any], object] | None = None
+
+    def value(self, row: Any) -> object:
+        """Its value in a row."""
+        return getattr(row, self.name) if self.get is None else self.get(row)
 
     @property
     def column(self) -> Column:
         """The type of its column in Parquet."""
-        return "usd" if self.kind == "percent" else self.kind
+        return _PARQUET[self.kind]
 
     @property
     def title(self) -> str:
@@ -74,13 +94,15 @@ class Field:
 class ListLayout:
     """The fields of a list; those of its table, and those that a narrow terminal lacks first.
 
-    `exported` are those of the formats for programs; by default all.
+    `exported` are those of the formats for programs; by default all. `tagged`: rows have the cost
+    tags that the policy shows, each a field.
     """
 
     fields: tuple[Field, ...]
     table: tuple[str, ...]
     dropped: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
+    tagged: bool = False
 
     def chosen(self, output: str, wanted: str | None) -> tuple[Field, ...]:
         """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
@@ -89,12 +111,42 @@ class ListLayout:
             names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
         elif output in {"table", "markdown"}:
             names = list(self.table)
-        by_name = {field.name: field for field in self.fields}
+        by_name = {name: tag_field(name) for name in names if name.startswith(TAG)}
+        by_name |= {field.name: field for field in self.fields}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
             what = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
             raise BadUsage(f"{what}: the fields are {', '.join(by_name)}")
         return tuple(by_name[name] for name in names)
+
+
+def tag_field(name: str) -> Field:
+    """The field of a cost tag, `tag_team`."""
+    tag = name.removeprefix(TAG)
+    return Field(name, heading=tag.capitalize(), least=_WORD, get=lambda row: row.tags.get(tag))
+
+
+def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], ListLayout]:
+    """The rows, and their list with a field for each cost tag of them; of rows that are read while
+    they are printed, those of the first: all have the tags that the policy showed.
+    """
+    if not layout.tagged:
+        return rows, layout
+    if not isinstance(rows, Sequence):
+        left = iter(rows)
+        known = [*islice(left, 1)]
+        rows = chain(known, left)
+    else:
+        known = [*rows]
+    names = [f"{TAG}{tag}" for tag in dict.fromkeys(tag for row in known for tag in row.tags)]
+    more = replace(
+        layout,
+        fields=(*layout.fields, *map(tag_field, names)),
+        table=(*layout.table, *names),
+        dropped=(*reversed(names), *layout.dropped),
+        exported=(*layout.exported, *names) if layout.exported else (),
+    )
+    return rows, more
 
 
 Tail = Callable[[], Mapping[str, object]]
@@ -140,7 +192,7 @@ def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
     writer.writerow([field.name for field in fields])
     yield _taken(buffer)
     for row in rows:
-        writer.writerow([_csv_cell(getattr(row, field.name)) for field in fields])
+        writer.writerow([_csv_cell(field.value(row)) for field in fields])
         yield _taken(buffer)
 
 
@@ -157,12 +209,12 @@ _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 def exact(row: Any, fields: Sequence[Field]) -> dict[str, object]:
     """The values of a row for programs: money exact, unknown None, times in UTC."""
-    return {field.name: _exact(getattr(row, field.name)) for field in fields}
+    return {field.name: _exact(field.value(row)) for field in fields}
 
 
 def cell(row: Any, field: Field) -> str:
     """A value for people, in one line without control characters."""
-    value = getattr(row, field.name) if field.cell is None else field.cell(row)
+    value = field.value(row) if field.cell is None else field.cell(row)
     return terminal(_words(value, field.kind))
 
 
@@ -195,6 +247,10 @@ def _words(value: object, kind: FieldKind) -> str:
         return "-" if kind == "text" else "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if kind == "seconds" and isinstance(value, int):
+        return duration(Decimal(value))
+    if kind == "hours" and isinstance(value, Decimal):
+        return f"{value:,.2f}"
     if isinstance(value, Decimal):
         percent = kind == "percent"
         return f"{value.quantize(_PERCENT, ROUND_HALF_UP):,f}%" if percent else usd(value)

@@ -10,13 +10,15 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.cli.support.history.formats import Field, ListLayout
+from sageaudit.cli.support.history.formats import Field, FieldKind, ListLayout, tag_field
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.amounts import IN_ITS_JOBS, Amounts, amounts, none_judged
 from sageaudit.output.text.money import DOWN, UNKNOWN, Figure, signed
-from sageaudit.output.text.words import NO_OWNER
-from sageaudit.queries.by import Column, length_of
-from sageaudit.queries.changes import FamilyChange
+from sageaudit.output.text.notes import family_words
+from sageaudit.output.text.words import NO_OWNER, NO_TYPE
+from sageaudit.queries.by import length_of
+from sageaudit.queries.changes import SpendChange
+from sageaudit.queries.columns import SUMMED, Column
 from sageaudit.queries.question import Sort
 from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
@@ -76,36 +78,47 @@ def _change(name: str) -> Callable[[Total], str]:
     return cell
 
 
-def _jobs(row: FamilyChange) -> str:
+def _jobs(row: SpendChange) -> str:
     """`12 to 15`; the jobs now where those before are not known."""
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
-def _difference(name: str) -> Callable[[FamilyChange], str]:
+def _difference(name: str) -> Callable[[SpendChange], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
 
-def _value(name: str) -> Callable[[Total], str]:
-    """The value of a column, or a word where there is none."""
-    none = NO_OWNER if name == "owner" else UNKNOWN
-    return lambda row: getattr(row, name) or none
+def _of_column(column: Column, *, of_changes: bool = False) -> Field:
+    """The field of a column of sums; its cell is a word where there is no value."""
+    if column.length:
+        return Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far")
+    words = {"owner": NO_OWNER, "type": NO_TYPE}
+    none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
+    kind: FieldKind = "count" if column.name == "count" else "text"
+    field = tag_field(column.key) if column.tag else Field(column.key, kind)
+
+    def get(row: Any) -> Any:
+        return row.name if of_changes else column.of(row)
+
+    def cell(row: Total | SpendChange) -> object:
+        value = get(row)
+        return family_words(value) if value and column.name == "family" else value or none
+
+    return replace(field, get=get, cell=cell, least=28 if column.name == "family" else _NAME)
 
 
-def _amounts(spend: str) -> tuple[Field, ...]:
-    """The fields of amounts; `spend` is the heading of the first."""
-    return (
-        Field("total_usd", "usd", spend, _figure("spend")),
-        Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
-        Field("lost_usd", "usd", "Lost", _figure("lost")),
-        Field("lost_up_to_usd", "usd"),
-        Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
-        Field("possible_usd", "usd", "Possible", _figure("possible")),
-        Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
-        Field("top_rule", heading="Top finding"),
-    )
+_AMOUNTS = (
+    Field("total_usd", "usd", "Spend", _figure("spend")),
+    Field("avoidable_usd", "usd", "Avoidable", _figure("avoidable")),
+    Field("lost_usd", "usd", "Lost", _figure("lost")),
+    Field("lost_up_to_usd", "usd"),
+    Field("waste_usd", "usd", "Avoidable+lost", _figure("waste")),
+    Field("possible_usd", "usd", "Possible", _figure("possible")),
+    Field("idle_usd", "usd", "Idle capacity", _figure("idle")),
+    Field("top_rule", heading="Top finding"),
+)
 
 
-_FAMILY = Field("family", least=28)
+_FAMILY = Field("family", cell=lambda row: family_words(row.family or UNKNOWN), least=28)
 _OF_A_RUN = (
     Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
     Field("job", least=_FULL_NAME),
@@ -122,7 +135,7 @@ _OF_A_RUN = (
 )
 _OF_AN_AUDIT = (
     Field("status"),
-    *_amounts("Bill"),
+    *_AMOUNTS,
     Field("findings", "count"),
     Field("judged"),
     Field("settled", "flag"),
@@ -131,6 +144,13 @@ _OF_AN_AUDIT = (
     Field("instance_type"),
     Field("instance_count", "count"),
     Field("purchase"),
+    Field("image", least=_NAME),
+    Field("duration_s", "seconds", "Duration"),
+    Field("waiting_s", "seconds", "Waiting"),
+    Field("instance_hours", "hours"),
+    Field("storage_usd", "usd"),
+    Field("warm_pool_usd", "usd"),
+    Field("spot_saved_usd", "usd"),
     Field("version", "count"),
     Field("ruleset"),
     Field("policy"),
@@ -147,7 +167,8 @@ _OF_A_FINDING = (
 AUDITS = ListLayout(
     (*_OF_A_RUN, *_OF_AN_AUDIT),
     ("ended_at", "job", "total_usd", "avoidable_usd", "lost_usd", "top_rule"),
-    ("top_rule", "ended_at", "lost_usd", "avoidable_usd"),
+    ("top_rule", "lost_usd", "avoidable_usd", "ended_at"),
+    tagged=True,
 )
 """Audits: every field is known of every row."""
 FINDINGS = ListLayout(
@@ -155,17 +176,19 @@ FINDINGS = ListLayout(
     ("ended_at", "job", "severity", "saving_usd", "summary"),
     ("summary", "severity", "ended_at"),
     tuple(field.name for field in (*_OF_A_RUN, *_OF_A_FINDING)),
+    tagged=True,
 )
 """Findings of one rule; a field of the audit costs one more read for each row."""
 TOP = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "top_rule", "owner"),
-    ("owner", "top_rule", "ended_at", "total_usd"),
+    ("owner", "top_rule", "total_usd", "ended_at"),
+    tagged=True,
 )
 _OF_SUMS = (
     Field("jobs", "count"),
     Field("failed", "count"),
-    *_amounts("Spend"),
+    *_AMOUNTS,
     Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
@@ -174,18 +197,15 @@ _OF_SUMS = (
     Field("incomplete", "count"),
     Field("estimated", "count"),
 )
-_BY = (
-    replace(_FAMILY, cell=_value("family")),
-    Field("owner", cell=_value("owner"), least=_NAME),
-    Field("account", cell=_value("account")),
-    Field("region", cell=_value("region")),
-    Field("kind", cell=_value("kind")),
-    Field("instance_type", cell=_value("instance_type")),
-    Field("purchase", cell=_value("purchase")),
-    Field("status", cell=_value("status")),
-    Field("rule", cell=_value("rule"), least=_NAME),
-    Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far"),
-)
+
+
+def _columns(*, of_changes: bool) -> tuple[Field, ...]:
+    """The fields of all columns; day, week and month are one."""
+    columns = [column for column in SUMMED.values() if not (of_changes and column.length)]
+    found = {column.key: _of_column(column, of_changes=of_changes) for column in columns}
+    return tuple(found.values())
+
+
 _OF_A_PERIOD = (
     Field("first_day", "day"),
     Field("last_day", "day"),
@@ -197,7 +217,7 @@ _OF_A_PERIOD = (
     Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
 BY = ListLayout(
-    (*_BY, *_OF_SUMS, *_OF_A_PERIOD),
+    (*_columns(of_changes=False), *_OF_SUMS, *_OF_A_PERIOD),
     (
         *("jobs", "failed", "total_usd", "total_change_percent", "judged_usd", "avoidable_usd"),
         *("lost_usd", "waste_usd", "waste_change_percent", "possible_usd", "idle_usd", "top_rule"),
@@ -208,22 +228,22 @@ BY = ListLayout(
     ),
 )
 """Sums; `of_columns` adds the columns that they are by."""
+_OF_A_CHANGE = (
+    Field("change"),
+    Field("jobs_before", "count", "Jobs before"),
+    Field("jobs", "count", cell=_jobs),
+    Field("total_before_usd", "usd", "Spend before"),
+    Field("total_usd", "usd", "Spend"),
+    Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
+    Field("total_change_percent", "percent", "Percent"),
+    Field("waste_before_usd", "usd", "Avoidable+lost before"),
+    Field("waste_usd", "usd", "Avoidable+lost"),
+    Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
+)
 CHANGES = ListLayout(
+    (*_columns(of_changes=True), *_OF_A_CHANGE),
     (
-        _FAMILY,
-        Field("change"),
-        Field("jobs_before", "count", "Jobs before"),
-        Field("jobs", "count", cell=_jobs),
-        Field("total_before_usd", "usd", "Spend before"),
-        Field("total_usd", "usd", "Spend"),
-        Field("total_change_usd", "usd", "Difference", _difference("total_change_usd")),
-        Field("total_change_percent", "percent", "Percent"),
-        Field("waste_before_usd", "usd", "Avoidable+lost before"),
-        Field("waste_usd", "usd", "Avoidable+lost"),
-        Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
-    ),
-    (
-        *("family", "change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
+        *("change", "jobs", "total_before_usd", "total_usd", "total_change_usd"),
         *("waste_usd", "waste_change_usd"),
     ),
     ("waste_usd", "total_before_usd", "jobs", "waste_change_usd", "total_usd"),
@@ -232,7 +252,7 @@ VERSIONS = ListLayout(
     (
         Field("version", "count"),
         Field("settled", "flag", "Final"),
-        Field("total_usd", "usd", "Bill", lambda row: row.amounts.spend),
+        Field("total_usd", "usd", "Spend", lambda row: row.amounts.spend),
         Field("avoidable_usd", "usd", "Avoidable", lambda row: row.amounts.avoidable),
         Field("lost_usd", "usd", "Lost", lambda row: row.amounts.lost),
         Field("possible_usd", "usd", "Possible", lambda row: row.amounts.possible),
@@ -246,20 +266,23 @@ VERSIONS = ListLayout(
 )
 
 
+def of_changes(column: Column) -> ListLayout:
+    """The list of changes by this column."""
+    tags = (_of_column(column, of_changes=True),) if column.tag else ()
+    names = (column.key, *(field.name for field in _OF_A_CHANGE))
+    table = (column.key, *CHANGES.table)
+    return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
+
+
 def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
     """The list of sums by these columns, in this order."""
     of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
-    names = [column.field for column in columns]
+    names = [column.key for column in columns]
+    tags = tuple(_of_column(column) for column in columns if column.tag)
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))
-    layout = replace(BY, table=table, exported=(*names, *known))
+    layout = replace(BY, fields=(*tags, *BY.fields), table=table, exported=(*names, *known))
     return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
-
-
-def telling_apart(families: Sequence[tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """`account` where these (name, account) are of several; `region` where one is there twice."""
-    account = ("account",) if len({account for _, account in families}) > 1 else ()
-    return (*account, *(("region",) if len({*families}) < len(families) else ()))
 
 
 def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
@@ -270,5 +293,6 @@ def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
     table = layout.table
     if name not in table:
         table = (*(shown for shown in table if shown != "top_rule"), name)
-    dropped = tuple(shown for shown in layout.dropped if shown in table and shown != name)
+    order = (*layout.dropped, "total_usd")
+    dropped = tuple(dict.fromkeys(of for of in order if of in table and of != name))
     return replace(layout, table=table, dropped=dropped)

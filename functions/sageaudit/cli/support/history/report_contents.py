@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import family_fix, ranked_rules
 from sageaudit.domain.audit.record import Head, JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, total
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -37,8 +37,10 @@ from sageaudit.output.html.contents import (
     SumsBy,
     by_rank,
 )
+from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.changes import FamilyChange, changes, covers_before, window_before
+from sageaudit.queries.changes import SpendChange, changes, covers_before, window_before
+from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
@@ -96,14 +98,14 @@ def account_report(
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
-    by = [*_sums_by(lists, before, account)]
+    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads))]
     days_before = None
     if before is not None:
         days_before = DaysBefore(
             before.window.first_day,
             before.window.last_day,
             total(before.sums(Scope.ACCOUNT, account=account)),
-            [*_changed(changes(lists, question, today=today))],
+            [*_changed(changes(lists, question, SUMMED["family"], today=today))],
         )
     found = _Details(history, heads)
     families = next(of.sums for of in by if of.column == "Family")
@@ -122,11 +124,11 @@ def account_report(
     )
 
 
-def _changed(rows: Iterable[FamilyChange]) -> Iterator[ChangedFamily]:
+def _changed(rows: Iterable[SpendChange]) -> Iterator[ChangedFamily]:
     for row in rows:
         if row.change and row.total_change_usd:
             usd, before = row.total_change_usd, row.jobs_before or 0
-            yield ChangedFamily(row.family, row.change.value, usd, before, row.jobs)
+            yield ChangedFamily(row.name, row.change.value, usd, before, row.jobs)
 
 
 def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
@@ -137,6 +139,17 @@ def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterato
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
             yield SumsBy(column, sums, then)
+
+
+def _sums_by_tag(heads: Sequence[Head]) -> Iterator[SumsBy]:
+    """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
+    row, and without the days before.
+    """
+    for name in sorted({name for head in heads for name in head.tags}):
+        parts: dict[str | None, list[Sums]] = defaultdict(list)
+        for head in heads:
+            parts[head.tags.get(name)].append(head.sums)
+        yield SumsBy(tag_title(name), {value: added(sums) for value, sums in parts.items()})
 
 
 _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from sageaudit.cli.support.history.lists import telling_apart
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.audit.ranking import (
     FamilyFix,
@@ -28,16 +27,16 @@ from sageaudit.output.text.headline import account_headline, judged_words, part_
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle, terminal
-from sageaudit.output.text.words import NO_OWNER, assignment, counted
+from sageaudit.output.text.words import NO_OWNER, NO_TYPE, assignment, counted
 
 _SHORTEST, _INDENT = 20, 3
 _LEAST_USD = Decimal("0.01")
 """What a fix must be worth to be shown, where its worth is known."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *TITLES[:3]))
-_DROPPED = ("jobs", "lost", "spend", "region")
+_DROPPED = ("jobs", "lost", "spend")
 _RULES, _FIX_LINES = 10, 3
-_NO_NAME = {"owner": NO_OWNER, "type": "(several types, or not known)"}
+_NO_NAME = {"owner": NO_OWNER, "type": NO_TYPE}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
@@ -47,7 +46,11 @@ def document(ranking: Ranking) -> dict[str, Any]:
         "until": ranking.until.isoformat(),
         "total": _sums(ranking.total),
         "families": [
-            {**_named(one.family), "fix": None if one.fix is None else _fix(one.fix)}
+            {
+                **_named(one.family),
+                "places": _places(one.family),
+                "fix": None if one.fix is None else _fix(one.fix),
+            }
             for one in ranking.families
         ],
         "family_count": ranking.family_count,
@@ -60,8 +63,11 @@ def document(ranking: Ranking) -> dict[str, Any]:
 
 
 def _named(ranked: RankedName) -> dict[str, Any]:
-    place = {"account": ranked.account, "region": ranked.region}
-    return {"name": ranked.name, **(place if ranked.region else {}), **_sums(ranked.sums)}
+    return {"name": ranked.name, **_sums(ranked.sums)}
+
+
+def _places(ranked: RankedName) -> list[dict[str, str]]:
+    return [{"account": account, "region": region} for account, region in ranked.places]
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
@@ -124,13 +130,7 @@ def _of_spend(sums: Sums) -> str:
 def _show_families(ranking: Ranking, console: Console) -> None:
     heading(console, "By family")
     named = [one.family for one in ranking.families]
-    places = telling_apart([(one.name, one.account) for one in named])
-    columns = [_FAMILY, *(FittedColumn(place, place.capitalize(), False, 0) for place in places)]
-    cells = [
-        [_name_of(one, "family"), *(getattr(one, place) or "-" for place in places)]
-        for one in named
-    ]
-    _sums_table(columns, cells, named, console)
+    _sums_table([_FAMILY], [[_name_of(one, "family")] for one in named], named, console)
     _more(ranking.family_count - len(ranking.families), "family", "families", console)
     _show_fixes(ranking.families, console)
 

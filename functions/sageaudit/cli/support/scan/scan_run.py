@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -228,11 +229,18 @@ class ScanRun:
         def fix_of(family: RankedName) -> FamilyFix | None:
             if family.name is None:
                 return None
-            query = RunQuery.of_family(family.account or "", family.region or "", family.name)
-            heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
-            newest_runs = islice(heads, _FAMILY_RUNS)
-            in_period = (head for head in newest_runs if head.ended_at.date() >= period.since)
-            return family_fix(family.sums, in_period, lambda key: whole_audit(self.history, key))
+            runs = (
+                self.history.runs(
+                    RunQuery.of_family(account, region, family.name),
+                    before=period.created_before,
+                    page_size=_FAMILY_RUNS,
+                )
+                for account, region in family.places
+            )
+            newest = heapq.merge(*runs, key=lambda head: head.ended_at, reverse=True)
+            of_period = (head for head in newest if head.ended_at.date() >= period.since)
+            heads = islice(of_period, _FAMILY_RUNS)
+            return family_fix(family.sums, heads, lambda key: whole_audit(self.history, key))
 
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 

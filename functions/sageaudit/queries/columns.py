@@ -1,0 +1,232 @@
+"""The columns of audits and the filters of questions: a row of one table says all of each.
+
+From it come the options of commands and of Python, which rows fit, what sums are by, and what a
+mistyped filter is compared with. A cost tag that the policy shows is a column of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from typing import Any
+
+from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.nearest import did_you_mean
+from sageaudit.errors import BadUsage
+from sageaudit.queries.periods import Length
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.window import Window
+
+NEVER_STARTED = "Never started"
+"""The status of jobs that failed or were stopped before their start: a filter, no word of AWS."""
+_STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
+TAG = "tag_"
+"""Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
+Fits = Callable[[AuditRow, Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of audits, or another filter (`summed` False).
+
+    `field`: of a row, where it has another name. `read` makes the filter's value of a text, and
+    `fits` compares a row with it. `of_head`: a finding does not tell it. `scope`: the daily sums by
+    it. `words`: the only values that it has. Without `help` it is no filter.
+    """
+
+    name: str
+    help: str = ""
+    field: str = ""
+    read: Callable[[str], Any] = str
+    fits: Fits | None = None
+    words: tuple[str, ...] = ()
+    scope: Scope | None = None
+    of_head: bool = False
+    summed: bool = True
+    length: Length | None = None
+    tag: bool = False
+
+    @property
+    def key(self) -> str:
+        """The field of rows of sums and of lists."""
+        return f"{TAG}{self.name}" if self.tag else self.field or self.name
+
+    def of(self, row: Any) -> Any:
+        """The value that a row has."""
+        return row.tags.get(self.name) if self.tag else getattr(row, self.key)
+
+    def keeps(self, row: AuditRow, wanted: Any) -> bool:
+        """Whether a row passes this filter; what is not read yet of an audit passes."""
+        if self.of_head and row.version is None:
+            return True
+        return bool(self.fits(row, wanted) if self.fits else self.of(row) == wanted)
+
+
+def _word(text: str) -> str:
+    return text.replace("-", " ").capitalize()
+
+
+def _of_status(row: AuditRow, wanted: str) -> bool:
+    known = NEVER_STARTED if row.never_started and wanted == NEVER_STARTED else row.status or ""
+    return known.lower() == wanted.lower()
+
+
+def _of_type(text: str) -> str:
+    return f"ml.{text.removeprefix('ml.')}"
+
+
+def _dollars(text: object) -> Decimal:
+    """Raises ValueError for what is no amount in USD."""
+    try:
+        amount = Decimal(str(text).removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal(-1)
+    if not amount.is_finite() or amount < 0:
+        raise ValueError("is not an amount in USD, such as 0.50")
+    return amount
+
+
+def _number(text: object) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,8}", str(text)):
+        raise ValueError("is not a number of instances")
+    return int(str(text))
+
+
+def _tags(given: Any) -> dict[str, str]:
+    """`{"team": "growth"}` of "team=growth", of several such texts, or of itself."""
+    if isinstance(given, Mapping):
+        return {str(name): str(value or "") for name, value in given.items()}
+    texts = [given] if isinstance(given, str) else [*given]
+    pairs = [text.partition("=") for text in texts]
+    if not all(name and equals for name, equals, _ in pairs):
+        raise ValueError("is not written key=value")
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise ValueError("names a tag twice")
+    return {name: value for name, _, value in pairs}
+
+
+def _of_tags(row: AuditRow, wanted: Mapping[str, str]) -> bool:
+    return all(
+        name in row.tags and (row.tags[name] or "") == value for name, value in wanted.items()
+    )
+
+
+def _severe(row: AuditRow, wanted: Severity) -> bool:
+    return row.severity is not None and row.severity.rank >= wanted.rank
+
+
+def _dear(row: AuditRow, wanted: Decimal) -> bool:
+    usd = row.waste_usd if row.rule is None else row.saving_usd
+    return usd is not None and usd >= wanted
+
+
+def _costly(row: AuditRow, wanted: Decimal) -> bool:
+    return row.total_usd is not None and row.total_usd >= wanted
+
+
+def _enum(kind: type[Enum]) -> dict[str, Any]:
+    return {"read": kind, "words": tuple(str(word.value) for word in kind)}
+
+
+COLUMNS = (
+    Column("rule", "Findings of this rule, by name or id."),
+    Column("family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY),
+    Column("owner", "Jobs of this owner.", scope=Scope.OWNER),
+    Column("account", "Jobs of this account.", scope=Scope.ACCOUNT),
+    Column("region", "Jobs of this AWS region."),
+    Column("kind", "Kind of job.", **_enum(JobKind)),
+    Column(
+        "type", "Jobs on this instance type, as ml.g5.xlarge.", "instance_type", _of_type,
+        scope=Scope.TYPE, of_head=True,
+    ),
+    Column(
+        "count", "Jobs on so many instances.", "instance_count", _number, of_head=True
+    ),
+    Column("purchase", "How capacity was bought.", of_head=True, **_enum(Purchase)),
+    Column(
+        "status", 'Completed, Failed, Stopped or "never started".', read=_word, fits=_of_status,
+        words=_STATUSES, of_head=True,
+    ),
+    *(Column(length.value, field="period", length=length) for length in Length),
+    Column(
+        "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"
+        " lack it. May be repeated.", read=_tags, fits=_of_tags, of_head=True, summed=False,
+    ),
+    Column(
+        "no_owner", "Jobs without an owner.", fits=lambda row, _: not row.owner, read=bool,
+        summed=False,
+    ),
+    Column(
+        "severity", "Jobs with a finding of this severity or a higher one.", fits=_severe,
+        summed=False, **_enum(Severity),
+    ),
+    Column(
+        "min_usd", "Jobs with as many avoidable and lost dollars.", read=_dollars, fits=_dear,
+        summed=False,
+    ),
+    Column(
+        "min_bill", "Jobs that cost as much.", read=_dollars, fits=_costly, of_head=True,
+        summed=False,
+    ),
+)  # fmt: skip
+FILTERS = {column.name: column for column in COLUMNS if column.help}
+SUMMED = {column.name: column for column in COLUMNS if column.summed}
+
+
+def tag_column(name: str) -> Column:
+    """The column of a cost tag."""
+    return Column(name.removeprefix(TAG), of_head=True, tag=True)
+
+
+def columns_of(text: str) -> tuple[Column, ...]:
+    """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
+    words = [word.strip() for word in text.split(",")]
+    columns = tuple(SUMMED.get(word.lower()) or tag_column(word) for word in words)
+    if not all(words) or len(columns) > 2 or len({of.key for of in columns}) < len(columns):  # noqa: PLR2004
+        raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
+    return columns
+
+
+def no_column(name: str, tags: set[str]) -> BadUsage:
+    """The error for a column that is none of the table, and no cost tag of any audit."""
+    known = [*SUMMED, *sorted(tags)]
+    near = did_you_mean(name, known) or ":"
+    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(known)}")
+
+
+def fits(row: AuditRow, question: Question) -> bool:
+    """True where the row passes every filter; what is not read yet of an audit passes."""
+    return all(FILTERS[name].keeps(row, wanted) for name, wanted in question.filters.items())
+
+
+def of_head(question: Question) -> bool:
+    """Whether a filter is about what a finding does not tell."""
+    return any(FILTERS[name].of_head for name in question.filters)
+
+
+def question_of(
+    window: Window, sort: Sort, words: Mapping[str, Any], said: Callable[[str], str] = str
+) -> Question:
+    """The question of texts, or of values, by the names of filters.
+
+    `said`: how the caller names a filter. Raises BadUsage for a value that a filter cannot have.
+    """
+    asked = {}
+    for name, given in words.items():
+        if given is None or given is False or given == ():
+            continue
+        column = FILTERS[name]
+        try:
+            asked[name] = column.read(given)
+        except ValueError as error:
+            known = f"is none of {', '.join(column.words)}" if column.words else str(error)
+            shown = " ".join(given) if isinstance(given, tuple) else given
+            raise BadUsage(f"{said(name)} {shown} {known}") from error
+    return Question(window, sort=sort, **asked)
