@@ -408,4 +408,4 @@ def test_what_was_accepted_before_the_message_hides_no_correction() -> None:
     story.audited(run_document(avoidable=before_usd, exempt="500"), clock("09:02"))
     story.messages.clear()
     story.audited(run_document(avoidable=now_usd, exempt="500"), clock("11:00"), version=2)
-    assert "$95.00, not $412.00, was avoidable" in story.messages[0].first_line
+    assert "LOW $95.00; was LOW $412.00" in story.messages[0].first_line

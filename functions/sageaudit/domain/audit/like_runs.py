@@ -31,7 +31,7 @@ def like_runs(job: Job, runs: Sequence[EarlierRun], *, but: str | None = None) -
     They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
     work is another question (`same_settings`).
     """
-    own = facts_of(job, reason_class=None, found=())
+    own = facts_of(job)
     same = [name for name in _INSTANCES if name != but]
     return [
         run
@@ -121,7 +121,7 @@ def newest_level(
     change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
     on other instances that come back, few at a time, are no change: they have each other.
     """
-    own = _instances(facts_of(job, reason_class=None, found=()))
+    own = _instances(facts_of(job))
     runs = [run for run in runs if run.kind == job.kind.value]
     stretches = [
         (on, tuple(stretch))

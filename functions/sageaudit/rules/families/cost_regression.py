@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import facts_of
+from sageaudit.domain.audit.earlier import facts_of, first_point_s
 from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
 from sageaudit.rules import api
 
@@ -108,11 +108,13 @@ def _ended(
 def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since."""
     told = [
-        run for run in event if "cost-regression" in run.facts.found and run.total_usd is not None
+        (run.total_usd, run.name)
+        for run in event
+        if "cost-regression" in run.facts.found and run.total_usd is not None
     ]
-    most_usd = max((run.total_usd for run in told if run.total_usd), default=None)
-    grown = most_usd is None or total_usd >= most_usd * (1 + percent / 100)
-    return None if grown else told[0].name
+    if not told or total_usd >= max(told)[0] * (1 + percent / 100):
+        return None
+    return told[0][1]
 
 
 def _changes(
@@ -120,7 +122,7 @@ def _changes(
 ) -> Iterator[tuple[str, str]]:
     """What differs from most of the earlier runs, in words."""
     job = case.job
-    facts = facts_of(job, reason_class=None, found=(), usage=case.whole)
+    facts = facts_of(job)
     for key, word in (("instance_type", "type"), ("instance_count", "count")):
         usual, today = _most_common(completed, key), getattr(facts, key)
         if None not in (usual, today) and usual != today:
@@ -132,8 +134,9 @@ def _changes(
     if facts.fingerprint and fingerprints and facts.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
     first_s = [run.facts.first_point_s for run in completed if run.facts.first_point_s is not None]
-    if first_s and facts.first_point_s is not None:
-        later_s = facts.first_point_s - median(first_s)
+    own_first_s = first_point_s(job, case.whole)
+    if first_s and own_first_s is not None:
+        later_s = own_first_s - median(first_s)
         if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
             yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
     billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()

@@ -46,7 +46,6 @@ LATE_NO_GAIN = api.Threshold(
 PATIENCE = api.Threshold(
     "patience_points", 10, "points", "early stopping waits for a gain", "early_stopping_rounds 10"
 )
-_LATE_SCHEDULES = frozenset({"cosine", "linear"})
 _EARLY_STOPPING = {
     "xgboost": ("HyperParameters.early_stopping_rounds", "10"),
     "image-classification": ("HyperParameters.early_stopping", "True"),
@@ -66,7 +65,7 @@ _EARLY_STOPPING = {
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
-    late = job.hints.schedule in _LATE_SCHEDULES
+    late = job.hints.schedule is not None
     objective = objective_curve(case, LATE_NO_GAIN if late else api.NO_GAIN)
     if isinstance(objective, api.Missing):
         return api.unknown(objective)
