@@ -54,9 +54,8 @@ _DEFINED = {
     "CPUBottleneck": (
         "CPU over 90 while GPU under 10, for over 50% of the time",
         (
-            "@cpu-bottleneck: the same limits for each minute of a host (a value at its limit "
-            "counts), but for a GPU of up to 50, which waits half the time; and a second, milder "
-            "pair of limits"
+            "@cpu-bottleneck: a host's CPU at 90 or more while its GPU is at 50 or less (it waits "
+            "half the time), for at least 50% of the minutes; or a second, milder pair of limits"
         ),
     ),
     "GPUMemoryIncrease": (

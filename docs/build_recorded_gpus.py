@@ -48,7 +48,7 @@ of these ({share}) the GPU did no work: {list} at list price{guessed}.
 {counted} of that is counted as avoidable or lost.
 
 The audits of {figures} of them show these hours under `idle_capacity`, which is in no sum. {found}
-have a finding about their phases or their use, or one that counts dollars. For the others, the
+have a finding that counts dollars, or one about their phases or their use. For the others, the
 column *what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
 capacity only from $10, so they do not show it for any of these runs.
 

@@ -3,10 +3,10 @@
 What it checks: The bill is above the family's newest level by at least 3 times its spread (the
     scaled median absolute deviation) and at least 25%. The level is the median of up to 10
     completed runs since the last change of type, count or purchase, or since the last lasting step
-    of cost. After 3 runs a new cost becomes the level. Until then it is compared with the level
-    before, and posted only once, unless it grows by a quarter. Runs on other instances are compared
-    with each other. At least 5 runs must have a known cost. The first run after a rise reports that
-    it has ended.
+    of cost. After 3 runs a new cost becomes the level. Until then a run is compared with the level
+    before. A rise is shown once, and again if it grows by a quarter. If now and then a few runs use
+    other instances, these are compared with each other. At least 5 runs must have a known cost. The
+    first run after a rise reports that it has ended.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
 Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
     the savings.

@@ -1,14 +1,13 @@
 """Training went on long after its objective stopped improving.
 
 What it checks: After its last gain of more than 1% the objective did not improve for at least 25%
-    of Training. The first 10 points after the gain are granted; at least 15 minutes must follow
-    them. The objective is that of the tuning job, else the policy's `objectives`, else from a table
-    of names, validation before training. Its direction comes from the policy or the table, because
-    AWS does not give it. At least 20 points are needed; a running median of 5 is judged. The
-    plateau ends with the last point, or when idle-tail begins.
+    of Training. Early stopping would wait for 10 more points; at least 15 minutes must follow
+    these. The objective is that of the tuning job, else the policy's `objectives`, else from a
+    table of names, validation before training. Its direction comes from the policy or the table,
+    because AWS does not give it. At least 20 points are needed; a running median of 5 is judged.
+    The plateau ends with the last point, or when idle-tail begins.
 Why it costs: The seconds after the best model are billed like those before it.
-Saving: Possible, never in a total: the time after the best point and 10 more points, for which
-    early stopping would have waited.
+Saving: Possible, never in a total: the time after these 10 points, until the plateau ends.
 When it is wrong: Cosine and linear schedules gain late, so for these any gain above 0.1% counts. A
     step schedule, or a loss that falls after hours on a plateau, looks the same until it falls. 1%
     of an accuracy of 0.99 is the whole remaining error. A metric of the training data does not show

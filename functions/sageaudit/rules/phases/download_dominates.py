@@ -3,8 +3,8 @@
 What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
     least $10 and takes over 10 minutes, and a data channel reads S3 in File mode, which copies the
     data to every instance before the code starts. The SDK's own channels `code` and `sm_drivers` do
-    not count. Up to 30 minutes whose message says that the image was pulled belong to
-    image-pull-heavy.
+    not count. If the phase lasts at most 30 minutes and its message says that the image was pulled,
+    image-pull-heavy judges it instead.
 Why it costs: Downloading is billed like Training: all instances wait for the copy.
 Saving: Possible, never in a total: 40 to 60% of what is above an image pull of 5 minutes. FastFile
     and Pipe move the reads into Training, where a part of them runs in parallel with the work.

@@ -9,9 +9,9 @@ Saving: Possible, without a figure: how much faster several requests at a time a
 When it is wrong: If it is not set, the container's execution-parameters decide; without them it is
     1. One input file without SplitType is only one request. A model that fills the memory serves
     one request at a time.
-What to do: MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB (6 by default)
-    it may not exceed 100 MB. The alternative is a smaller type that one request keeps busy: use
-    only one of the two.
+What to do: Raise MaxConcurrentTransforms, up to the number of vCPUs. MaxConcurrentTransforms times
+    MaxPayloadInMB (6 by default) may not exceed 100 MB. Or take a smaller type, which one request
+    at a time keeps busy. Do not do both.
 Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: under-used
     below 40%.
 """

@@ -12,9 +12,9 @@ Why it costs: On-demand rates are for hours without a commitment. SageMaker Savi
 Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
 When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
     Possible savings, such as managed spot, are not subtracted; the evidence has the steady sum
-    without those runs. The figure includes volumes, which a plan does not cover. At the plan's
-    lower rates the same hours use less of the commitment. Endpoints and notebooks, which a plan
-    also covers, are not read.
+    without those runs. The figure includes volumes, which a plan does not cover. A plan has lower
+    rates, so the same hours use up less of the commitment than their on-demand cost. Endpoints and
+    notebooks, which a plan also covers, are not read.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
     recommendation, and commit to less than the steady sum: 70 to 80% of it, by published advice.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.

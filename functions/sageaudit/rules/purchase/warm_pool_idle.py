@@ -2,21 +2,24 @@
 
 What it checks: The job's warm pool is final. Either it was never reused (Terminated) and retained
     for longer than the next job needs to download its image and data. Or a job took it over after
-    it had waited at least twice as long as a start takes, or at least five times as long as the
-    run itself. A start takes as long as the longest of the family's runs on
-    the same instances, at least 10 minutes. It is clear where the family's gaps make this
-    keep-alive the cheapest one.
+    it had waited at least twice as long as a start takes, or at least five times as long as the run
+    itself. A start takes as long as the longest of the family's runs on the same instances, at
+    least 10 minutes. There is no finding if this keep-alive was the cheapest one for the times
+    between the family's runs (gaps).
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: If never reused, measured: the retained seconds minus the cost of a shorter keep-alive. If
-    reused, derived: the same minus a whole start, as if Starting were billed too; up to all
-    retained seconds.
+Saving: If never reused, measured: the retained seconds, less the keep-alive that costs least over
+    the family's gaps (0 with fewer than 3 gaps). If reused, derived: the same, and less the seconds
+    of one start, although only its download would be billed. The range goes up to all retained
+    seconds.
 When it is wrong: The time of people who wait for each start may be worth more than the pool costs.
     The last job of a chain always leaves a pool that no job uses: then the period is shortened, not
     removed.
-What to do: Set KeepAlivePeriodInSeconds to the number of the fix. It covers the gaps of the family
-    that cost less than a start, and ends before the others. Without such gaps remove it. A pool is
-    reused only by a job with the same role, type, count, volume, network and encryption settings.
+What to do: Set KeepAlivePeriodInSeconds to the value in the fix. With 3 known gaps or more it is
+    the value that would have cost least over them; if that is 0, remove the parameter. With fewer
+    gaps the fix is the time of one start for a pool that was reused, and no pool for one that was
+    not. A pool is reused only by a job with the same role, type, count, volume, network and
+    encryption settings.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
     training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.

@@ -3,7 +3,8 @@
 What it checks: Trials are compared in the order in which they ended: at least 10 of them started
     after the best objective had gained more than 1% for the last time.
 Why it costs: Each trial is a training job at full price.
-Saving: Possible, never in a total: the later trials' cost, less what their own findings counted.
+Saving: Possible, never in a total: the cost of the later trials, without the dollars that their own
+    findings count.
 When it is wrong: It also depends on luck: random search can find the best in its last trial. 1% of
     an accuracy of 0.99 is the whole remaining error. Trials may be wanted to map the search space,
     not for its best point.

@@ -6,11 +6,11 @@ Saving: Derived, where prices are known: the run on the type that certainly save
     takes the same time. A GPU type may take longer, by the ratio that was measured on training work
     (docs/evidence/gpu-throughput.md): the longest run time is counted, the range shown. A resource
     needs a metric only if the new type has less of it.
-When it is wrong: Code that was built for the old GPU must be built again for the new one. In four
-    cases successors that may fit are named without a figure: the old GPUs have NVLink and the new
-    ones do not; several instances (EFA); no measured ratio; no metric of a resource of which the
-    new type has less. There is no finding if the image works on none of them: its CUDA is older
-    than their GPUs, or its algorithm is not documented there.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. Newer
+    types that may fit are named without a figure in four cases: the old GPUs have NVLink and the
+    new ones do not; the run has several instances (EFA); no ratio was measured; the new type has
+    less of a resource that was not recorded. There is no finding if the image works on none of
+    them, because its CUDA is older than their GPUs, or its algorithm is not documented for them.
 What to do: Try a current type that holds the run. An image with a recent framework runs on it as
     it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.

@@ -2,14 +2,14 @@
 
 What it checks: In at least 50% of the active minutes of all hosts a host's CPU is at 90% or more
     while its GPU is at 50% or less. Or, milder: mean CPU over 60% and mean GPU under 10%. Only
-    minutes with points of both count. A half hour and more before the first GPU work or after the
-    last is left to idle-start and idle-tail.
+    minutes with points of both count. If no GPU works for half an hour or more at the start or at
+    the end, these minutes do not count here: idle-start and idle-tail judge them.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
-Saving: None is counted: only a run shows how much shorter it gets when the GPU no longer waits, and
-    the other ways cost more by the hour.
+Saving: None is counted: only a trial shows how much shorter the run is when the GPU no longer
+    waits, and types with more vCPUs cost more an hour.
 When it is wrong: Code that computes on the CPU by design, with a little GPU work between, looks the
-    same: it may need a CPU type. One-minute means hide a loader that waits for the GPU in turn.
-    `num_workers` is a placeholder: names and values of hyperparameters are not stored.
+    same: it may need a CPU type. One-minute means may hide that the loader, too, waits for the GPU
+    at times. `num_workers` is a placeholder: names and values of hyperparameters are not stored.
 What to do: First the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 within each,
     prefetch, decode and augment once in a processing job, or on the GPU (DALI). Then a size with
     more vCPUs a GPU. Last a heterogeneous cluster with CPU instances that load data, at their cost.

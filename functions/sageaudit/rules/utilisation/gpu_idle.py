@@ -1,14 +1,14 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: Over at least 15 minutes of the job's own code, with idle start and end, no point of
-    GPUUtilization of any host is above 1% of one GPU. Or, over at least 15 active minutes, the GPUs
-    of each host together average under 5% of one GPU, with a P95 of at most 10%. If the CPUs are at
-    their limit, cpu-bottleneck reports that instead.
+What it checks: Over at least 15 minutes of the job's own code, including idle start and end, no
+    point of GPUUtilization of any host is above 1% of one GPU. Or, over at least 15 active minutes,
+    the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%. If the
+    CPUs are at their limit, cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived: the same run time on the cheapest type, mostly without GPU, that holds P99.5 of
-    vCPU and host memory plus 20%; where one of them was not recorded, that type has no less of it.
-    A GPU that did a little gets dollars only from a GPU type that certainly holds the run, at its
-    longest run time. No such type: no figure.
+Saving: Derived. A GPU that did nothing: the same run time on the cheapest type, usually without
+    GPU, that holds P99.5 of vCPU and host memory plus 20%. If one of them was not recorded, that
+    type has at least as much of it. A GPU that did a little: the run on a GPU type that certainly
+    holds it, at its longest run time. Without such a type there is no figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
     missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
 What to do: Code that has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a

@@ -4,13 +4,14 @@ What it checks: Over the active minutes the mean GPU utilisation is under 25%, o
     and even the busiest host's P95 stays under 70%. From a mean of 50% on the use is healthy. Idle
     head, tail and standstills are cut first. A GPU that did almost nothing is left to gpu-idle.
 Why it costs: A GPU-hour is billed the same, busy or waiting.
-Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most, with
-    the same GPU, fewer of it, or another one whose throughput has a source. It holds P99.5 plus 20%
-    of vCPU and memory; the longest run time is counted, the range shown. No such type: none.
+Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most. It
+    has the same GPU, fewer GPUs, or a GPU whose throughput was measured and published, and holds
+    P99.5 of vCPU and memory plus 20%. The longest run time is counted; the range is shown. Without
+    such a type there is no figure.
 When it is wrong: "Utilisation" counts any kernel as busy: low means waste, high does not mean
     efficient. One-minute means hide peaks, and CloudWatch has neither I/O wait nor single GPUs.
-What to do: Feed it faster (data-loader workers, prefetch, FastFile), or take less. A larger batch
-    only where GPU memory is known to be free: the finding says so then.
+What to do: Feed it faster (data-loader workers, prefetch, FastFile), or take a smaller type. The
+    finding advises a larger batch only if GPU memory is known to be free.
 Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: 70 for CPU, GPU and GPU
     memory (cpu_threshold_p95, gpu_threshold_p95, gpu_memory_threshold_p95). Jobstats: job mean red
     at 15% or less, amber under 25%, target 50%. ICSE 2024 (10.1145/3597503.3639232): of 400 jobs at

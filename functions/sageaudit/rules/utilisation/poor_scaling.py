@@ -1,10 +1,10 @@
 """Several instances where fewer would do.
 
-What it checks: Either the family: the median run on this number of instances costs at least 10%
-    more than on a smaller one, with at least 2 completed runs on each, of the same fingerprint,
-    type and purchase. Or this run: on every one of several hosts the mean over the active minutes
-    is under 25% of the GPUs (without GPU: 40% of the CPUs), and all of it fits on fewer hosts at
-    50% (CPU: 80%). If the family followed this advice before, only the cost of its runs is judged.
+What it checks: One of two. By the family: the median run on this number of instances costs at least
+    10% more than on a smaller number. Both have at least 2 completed runs with the same
+    fingerprint, type and purchase option. By this run: the mean use of every host is under 25% of
+    its GPUs (without GPU: 40% of its CPUs), and the work of all fits on fewer hosts at 50% each
+    (CPU: 80%). If the family followed this advice before, only the cost of its runs is judged.
 Why it costs: n instances are billed for the whole run, working or waiting for each other.
 Saving: From the family: the run is billed as the slowest run on the smaller number of instances;
     the range goes to the median. If the data may have changed in between, the difference of the

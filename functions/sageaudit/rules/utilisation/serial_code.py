@@ -1,13 +1,14 @@
 """The code works on one core of many, throughout or for a long step.
 
 What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average and
-    under 1.5 cores for 95% of the active minutes. Or stretches of half an hour and more, together a
-    fifth of the active minutes, in which some host works and none uses more than 1.2 cores.
+    under 1.5 cores for 95% of the active minutes. Or, in a fifth or more of the active minutes,
+    some host works and none uses more than 1.2 cores. Only stretches of at least half an hour count
+    for this.
 Why it costs: All vCPUs are billed, and the others wait for the one that works.
-Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%. Minutes
-    with more busy cores are counted as longer. If memory was not recorded, that type has no less of
-    it. For a long step, the range also includes the saving of a small CPU type for that step alone.
-    Without such a type there is no figure.
+Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%. Minutes in
+    which more cores were busy than the new type has are counted as longer. If memory was not
+    recorded, the new type has at least as much. For a long step, the range also includes the saving
+    of a small CPU type for that step alone. Without such a type there is no figure.
 When it is wrong: One core may be all that an algorithm can use. A mean of one core can hide several
     that take turns; one-minute means hide bursts.
 What to do: Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code):
