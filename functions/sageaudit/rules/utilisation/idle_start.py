@@ -12,10 +12,9 @@ Saving: Measured: the idle minutes, which were billed and produced nothing. Deri
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.
-What to do: Look in the job's log for what it waited for in these minutes. Data fetched by the code
-    belongs in a channel (FastFile), or comes faster with s5cmd or as WebDataset shards. Load models
-    and data lazily, prepare data in a processing job on a CPU type, and start what several hosts
-    wait for first.
+What to do: Look in the job's log for what it did in these minutes: data is prepared in a processing
+    job on a CPU type, and fetched by a channel (FastFile), or faster with s5cmd or as WebDataset
+    shards. Load models and data lazily, and start what several hosts wait for first.
 Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Recorded jobs: first GPU
     work in minute 0 to 6. A busy core reads up to 100.8%, an idle host up to 19% of a core.
 """

@@ -104,13 +104,14 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
     if count >= now:
         return api.Clear()
+    has = f"{count} {'has' if count == 1 else 'have'}"
     takes = (
         f"the run takes up to {now / count:.1f} times as long, which would "
         "cost as much as today: nothing is counted"
     )
     return api.derived(
         f"The {use.metric.name} of each of {now} hosts averaged {use.busiest:.0f}% or less over "
-        f"{case.span(minutes)} on {case.job.instances}: {count} have room for it.",
+        f"{case.span(minutes)} on {case.job.instances}: {has} room for it.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),
