@@ -74,10 +74,11 @@ COMMANDS: Mapping[str, Needs] = {
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "replay", "report"),
+            *("account", "by", "changes", "check", "export", "history", "replay"),
             *("show", "top"),
         )
     },
+    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "rules": Needs(),
     "doctor": Needs((), {OF_STACK: STACK_CHECKS}),
 }
