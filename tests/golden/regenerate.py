@@ -6,14 +6,15 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 from rich.console import Console
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
+from sageaudit.domain.alert.rule import FIRST, Notify, Regression
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
@@ -43,13 +44,14 @@ _WIDTHS = (60, 80, 120)
 
 
 def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
-    """Messages that are not the first of their family's day, or not about money."""
+    """Messages that are not the first of their family, or not about money."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     hours = AlertFigures(
         Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
     )
-    after, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
+    before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
+    after = Told("train-bert-0001", Kind.FIRST, before_it, ("abcdefgh",), Decimal(6))
     ten_times = "this run is 10 times as much or more"
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
@@ -62,24 +64,29 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     return {
         "second-more-severe": (
             documents.lost_document(),
-            Notify(nth=2, why="this run is more severe", after=after),
+            Notify(Kind.WORSE, "this run is more severe", after),
         ),
-        "third-of-a-past-day": (
+        "came-back": (
             documents.document(),
-            Notify(nth=3, why=ten_times, after=after, day=_NINE.date()),
+            Notify(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far", after),
         ),
-        "correction": (documents.document(), Notify(corrects=last, before=before)),
+        "dearer": (
+            documents.dearer_document(),
+            Notify(Kind.REGRESSION, regression=Regression(Decimal(24), Decimal(182))),
+        ),
+        "trial": (documents.trial_document(), Notify(Kind.TRIAL)),
+        "correction": (documents.document(), Notify(Kind.CORRECTION, corrects=last, before=before)),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            Notify(corrects=last),
+            Notify(Kind.CORRECTION, corrects=last),
         ),
-        "correction-idle": (unpriced, Notify(idle=True, corrects=of_idle)),
+        "correction-idle": (unpriced, Notify(Kind.CORRECTION, corrects=of_idle, idle=True)),
         "provisional": (provisional, FIRST),
-        "idle": (plain_idle, Notify(idle=True)),
-        "idle-unpriced": (unpriced, Notify(idle=True)),
+        "idle": (plain_idle, Notify(Kind.IDLE, idle=True)),
+        "idle-unpriced": (unpriced, Notify(Kind.IDLE, idle=True)),
         "second-idle": (
             plain_idle,
-            Notify(idle=True, nth=2, why="it was not about idle hours", after=after),
+            Notify(Kind.IDLE, ten_times, replace(after, alert=of_idle), idle=True),
         ),
     }
 

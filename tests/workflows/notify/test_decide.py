@@ -349,7 +349,7 @@ def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None
     key = replace(first.key, created_at=created)
     story.history.documents[key, 1] = ONE
     at = NOON + timedelta(days=1)
-    rerun = NewAudit(f"{PK[:-13]}{int(created.timestamp() * 1000)}", key, 1, at, ONE)
+    rerun = NewAudit(f"{PK[:-13]}{int(created.timestamp() * 1000)}", key, 1, ONE)
     assert story.decided(rerun, at) == Notify()
 
 

@@ -10,7 +10,7 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.audit.document import AuditDocument, gaps
-from sageaudit.domain.audit.earlier import run_stamp
+from sageaudit.domain.audit.earlier import RunFacts, advised_of, run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
@@ -59,7 +59,7 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         family_version=entry.family_version,
         fingerprint=entry.fingerprint,
         finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
-        facts=entry.facts,
+        facts=_facts(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(document["bill"]["estimated"]) or None,
         incomplete=bool(gaps(document["bill"])) or None,
@@ -69,6 +69,11 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
     )
     run = None if job["ended_at"] is None else earlier_run(head)
     return head if run is None else replace(head, stamp=run_stamp(run))
+
+
+def _facts(entry: Entry) -> RunFacts | None:
+    advised = advised_of(_own_findings(entry.document))
+    return entry.facts and replace(entry.facts, advised=advised)
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

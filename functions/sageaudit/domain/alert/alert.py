@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+import enum
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
+
+TOLD_DAYS = 60
+"""For so long the messages about a family are kept: our choice."""
+_MOST_TOLD = 50
+"""Of a family, the newest: an item of the table stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +73,57 @@ class Alert:
     at: datetime
 
 
+class Kind(enum.StrEnum):
+    """What a message is; subscriptions can filter by it."""
+
+    FIRST = "first"
+    CHANGED = "changed"
+    GREW = "grew"
+    AWAKE = "awake"
+    BACK = "back"
+    WORSE = "worse"
+    REGRESSION = "regression"
+    IDLE = "idle"
+    TRIAL = "trial"
+    CORRECTION = "correction"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message about a run of a family, as it was last corrected.
+
+    `advices`: the ids of what it advised, the dearest first. `month_usd`: avoidable and lost USD of
+    the family's 30 days then; of a message about a trial, those worth one.
+    """
+
+    run: str
+    kind: Kind
+    alert: Alert
+    advices: tuple[str, ...]
+    month_usd: Decimal
+
+
 @dataclass(frozen=True, slots=True)
 class PastAlerts:
     """The alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last`: the run's last alert. `today`: those of its family on `day`,
-    by run, each as it was last corrected. `revision` counts the writes of the family's day.
+    `run` is its partition key. `last`: the run's last alert. `told`: the messages about its family
+    in the last `TOLD_DAYS`, oldest first. `revision` counts the writes of the family's messages.
     """
 
     run: str
     family: str
-    day: date
     last: Alert | None = None
-    today: Mapping[str, Alert] = field(default_factory=dict)
+    told: tuple[Told, ...] = ()
     revision: int = 0
 
-    def with_alert(self, alert: Alert) -> PastAlerts:
-        """With a new alert about the run. What corrects another day's alert is not of this day."""
-        of_today = self.last is None or self.run in self.today
-        today = {**self.today, self.run: alert} if of_today else self.today
-        return replace(self, last=alert, today=today, revision=self.revision + 1)
+    def with_message(self, message: Told) -> PastAlerts:
+        """With a new message about the run. A correction takes the place of what it corrects."""
+        alert, of_run = message.alert, [one for one in self.told if one.run == self.run]
+        if message.kind is Kind.CORRECTION:
+            told = [replace(one, alert=alert) if one in of_run else one for one in self.told]
+        else:
+            told = [*self.told, message]
+        since = alert.at - timedelta(days=TOLD_DAYS)
+        kept = tuple(one for one in told if one.alert.at >= since)[-_MOST_TOLD:]
+        return replace(self, last=alert, told=kept, revision=self.revision + 1)

@@ -1,4 +1,4 @@
-"""Why a message is sent now, in words: a further one of the day, a correction, idle hours.
+"""Why a message is sent now, in words: what is new, a correction, idle hours.
 
 The first line of a message is `<lead>  <figures> - <job> <tail>`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -17,24 +17,29 @@ from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.notice import counted_findings, figures_of
-from sageaudit.output.text.words import capitalised, counted
+from sageaudit.output.text.words import counted
 
-_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_LEADS = {
+    Kind.CORRECTION: "Correction:",
+    Kind.IDLE: "IDLE",
+    Kind.TRIAL: "TRIAL",
+    Kind.REGRESSION: "DEARER",
+}
 _NO_DOLLARS = "dollars not known"
 _MOST_CHANGES = 4
 
 
 def lead(severity: Severity, notify: Notify) -> str:
     """The word that the first line begins with."""
-    if notify.corrects:
-        return "Correction:"
-    return "IDLE" if notify.idle else severity.upper()
+    return _LEADS.get(notify.kind, severity.upper())
 
 
 def first_words(document: AuditDocument, notify: Notify) -> str:
     """The figures of the first line."""
     if notify.corrects:
         return _corrected(document, figures_of(document), notify.corrects.figures)
+    if dear := notify.regression:
+        return f"expected {usd(dear.expected_usd)}, cost {usd(dear.cost_usd)}"
     return idle_headline(document) if notify.idle else headline(document)
 
 
@@ -42,10 +47,11 @@ def tail(notify: Notify, *, short: bool = False) -> str:
     """What the first line of a further message ends in; "" for any other."""
     if notify.after is None:
         return ""
-    nth, day = _nth(notify.nth), _day(notify)
     if short:
-        return f"({nth} {day})"
-    return f"({nth} message {day}, after {_summary(notify.after.figures)})"
+        return f"({notify.kind.value})"
+    if notify.kind is Kind.BACK:
+        return f"({notify.why})"
+    return f"({notify.why}; before it {_summary(notify.after.alert.figures)})"
 
 
 def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
@@ -54,10 +60,10 @@ def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
         return "Corrects", _what_is_corrected(document, notify.corrects, notify)
     if notify.after is None:
         return None
-    earlier = f"The message of {notify.after.at.astimezone(UTC):%H:%M} UTC"
+    last = notify.after.alert
+    earlier = f"The message of {last.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     first = f"{earlier} about the job family {document['job']['family']} said"
-    label = f"{capitalised(_nth(notify.nth))} message {_day(notify)}"
-    return label, f"{first} {_summary(notify.after.figures)}; {notify.why}."
+    return "Said before", f"{first} {_summary(last.figures)}; now {notify.why}."
 
 
 def _what_is_corrected(document: AuditDocument, last: Alert, notify: Notify) -> str:
@@ -85,14 +91,6 @@ def _now(document: AuditDocument, *, idle: bool) -> str:
 def _few_idle(document: AuditDocument) -> str:
     known = document.get("idle_capacity") is not None
     return "few or no hours were idle" if known else "the idle hours are not known"
-
-
-def _nth(number: int) -> str:
-    return _ORDINALS.get(number, f"{number}th")
-
-
-def _day(notify: Notify) -> str:
-    return "today" if notify.day is None else f"of {notify.day.isoformat()}"
 
 
 def _corrected(document: AuditDocument, now: AlertFigures, before: AlertFigures) -> str:
@@ -132,7 +130,7 @@ def _idle_corrected(
 def _summary(figures: AlertFigures) -> str:
     """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`."""
     if not figures.of_money:
-        return f"IDLE {_hours(figures.idle)}" if figures.idle else "nothing avoidable"
+        return f"IDLE {_hours(figures.idle)}" if figures.idle else "no certain saving"
     if not figures.at_stake_usd and figures.usd is None:
         return f"{figures.severity.upper()}, {_NO_DOLLARS}"
     return f"{figures.severity.upper()} {_dollars(figures)}"
