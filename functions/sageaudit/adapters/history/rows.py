@@ -10,7 +10,7 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.audit.document import AuditDocument, gaps
-from sageaudit.domain.audit.earlier import RunFacts, advised_of, run_stamp
+from sageaudit.domain.audit.earlier import RunFacts, run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
@@ -23,6 +23,7 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.output.text.notice import advised_in
 
 MOST_FINDING_ROWS = 40
 """A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
@@ -72,8 +73,7 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
 
 
 def _facts(entry: Entry) -> RunFacts | None:
-    advised = advised_of(_own_findings(entry.document))
-    return entry.facts and replace(entry.facts, advised=advised)
+    return entry.facts and replace(entry.facts, advised=advised_in(entry.document))
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

@@ -14,20 +14,27 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.comparison import COMPARED, Comparison, Outcome, compared
-from sageaudit.domain.audit.earlier import Advised, own_value
+from sageaudit.domain.alert.comparison import (
+    COMPARED,
+    Comparison,
+    Outcome,
+    compared,
+    mended_otherwise,
+    started_at,
+)
+from sageaudit.domain.audit.earlier import Advised, Worth, own_value
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.bill.finding import Severity
 
 CLOSED_AFTER = timedelta(days=60)
-"""Without a run for so long, a family has probably ended: our choice."""
-MONTH = timedelta(days=30)
+"""Without a run, or the finding, for so long, it is over: our choice."""
+_USED_BEFORE = 5
+"""Runs before the first finding: a value that one of them had is taken by several in a row."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
-_ZERO = Decimal(0)
 
 
 class State(enum.StrEnum):
@@ -44,8 +51,8 @@ class State(enum.StrEnum):
     CLOSED = "closed"
 
 
-SILENT = frozenset({State.ACCEPTED, State.SNOOZED, State.EXEMPT, State.WITHDRAWN})
-"""In these states no message speaks of an advice."""
+WAITING = frozenset({State.ACCEPTED, State.SNOOZED})
+"""Said to be done or heard of later: a message speaks of it only where it got worse."""
 _OUTCOMES = {
     Outcome.TOO_FEW: State.TAKEN,
     Outcome.CHEAPER: State.MEASURED,
@@ -63,18 +70,13 @@ class Verb(enum.StrEnum):
     REOPEN = "reopen"
 
 
-_DECIDED = {
-    Verb.ACCEPT: State.ACCEPTED,
-    Verb.SNOOZE: State.SNOOZED,
-    Verb.EXEMPT: State.EXEMPT,
-}
+_DECIDED = {Verb.ACCEPT: State.ACCEPTED, Verb.SNOOZE: State.SNOOZED, Verb.EXEMPT: State.EXEMPT}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What somebody decided about an advice, by its id; the newest one counts.
-
-    `until`: its last day, in UTC; None without an end.
+    """What somebody decided about an advice, by its id; the newest one counts, for any value of its
+    parameter. `until`: its last day, in UTC; None without an end.
     """
 
     advice: str
@@ -84,20 +86,24 @@ class Decision:
     until: date | None = None
     reason: str | None = None
 
-    def holds(self, now: datetime) -> bool:
-        """Whether its last day is not over."""
-        return self.until is None or now.astimezone(UTC).date() <= self.until
+    @property
+    def over_at(self) -> datetime | None:
+        """From when on it no longer holds; None of one without an end."""
+        if self.verb is Verb.REOPEN:
+            return self.at
+        if self.until is None:
+            return None
+        return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One advice to a family. Dollars are exact USD; None is unknown.
+    """One advice to a family. Amounts are in what it is `worth`; None is unknown.
 
-    `usd`: of the newest run that was advised so; `month_usd` and `total_usd`: of those of 30 days,
-    and of all that were read, `runs` of them. `counted`: avoidable or lost, else worth a trial.
-    `times`: how often it came, as it may come back after it was followed or was no longer found;
-    `since`: when it came last. `decision`: the one that counts. `comparison`: of the runs before
-    and after it was taken.
+    `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
+    since the advice came last, in `since`, oldest first; `total` of all `runs` that were read.
+    `times`: how often it came, as it comes back where it was followed before. `decision`: the one
+    that counts. `comparison`: of the runs before and after it was taken.
     """
 
     id: str
@@ -111,27 +117,27 @@ class Advice:
     new: str
     state: State
     severity: Severity
-    counted: bool
-    usd: Decimal | None
-    month_usd: Decimal
-    total_usd: Decimal
+    worth: Worth
+    amount: Decimal | None
+    hits: tuple[tuple[datetime, Decimal], ...]
+    total: Decimal
     runs: int
     times: int
     first_at: datetime
     since: datetime
     last_at: datetime
     decision: Decision | None = None
-    policy_exempts: str | None = None
+    exempt: str | None = None
     comparison: Comparison | None = None
 
     @property
-    def woke_at(self) -> datetime | None:
-        """When its snooze ended, where it has; None without one."""
-        known = self.decision
-        if known is None or known.verb is not Verb.SNOOZE or known.until is None:
-            return None
-        end = datetime(known.until.year, known.until.month, known.until.day, tzinfo=UTC)
-        return None if self.state is State.SNOOZED else end + timedelta(days=1)
+    def line(self) -> tuple[str, str, Worth]:
+        """The same for any value of its parameter."""
+        return self.rule, self.parameter or self.new, self.worth
+
+    def of_days(self, now: datetime, days: int) -> Decimal:
+        """The amount of the last days, since it came last."""
+        return sum((amount for at, amount in self.hits if at > now - timedelta(days)), Decimal(0))
 
 
 def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
@@ -146,30 +152,79 @@ def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
 
 
 def advices_of(heads: Iterable[Head], decisions: Iterable[Decision], now: datetime) -> list[Advice]:
-    """The advices of these runs, of one family or of many: what is counted first, the most dollars
-    of 30 days first. Runs and decisions may come in any order, and more than once.
+    """The advices of these runs, of one family or of many: what counts first, the most of 30 days
+    first. Runs and decisions may come in any order, and more than once.
     """
     families: dict[tuple[str, str, str], dict[object, Head]] = defaultdict(dict)
     for head in heads:
-        if head.facts is not None and not head.rollup:
+        if head.facts is not None:
             families[head.account, head.region, head.family][head.key] = head
-    newest = newest_decisions(decisions)
+    ordered = sorted(decisions, key=lambda one: (one.at, one.verb))
+    newest = {decision.advice: decision for decision in ordered}
     found = [
         advice
         for runs in families.values()
         for advice in _of_family(sorted(runs.values(), key=_place), newest, now)
     ]
-    return sorted(found, key=lambda one: (not one.counted, -one.month_usd, one.id))
-
-
-def newest_decisions(decisions: Iterable[Decision]) -> dict[str, Decision]:
-    """The decision that counts, by advice."""
-    ordered = sorted(decisions, key=lambda one: (one.at, one.verb))
-    return {decision.advice: decision for decision in ordered}
+    worths = list(Worth)
+    return sorted(found, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
 
 
 def _place(head: Head) -> tuple[datetime, str, datetime]:
-    return head.ended_at, head.key.arn, head.key.created_at
+    """Runs are in the order of their starts: their parameters were chosen then."""
+    return started_at(head), head.key.arn, head.key.created_at
+
+
+def _of_family(
+    runs: Sequence[Head], decisions: Mapping[str, Decision], now: datetime
+) -> list[Advice]:
+    """All values of each line; `runs` by start."""
+    lines: dict[object, dict[str, Advised]] = defaultdict(dict)
+    for run in runs:
+        for one in run.facts.advised or () if run.facts else ():
+            name = advice_id(run.account, run.region, run.family, one)
+            known = lines[one.line]
+            known.pop(name, None)
+            known[name] = one  # the newest value is the last
+    paths = {path for of in lines.values() for one in of.values() for path in _paths(one)}
+    found: list[Advice] = []
+    for values in lines.values():
+        *replaced, newest = values
+        decided = [decisions[name] for name in values if name in decisions]
+        decision = max(decided, key=lambda one: one.at, default=None)
+        advice = _advice(newest, values[newest], runs, decision, frozenset(paths), now)
+        olds = (replace(advice, id=name, new=values[name].new, hits=()) for name in replaced)
+        found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
+    return _once(found)
+
+
+def _paths(one: Advised) -> tuple[str, ...]:
+    return one.parameter, *one.also
+
+
+def _once(found: list[Advice]) -> list[Advice]:
+    """Where two were taken together, the saving stands once, at the larger promise."""
+    claimed: dict[object, Advice] = {}
+    rank = sorted(
+        found, key=lambda one: -(one.comparison.predicted_usd or 0 if one.comparison else 0)
+    )
+    for one in rank:
+        if one.state is State.MEASURED and one.comparison:
+            claimed.setdefault(one.comparison.after, one)
+
+    def once(one: Advice) -> Advice:
+        known = one.comparison
+        first = claimed.get(known.after) if known and one.state is State.MEASURED else None
+        if known is None or first is None or first is one:
+            return one
+        evidence = f"measured together with {first.id}"
+        return replace(one, comparison=replace(known, evidence=evidence, after_usd=None))
+
+    return [once(one) for one in found]
+
+
+def _promise(one: Advice) -> Decimal:
+    return (one.comparison.predicted_usd if one.comparison else None) or Decimal(0)
 
 
 @dataclass(slots=True)
@@ -178,39 +233,30 @@ class _Episode:
 
     runs: list[Head] = field(default_factory=list)
     carriers: list[Head] = field(default_factory=list)
-    others: int = 0
-    """Completed runs in a row that neither were advised so nor follow it."""
-
-    @property
-    def over(self) -> bool:
-        """Whether it was followed, or is no longer found."""
-        return len(self.carriers) >= COMPARED or self.others >= COMPARED
-
-
-def _of_family(
-    runs: Sequence[Head], decisions: Mapping[str, Decision], now: datetime
-) -> Iterator[Advice]:
-    known: dict[str, Advised] = {}
-    for run in runs:
-        for one in _advised(run).values():
-            known[advice_id(run.account, run.region, run.family, one)] = one
-    for name, one in known.items():
-        yield _advice(name, one, runs, decisions.get(name), now)
-
-
-def _advised(run: Head) -> dict[tuple[str, str, str], Advised]:
-    advised = run.facts.advised if run.facts else None
-    return {one.key: one for one in advised or ()}
+    back: bool = False
 
 
 def _advice(
-    name: str, one: Advised, runs: Sequence[Head], decision: Decision | None, now: datetime
+    name: str,
+    one: Advised,
+    runs: Sequence[Head],
+    decision: Decision | None,
+    paths: frozenset[str],
+    now: datetime,
 ) -> Advice:
-    """One advice, by the runs of its family, oldest first. `one`: as the newest run was advised."""
-    told = [run for run in runs if one.key in _advised(run)]
+    """One advice, by the runs of its family. `paths`: of all that the family was advised."""
     episodes = list(_episodes(runs, one))
-    last, newest = episodes[-1], told[-1]
-    dollars = [(run.ended_at, _advised(run)[one.key].usd or _ZERO) for run in told]
+    last, told = episodes[-1], [run for part in episodes for run in part.runs]
+    newest = told[-1]
+    hits = [(run.ended_at, _amount(run, one)) for run in last.runs]
+    judged = [
+        compared(runs, part.runs, part.carriers, one, paths) for part in episodes if part.carriers
+    ]
+    ours = judged[-1] if judged and last.carriers else None
+    reopened_at = decision.at if decision and decision.verb is Verb.REOPEN else None
+    followed = [run.ended_at for part in episodes for run in part.carriers]
+    undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
+    wrong = next((of for of in judged if of.outcome is Outcome.WORSE and not undone), None)
     advice = Advice(
         id=name,
         account=newest.account,
@@ -223,51 +269,71 @@ def _advice(
         new=one.new,
         state=State.OPEN,
         severity=one.severity,
-        counted=one.counted,
-        usd=one.usd,
-        month_usd=sum((usd for at, usd in dollars if at > now - MONTH), _ZERO),
-        total_usd=sum((usd for _, usd in dollars), _ZERO),
+        worth=one.worth,
+        amount=one.amount,
+        hits=tuple(sorted(hits)),
+        total=sum((_amount(run, one) for run in told), Decimal(0)),
         runs=len(told),
-        times=len(episodes),
-        first_at=told[0].ended_at,
-        since=last.runs[0].ended_at,
-        last_at=newest.ended_at,
+        times=1 + sum(part.back for part in episodes),
+        first_at=min(run.ended_at for run in told),
+        since=min(at for at, _ in hits),
+        last_at=max(run.ended_at for run in told),
         decision=decision,
-        policy_exempts=one.exempt,
-        comparison=_comparison(last, one, runs),
+        exempt=one.exempt,
+        comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),
     )
-    return replace(advice, state=_state(advice, last, runs[-1].ended_at, now))
+    return replace(advice, state=_state(advice, max(run.ended_at for run in runs), now))
+
+
+def _told(run: Head, one: Advised) -> Advised | None:
+    """What the run was advised of the same line."""
+    advised = run.facts.advised if run.facts else None
+    return next((known for known in advised or () if known.line == one.line), None)
+
+
+def _amount(run: Head, one: Advised) -> Decimal:
+    told = _told(run, one)
+    return (told.amount if told else None) or Decimal(0)
 
 
 def _episodes(runs: Sequence[Head], one: Advised) -> Iterator[_Episode]:
-    """What a run that was advised so says while the advice is followed by others is of them."""
-    episode = _Episode()
+    """A run that is advised so after one that followed it begins anew, and so does one after 60
+    days without.
+    """
+    episode, before = _Episode(), list[Head]()
+    used, row = False, list[Head]()
     for run in runs:
-        if one.key in _advised(run):
-            if episode.over:
+        told = _told(run, one)
+        if told is not None:
+            last = episode.runs[-1] if episode.runs else None
+            gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+            if not episode.runs:
+                used = any(own_value(old.facts, one.parameter) == told.new for old in before)
+            if episode.carriers or gone:
                 yield episode
-                episode = _Episode()
+                episode = _Episode(back=bool(episode.carriers))
             episode.runs.append(run)
-            episode.others = 0
+            row = []
         elif not episode.runs:
-            continue
-        elif _carries(run, one, episode.runs[-1]):
-            episode.carriers.append(run)
-        elif run.status == "Completed":
-            episode.others += 1
+            before = [*before, run][-_USED_BEFORE:]
+        elif _carries(run, episode.runs[-1], one):
+            row.append(run)
+            if not used or len(row) >= COMPARED:
+                episode.carriers[:] = [*episode.carriers, *row]
+                row, used = [], False
     yield episode
 
 
-def _carries(run: Head, one: Advised, before: Head) -> bool:
+def _carries(run: Head, before: Head, one: Advised) -> bool:
     """Whether it ran with the value; of a number also with one nearer to it than to the old one."""
-    new, own = one.new, own_value(run.facts, one.parameter)
-    old = own_value(before.facts, one.parameter)
-    if not one.parameter or own is None or own == old:
+    told = _told(before, one)
+    own, old = (own_value(of.facts, one.parameter) for of in (run, before))
+    if told is None or not one.parameter or own is None or own == old:
         return False
-    numbers = [_number(value) for value in (own, new, old)]
+    numbers = [_number(value) for value in (own, told.new, old)]
     if None in numbers:
-        return own == new
-    at, to, since = (number or _ZERO for number in numbers)
+        return own == told.new
+    at, to, since = (number or Decimal(0) for number in numbers)
     return abs(at - to) <= abs(at - since)
 
 
@@ -275,31 +341,18 @@ def _number(value: str | None) -> Decimal | None:
     return Decimal(value) if value and value.replace(".", "", 1).isdigit() else None
 
 
-def _comparison(episode: _Episode, one: Advised, runs: Sequence[Head]) -> Comparison | None:
-    """Of the runs before and after; None where none followed the advice."""
-    if not episode.carriers:
-        return None
-    first, followers = _place(episode.carriers[0]), {run.key for run in episode.carriers}
-    before = [run for run in runs if _place(run) < first and run.key not in followers]
-    left = _place(runs[-1]) > _place(episode.carriers[-1])
-    return compared(before, episode.carriers, one, left=left)
-
-
-def _state(advice: Advice, episode: _Episode, last_run_at: datetime, now: datetime) -> State:
-    decision = advice.decision
-    reopened = decision is not None and decision.verb is Verb.REOPEN
-    if advice.comparison is not None:
-        state = _OUTCOMES[advice.comparison.outcome]
-        followed = episode.carriers[-1].ended_at > advice.last_at
-        undone = reopened and decision is not None and decision.at > episode.carriers[-1].ended_at
-        if followed or (state is State.WITHDRAWN and not undone):
-            return state
-    if advice.policy_exempts:
+def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
+    decision, found = advice.decision, advice.comparison
+    silent_for = now - (last_run_at if found else min(last_run_at, advice.last_at))
+    if found is not None:
+        state = _OUTCOMES[found.outcome]
+        unfinished = state is State.TAKEN and silent_for >= CLOSED_AFTER
+        return State.CLOSED if unfinished else state
+    if advice.exempt:
         return State.EXEMPT
-    if decision is not None and not reopened and decision.holds(now):
-        came_back = decision.verb is Verb.ACCEPT and decision.at < advice.since
-        if not came_back:
+    if decision is not None and decision.verb in _DECIDED:
+        over = decision.over_at is not None and decision.over_at <= now
+        kept = decision.verb is Verb.ACCEPT and decision.at < advice.since and advice.times > 1
+        if not over and not kept:
             return _DECIDED[decision.verb]
-    if now - last_run_at > CLOSED_AFTER or episode.others >= COMPARED:
-        return State.CLOSED
-    return State.OPEN
+    return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN

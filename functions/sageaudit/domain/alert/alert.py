@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 
-TOLD_DAYS = 60
-"""For so long the messages about a family are kept: our choice."""
+TOLD_DAYS = 400
+"""For so long after the last one the messages about a family are kept: what was said once is not
+said again because it was forgotten. Our choice."""
 _MOST_TOLD = 50
 """Of a family, the newest: an item of the table stays small."""
 
@@ -80,11 +83,11 @@ class Kind(enum.StrEnum):
     CHANGED = "changed"
     GREW = "grew"
     AWAKE = "awake"
+    """A snooze, an exemption or a promise has ended."""
     BACK = "back"
     WORSE = "worse"
-    REGRESSION = "regression"
-    IDLE = "idle"
-    TRIAL = "trial"
+    DEARER = "dearer"
+    """A run that cost far more than its like."""
     CORRECTION = "correction"
 
 
@@ -92,23 +95,25 @@ class Kind(enum.StrEnum):
 class Told:
     """A message about a run of a family, as it was last corrected.
 
-    `advices`: the ids of what it advised, the dearest first. `month_usd`: avoidable and lost USD of
-    the family's 30 days then; of a message about a trial, those worth one.
+    `worth`: what it was about; None of a run that cost far more than its like. `advices`: the ids
+    of what was open then, the dearest first. `amount`: the family's month as it was said; of a run
+    that cost more, how much more.
     """
 
     run: str
     kind: Kind
+    worth: Worth | None
     alert: Alert
     advices: tuple[str, ...]
-    month_usd: Decimal
+    amount: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class PastAlerts:
     """The alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last`: the run's last alert. `told`: the messages about its family
-    in the last `TOLD_DAYS`, oldest first. `revision` counts the writes of the family's messages.
+    `run` is its partition key. `last`: the run's last alert. `told`: the newest messages about its
+    family, oldest first. `revision` counts the writes of the family's messages.
     """
 
     run: str
@@ -117,13 +122,8 @@ class PastAlerts:
     told: tuple[Told, ...] = ()
     revision: int = 0
 
-    def with_message(self, message: Told) -> PastAlerts:
-        """With a new message about the run. A correction takes the place of what it corrects."""
-        alert, of_run = message.alert, [one for one in self.told if one.run == self.run]
-        if message.kind is Kind.CORRECTION:
-            told = [replace(one, alert=alert) if one in of_run else one for one in self.told]
-        else:
-            told = [*self.told, message]
-        since = alert.at - timedelta(days=TOLD_DAYS)
-        kept = tuple(one for one in told if one.alert.at >= since)[-_MOST_TOLD:]
+    def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
+        """With a new alert about the run; one without messages corrects the last one."""
+        told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
+        kept = (*(self.told if messages else told), *messages)[-_MOST_TOLD:]
         return replace(self, last=alert, told=kept, revision=self.revision + 1)

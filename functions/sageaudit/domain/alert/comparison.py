@@ -6,20 +6,24 @@ Bill against bill, never the promise. Where something else changed too, nothing 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import Advised, RunFacts
+from sageaudit.domain.audit.earlier import Advised, RunFacts, own_value
 from sageaudit.domain.audit.record import Head
 
 COMPARED = 3
 """So many runs before, and as many after, are compared by their medians: our choice."""
-_DATA_TIMES = 2
+_LOOKED_AT = 6
+"""Among so many completed runs after it, three must be comparable: our choice."""
+_OLDEST = timedelta(days=90)
+_DATA_TIMES = Decimal("1.2")
 _DATA_LEAST_S = 60
-"""From so many seconds on a download says how much data there was; twice as long is other data."""
-_DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput", "DataProcessing")
+"""From so many seconds on a download says how much data there was; a fifth more is other data."""
+_DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _OF_FINGERPRINT = (
     *_DATA_PATHS,
     "HyperParameters",
@@ -28,6 +32,7 @@ _OF_FINGERPRINT = (
     "Batch",
 )
 """Beginnings of the paths whose change changes the fingerprint itself."""
+_NOT_ITS_FAULT = frozenset({"CapacityError", "InternalServerError"})
 
 
 class Outcome(enum.Enum):
@@ -44,122 +49,159 @@ class Comparison:
     """Medians of the bills in USD; None where they do not say what the advice saved.
 
     `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
-    `evidence`: one sentence.
+    `after`: the keys of the compared ones. `evidence`: one sentence.
     """
 
     outcome: Outcome
     evidence: str
-    runs: int
+    runs: int = 0
     predicted_usd: Decimal | None = None
     before_usd: Decimal | None = None
     after_usd: Decimal | None = None
+    after: tuple[object, ...] = ()
 
     @property
     def saved_usd(self) -> Decimal | None:
         """A run, in USD; None where nothing is claimed."""
-        if self.outcome is not Outcome.CHEAPER or None in (self.before_usd, self.after_usd):
+        if self.outcome is not Outcome.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
-        return (self.before_usd or Decimal(0)) - (self.after_usd or Decimal(0))
+        return self.before_usd - self.after_usd
+
+
+def started_at(head: Head) -> datetime:
+    """When its parameters were chosen, as far as it is known."""
+    elapsed_s = head.facts.elapsed_s if head.facts else None
+    return head.ended_at - timedelta(seconds=float(elapsed_s or 0))
 
 
 def compared(
-    before: Sequence[Head], after: Sequence[Head], advised: Advised, *, left: bool
+    runs: Sequence[Head],
+    told: Sequence[Head],
+    carriers: Sequence[Head],
+    advised: Advised,
+    paths: frozenset[str],
 ) -> Comparison:
-    """The last runs before the advice was taken, with the first after it; both oldest first.
+    """The last runs before the advice was taken, with the first after it.
 
-    Before it, those on the same instances as the one that was advised last. `left`: a later run
-    does not follow the advice any more.
+    `told`: those that were advised so; all are in the order of their starts. `paths`: what else the
+    family was advised, which may change with it.
     """
-    done, was = _completed(after), _completed(_alike(before, advised))[-COMPARED:]
-    failed = [run for run in after if run.status == "Failed"]
-    if failed and not done and (left or len(failed) >= COMPARED):
-        some = "the run" if len(failed) == 1 else f"all {len(failed)} runs"
-        return Comparison(Outcome.WORSE, f"{some} with it failed", 0)
-    promised = [_promise(run, advised) for run in was]
+    first = started_at(carriers[0])
+    before = [run for run in runs if started_at(run) < first and run not in carriers]
+    if failing := _failing(before, carriers):
+        return Comparison(Outcome.WORSE, failing)
+    was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
+    was, done = was[-COMPARED:], _completed(carriers)
+    promised = [_promise(run, advised) for run in told[-COMPARED:]]
     promises = [usd for usd in promised if usd is not None]
     predicted_usd = median(promises) if promises else None
+    odd = {
+        run.key: list(_changed(was, run, paths | {advised.parameter, *advised.also}))
+        for run in done
+    }
+    now = [run for run in done[:_LOOKED_AT] if not odd[run.key]][:COMPARED]
+    outcome, evidence = _judged(was, done, now, first)
+    if evidence is None:
+        evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
+    if outcome is Outcome.CHANGED_TOO or outcome is Outcome.TOO_FEW:
+        return Comparison(outcome, evidence, len(done), predicted_usd)
+    before_usd, after_usd = _median_usd(was), _median_usd(now)
+    keys = tuple(run.key for run in now)
+    return Comparison(outcome, evidence, len(done), predicted_usd, before_usd, after_usd, keys)
 
-    def said(outcome: Outcome, evidence: str, *usd: Decimal) -> Comparison:
-        return Comparison(outcome, evidence, len(done), predicted_usd, *usd)
 
+def _judged(
+    was: Sequence[Head], done: Sequence[Head], now: Sequence[Head], first: datetime
+) -> tuple[Outcome, str | None]:
+    """The outcome and its evidence; None where that is what else changed."""
     if len(done) < COMPARED:
-        return said(Outcome.TOO_FEW, f"{len(done)} of {COMPARED} runs since")
+        return Outcome.TOO_FEW, f"{len(done)} of {COMPARED} runs since"
     if len(was) < COMPARED:
-        return said(Outcome.CHANGED_TOO, f"only {len(was)} completed runs of known cost before")
-    now = done[:COMPARED]
-    if changed := list(_changed(was, now, advised)):
-        return said(Outcome.CHANGED_TOO, f"{', '.join(changed)} changed too")
-    before_usd, after_usd = (
-        median([run.total_usd or Decimal(0) for run in of]) for of in (was, now)
-    )
+        return Outcome.CHANGED_TOO, f"only {len(was)} completed runs like them before"
+    if first - was[0].ended_at > _OLDEST:
+        return Outcome.CHANGED_TOO, f"the runs before are of {was[0].ended_at:%Y-%m-%d} on"
+    if len(now) < COMPARED:
+        enough = len(done) >= _LOOKED_AT
+        return (Outcome.CHANGED_TOO, None) if enough else (Outcome.TOO_FEW, "not yet 3 like runs")
+    before_usd, after_usd = _median_usd(was), _median_usd(now)
     bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
-    if after_usd >= before_usd:
-        return said(Outcome.WORSE, f"{bills}: no cheaper", before_usd, after_usd)
-    return said(Outcome.CHEAPER, bills, before_usd, after_usd)
+    worse = after_usd >= before_usd
+    return (Outcome.WORSE, f"{bills}: no cheaper") if worse else (Outcome.CHEAPER, bills)
+
+
+def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comparison | None:
+    """Where the finding is gone with another value than the advised one; None where it is not."""
+    since = [run for run in _completed(runs) if started_at(run) > started_at(last)]
+    own, old = (own_value(of.facts, advised.parameter) for of in (runs[-1], last))
+    others = _instances(runs[-1].facts) != _instances(last.facts)
+    if len(since) < COMPARED or not advised.parameter or not (others or own != old):
+        return None
+    value = f"{advised.parameter} = {own}" if own != old else "other instances"
+    return Comparison(Outcome.CHANGED_TOO, f"mended with {value} in its place", len(since))
+
+
+def _failing(before: Sequence[Head], carriers: Sequence[Head]) -> str | None:
+    """Two of its first three runs failed, and at most one of the three before."""
+    finished = [run for run in carriers if _finished(run)][:COMPARED]
+    failed = [run for run in finished if run.status == "Failed"]
+    as_before = [run for run in before if _finished(run)][-COMPARED:]
+    known = sum(run.status == "Failed" for run in as_before) > 1
+    return (
+        None if len(failed) < COMPARED - 1 or known else f"{len(failed)} of {len(finished)} failed"
+    )
+
+
+def _finished(run: Head) -> bool:
+    reason = run.facts.reason_class if run.facts else None
+    return run.status == "Completed" or (run.status == "Failed" and reason not in _NOT_ITS_FAULT)
 
 
 def _completed(runs: Sequence[Head]) -> list[Head]:
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
-def _alike(before: Sequence[Head], advised: Advised) -> list[Head]:
-    told = [run for run in before if _promised(run, advised)]
-    on = {_instances(run.facts) for run in told[-1:] if run.facts}
-    return [run for run in before if run.facts and _instances(run.facts) in on]
-
-
-def _instances(facts: RunFacts) -> tuple[object, ...]:
-    return facts.instance_type, facts.instance_count, facts.purchase
-
-
-def _promised(run: Head, advised: Advised) -> list[Advised]:
-    known = run.facts.advised if run.facts else None
-    return [one for one in known or () if one.key == advised.key]
+def _instances(facts: RunFacts | None) -> tuple[object, ...]:
+    return () if facts is None else (facts.instance_type, facts.instance_count, facts.purchase)
 
 
 def _promise(run: Head, advised: Advised) -> Decimal | None:
-    return next((one.usd for one in _promised(run, advised)), None)
+    known = run.facts.advised if run.facts else None
+    return next((one.amount for one in known or () if one.line == advised.line), None)
 
 
-def _changed(was: Sequence[Head], now: Sequence[Head], advised: Advised) -> Iterator[str]:
-    """What else differs between the runs before and after, in words."""
-    paths = (advised.parameter, *advised.also)
-    facts_of: dict[str, Callable[[RunFacts], object]] = {
-        "the type": lambda facts: facts.instance_type,
-        "the count": lambda facts: facts.instance_count,
-        "the purchase": lambda facts: facts.purchase,
+def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[str]:
+    """What else differs between the runs before and one after, in words."""
+    facts = run.facts
+    if facts is None or not was:
+        return
+    before = [one.facts for one in was if one.facts is not None]
+    words = {
+        "the type": ("InstanceType", "instance_type"),
+        "the count": ("InstanceCount", "instance_count"),
+        "the purchase": ("Spot", "purchase"),
     }
-    by_fix = {
-        "the type": any(path.endswith("InstanceType") for path in paths),
-        "the count": any(path.endswith("InstanceCount") for path in paths),
-        "the purchase": any("Spot" in path for path in paths),
-    }
-    for word, read in facts_of.items():
-        if not by_fix[word] and _values(was, read) != _values(now, read):
+    for word, (ending, name) in words.items():
+        free = any(ending in path for path in paths)
+        if not free and getattr(facts, name) not in {getattr(one, name) for one in before}:
             yield word
-    if not any(path.startswith(_OF_FINGERPRINT) for path in paths):
-        marks, later = (_values(runs, lambda facts: facts.fingerprint) for runs in (was, now))
-        steady = len(marks) < len(was)
-        if steady and None not in marks | later and not marks & later:
-            yield "image, data or settings"
-    if not any(path.startswith(_DATA_PATHS) for path in paths):
-        before_s, after_s = (_data_s(runs) for runs in (was, now))
-        least_s, most_s = sorted((before_s or Decimal(0), after_s or Decimal(0)))
-        known = before_s is not None and after_s is not None and most_s >= _DATA_LEAST_S
-        if known and most_s > _DATA_TIMES * least_s:
-            yield f"the data (read for {before_s:.0f} s before, {after_s:.0f} s after)"
+    marks = [one.fingerprint for one in before]
+    steady = len(set(marks)) < len(marks) and None not in [*marks, facts.fingerprint]
+    free = any(path.startswith(_OF_FINGERPRINT) for path in paths)
+    if steady and not free and facts.fingerprint not in marks:
+        yield "image, code or settings"
+    before_s, own_s = [_data_s(one) for one in before], _data_s(facts)
+    known_s = [seconds for seconds in before_s if seconds is not None]
+    if len(known_s) == len(before) and own_s is not None:
+        least_s, most_s = sorted((median(known_s), own_s))
+        free = any(path.startswith(_DATA_PATHS) for path in paths)
+        if not free and most_s >= _DATA_LEAST_S and most_s > _DATA_TIMES * least_s:
+            yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
 
 
-def _values(runs: Sequence[Head], read: Callable[[RunFacts], object]) -> set[object]:
-    return {read(run.facts) for run in runs if run.facts is not None}
-
-
-def _data_s(runs: Sequence[Head]) -> Decimal | None:
+def _data_s(facts: RunFacts) -> Decimal | None:
     """Seconds until the data was there: a download, or until a batch job's first point."""
-    known = [
-        seconds
-        for run in runs
-        if run.facts is not None
-        and (seconds := run.facts.first_point_s or run.facts.phase_s.get("Downloading")) is not None
-    ]
-    return median(known) if len(known) == len(runs) else None
+    return facts.first_point_s or facts.phase_s.get("Downloading")
+
+
+def _median_usd(runs: Sequence[Head]) -> Decimal:
+    return median([run.total_usd or Decimal(0) for run in runs])

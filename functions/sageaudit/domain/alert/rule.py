@@ -6,23 +6,35 @@ run that had a message has another one only to correct it. Each reason is a func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
+from sageaudit.domain.alert.advice import CLOSED_AFTER, WAITING, Advice, State
+from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind, Told
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.like_runs import newest_level
+from sageaudit.domain.audit.record import Head, earlier_run
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 
 TIMES = 10
 """At so many times as much a message is sent at once."""
 GROWN = Decimal(4) / 3
-"""A family's month that grew by a third is told again: our choice."""
+"""A month that grew by a third is told again: our choice."""
 AGAIN_AFTER = timedelta(days=30)
 """The same advice is not told again before, unless it is worse."""
+MONTH_DAYS = 30
+_KNOWN_AFTER = timedelta(days=29)
+_OCCASION = timedelta(hours=20)
+"""Runs that end within it are one occasion, by which a family's first month is projected."""
+_ONE_OCCASION_DAYS = 7
+_APART = timedelta(hours=24)
+"""A family has at most one message of a worth in it, but for what is worse."""
+_MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
+"""From so many USD a month a family's waste is high or medium. All of these are our choice."""
 CHANGED_USD = Decimal(1)
 CHANGED_HOURS = Decimal(1)
 CHANGED_SHARE = Decimal("0.1")
@@ -31,60 +43,78 @@ move figures by a few percent, and nobody decides otherwise for that; a tenth is
 have acted on. Our choice."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
-_APART = frozenset({Kind.IDLE, Kind.TRIAL, Kind.REGRESSION})
-"""Messages that are not about avoidable or lost dollars: they keep none of these back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A family's last 30 days, the run in hand included: USD that are avoidable or lost, those
-    worth a trial, and how many runs.
+    """What open advices of one worth come to in 30 days: `total` of `runs`, and `said`, which is
+    projected until the first of them is 29 days old. USD; hours of prepaid and unpriced capacity.
     """
 
-    usd: Decimal
-    possible_usd: Decimal
+    worth: Worth
+    total: Decimal
+    said: Decimal
     runs: int
+
+    @property
+    def severity(self) -> Severity:
+        """By what is said; hours have none."""
+        if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
+            return Severity.INFO
+        return _severity(self.said)
+
+
+def _severity(usd: Decimal) -> Severity:
+    return next((level for level, least in _MONTHLY_USD.items() if usd >= least), Severity.LOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Regression:
+class Dearer:
     """What a run was expected to cost by its like, and what it cost, in USD."""
 
     expected_usd: Decimal
     cost_usd: Decimal
+
+    @property
+    def more_usd(self) -> Decimal:
+        """How much more it cost."""
+        return self.cost_usd - self.expected_usd
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """What a decision about a run rests on.
 
-    `advised`: the ids of what its counted findings advise, the dearest first; `trials`: of those
-    that are worth a trial. `told`: the messages about its family that stand. `advices`, which reads
-    the family's runs, and `month`, which reads its sums: call them only where the answer needs it.
+    `found`: the ids of what this run is advised; `advices`: all of its family, by id, what is worth
+    most first. `dearer`: where it cost more than its like. `told`: the messages about its family,
+    oldest first. `read_from`: no older run of it was read.
     """
 
     figures: AlertFigures
-    advised: Sequence[str]
-    trials: Sequence[str]
-    regression: Regression | None
+    found: Sequence[str]
+    advices: Mapping[str, Advice]
+    dearer: Dearer | None
     told: Sequence[Told]
     policy: Policy
     now: datetime
-    month: Callable[[], Month]
-    advices: Callable[[], dict[str, Advice]]
+    read_from: datetime
 
-    @property
-    def of_money(self) -> list[Told]:
-        """The messages about avoidable or lost dollars, oldest first."""
-        return [one for one in self.told if one.kind not in _APART]
+    def of(self, worth: Worth, *, waiting: bool = False) -> list[Advice]:
+        """The open advices of one worth; with those that wait."""
+        states = {State.OPEN, *(WAITING if waiting else ())}
+        return [one for one in self.advices.values() if one.worth is worth and one.state in states]
 
-    def last_of(self, advice: str) -> Told | None:
-        """The last message that had this advice."""
-        return next((one for one in reversed(self.told) if advice in one.advices), None)
+    def fresh(self, advices: Iterable[Advice]) -> list[Advice]:
+        """Those that this run was advised."""
+        return [one for one in advices if one.id in self.found]
 
-    def recent(self, told: Sequence[Told]) -> list[Told]:
-        """Those that are not older than `AGAIN_AFTER`."""
-        return [one for one in told if self.now - one.alert.at < AGAIN_AFTER]
+    def last_of(self, advice: Advice) -> Told | None:
+        """The last message that had this advice, since the family was seen again."""
+        return next((one for one in reversed(self.told) if advice.id in one.advices), None)
+
+    def recently(self, told: Told) -> bool:
+        """Whether it is not older than `AGAIN_AFTER`."""
+        return self.now - told.alert.at < AGAIN_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +122,26 @@ class Notify:
     """Send a message of a kind.
 
     `why` says what is new since the message `after`. A correction `corrects` the run's last alert,
-    which version `before` of the audit caused (None where it cannot be read). `month` is of the
-    family; `advice` the dearest one of the run. `idle`: it is about idle hours, or corrects such a
-    message.
+    which version `before` of the audit caused (None where it cannot be read). `month`: of the open
+    advices of the family of this `worth`; `advice`: the dearest one that the run has. `idle`: it is
+    about idle hours, or corrects such a message.
     """
 
     kind: Kind = Kind.FIRST
     why: str = ""
     after: Told | None = None
+    worth: Worth | None = Worth.COUNTED
     corrects: Alert | None = None
     before: AuditDocument | None = None
+    dearer: Dearer | None = None
+    idle: bool = False
     month: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
-    regression: Regression | None = None
-    idle: bool = False
 
 
 FIRST = Notify()
 """A family's first message."""
+IDLE_WORTHS = frozenset({Worth.IDLE, Worth.PREPAID, Worth.UNPRICED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,154 +162,198 @@ def decide(case: Case, last: Alert | None) -> Notify | Quiet:
     for reason in REASONS:
         if notify := reason(case):
             return notify
-    if not case.figures.of_money:
-        return Quiet("no finding worth a message")
-    if _unknown(case.figures) or case.month().usd >= case.policy.floor_usd:
-        return Quiet("the family was told of this, and nothing is new")
-    sums = f"family's avoidable and lost cost over 30 days, ${case.month().usd:,.2f},"
-    return Quiet(f"{sums} is under the floor of ${case.policy.floor_usd:,.2f}")
+    return Quiet(_why_quiet(case))
 
 
-def dollars(case: Case) -> Notify | None:
-    """Money at stake: first the family's over 30 days, then what is new."""
-    if not case.figures.of_money or not case.advised:
-        return None
-    earlier, unknown = case.of_money, _unknown(case.figures)
-    if why := _worse(case, case.recent(earlier)):
-        return Notify(Kind.WORSE, why, _most(case.recent(earlier)))
-    if not unknown and case.month().usd < case.policy.floor_usd:
-        return None
-    if not earlier:
-        return Notify()
-    top = case.advised[0]
-    before = case.last_of(top)
-    if before is None:
-        return Notify(Kind.CHANGED, "the advice is another one", earlier[-1])
-    known = case.advices().get(top)
-    if known and known.times > 1 and known.since > before.alert.at:
-        return Notify(Kind.BACK, _came_back(known), before)
-    if known and known.woke_at and before.alert.at < known.woke_at <= case.now:
-        return Notify(Kind.AWAKE, "its snooze has ended", before)
-    grown = case.month().usd >= GROWN * before.month_usd
-    if grown and not case.recent([before]):
-        return Notify(Kind.GREW, "the family's 30 days grew by a third or more", before)
-    return None
-
-
-def regression(case: Case) -> Notify | None:
-    """A run that cost far more than its like."""
-    found, policy = case.regression, case.policy
+def dearer(case: Case) -> Notify | None:
+    """A run that cost far more than its like: again after 30 days, at once at ten times."""
+    found, policy = case.dearer, case.policy
     if found is None:
         return None
-    more_usd = found.cost_usd - found.expected_usd
-    least_usd = found.expected_usd * policy.regression_percent / 100
-    if more_usd < max(least_usd, policy.regression_floor_usd):
+    least_usd = found.expected_usd * policy.dearer_percent / 100
+    if found.more_usd < max(least_usd, policy.dearer_floor_usd):
         return None
-    return Notify(Kind.REGRESSION, regression=found)
-
-
-def idle_hours(case: Case) -> Notify | None:
-    """Hours paid for and not used: again after 30 days if they grew, at once at ten times."""
-    idle, policy = case.figures.idle, case.policy
-    if idle is None or not reaches_idle_floor(idle, policy):
+    before = next((one for one in reversed(case.told) if one.kind is Kind.DEARER), None)
+    if before and case.recently(before) and found.more_usd < TIMES * before.amount:
         return None
-    before = [one for one in case.told if one.kind is Kind.IDLE]
-    if not before:
-        return Notify(Kind.IDLE, idle=True)
-    last = before[-1]
-    recent = case.recent(before)
-    times = Decimal(TIMES) if recent else GROWN
-    earlier = [one.alert.figures.idle for one in recent or [last]]
-    if all(one is None or _times_idle(idle, one, times, policy) for one in earlier):
-        why = _TEN_TIMES if recent else "the idle hours grew by a third or more"
-        return Notify(Kind.IDLE, why, last, idle=True)
-    return None
+    return Notify(Kind.DEARER, after=None, worth=None, dearer=found)
 
 
-def trial(case: Case) -> Notify | None:
-    """What is worth a trial, where nothing is avoidable or lost for sure."""
-    if case.figures.of_money or not case.trials:
+def dearer_than(own: Head, others: Iterable[Head], policy: Policy) -> Dearer | None:
+    """A run beside what its like usually cost before it; None where either is not known."""
+    runs = [run for run in others if run.ended_at < own.ended_at]
+    earlier = [one for one in map(earlier_run, runs) if one is not None]
+    if own.total_usd is None or own.facts is None:
         return None
-    if case.month().possible_usd < case.policy.trial_floor_usd:
-        return None
-    before = case.last_of(case.trials[0])
-    if before is None:
-        return Notify(Kind.TRIAL)
-    grown = case.month().possible_usd >= GROWN * before.month_usd
-    if case.recent([before]) or not grown:
-        return None
-    return Notify(Kind.TRIAL, "the family's 30 days grew by a third or more", before)
+    percent = policy.dearer_percent
+    level = newest_level(own.kind, own.facts, earlier, spreads=Decimal(0), percent=percent)
+    return Dearer(level.usual_usd, own.total_usd) if level else None
 
 
-REASONS: tuple[Reason, ...] = (dollars, regression, idle_hours, trial)
+def told_by(case: Case, notify: Notify, run: str, alert: Alert) -> list[Told]:
+    """What a message counts as: none for a correction, one for all else that was due with it."""
+    found: list[Told] = []
+    if notify.kind is Kind.CORRECTION:
+        return found
+    if notify.dearer is not None:
+        found.append(Told(run, Kind.DEARER, None, alert, (), notify.dearer.more_usd))
+    for also in filter(None, (reason(case) for reason in _BY_WORTH)):
+        if also.worth is not None:
+            advices = case.of(also.worth, waiting=also.kind is Kind.WORSE)
+            amount = month_of(advices, also.worth, case.now).said
+            ids = tuple(one.id for one in advices if one.hits)
+            found.append(Told(run, also.kind, also.worth, alert, ids, amount))
+    return found
+
+
+def _about(worth: Worth) -> Reason:
+    """What a family's open advices of one worth come to."""
+
+    def reason(case: Case) -> Notify | None:
+        before = next((one for one in reversed(case.told) if one.worth is worth), None)
+        kind, why, after = _news(case, worth, before)
+        if kind is None:
+            return None
+        return Notify(kind, why, after, worth, idle=worth in IDLE_WORTHS)
+
+    return reason
+
+
+_BY_WORTH = tuple(map(_about, Worth))
+REASONS: tuple[Reason, ...] = (dearer, *_BY_WORTH)
 """Every reason for a message about a run that had none; the first one that holds is what it says.
 A new reason is a function here."""
-_TEN_TIMES = f"this run is {TIMES} times as much or more"
+NOTHING_FOUND = "no finding worth a message"
+_TEN_TIMES = f"it is {TIMES} times as much or more"
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_News = tuple[Kind | None, str, Told | None]
+_NOTHING: _News = (None, "", None)
+
+
+def _news(case: Case, worth: Worth, before: Told | None) -> _News:
+    """What is new since the family's last message of this worth."""
+    if before and case.fresh(case.of(worth, waiting=True)):
+        month = month_of(case.of(worth, waiting=True), worth, case.now)
+        if why := _worse(month, before, apart=case.now - before.alert.at >= _APART):
+            return Kind.WORSE, why, before
+    fresh = case.fresh(case.of(worth))
+    month = month_of(case.of(worth), worth, case.now)
+    enough = month.total >= floor_of(worth, fresh, case.policy)
+    if not fresh or not (enough or any(map(_unknown, fresh))):
+        return _NOTHING
+    if before is None or all(_seen_again(case, one) for one in fresh):
+        return Kind.FIRST, "", None
+    if case.now - before.alert.at < _APART:
+        return _NOTHING
+    news = (_news_of(case, one, before, month) for one in fresh)
+    return next((one for one in news if one[0] is not None), _NOTHING)
+
+
+def _news_of(case: Case, advice: Advice, before: Told, month: Month) -> _News:
+    """What is new of one advice that the run was given."""
+    same = case.last_of(advice)
+    lines = {one.id for one in case.advices.values() if one.line == advice.line}
+    of_line = next((one for one in reversed(case.told) if lines & {*one.advices}), None)
+    if same is None:
+        floor = floor_of(advice.worth, [advice], case.policy)
+        if of_line is None and advice.of_days(case.now, MONTH_DAYS) < floor:
+            return _NOTHING
+        return Kind.CHANGED, "the advice is another one", of_line or before
+    if case.recently(same):
+        return _NOTHING
+    at = same.alert.at
+    if advice.times > 1 and advice.since > at:
+        return Kind.BACK, _came_back(advice), same
+    decision = advice.decision
+    if decision and decision.over_at and at < decision.over_at <= case.now:
+        return Kind.AWAKE, f"what {decision.by} decided has ended", same
+    if of_line is not None and of_line is not same:
+        return Kind.CHANGED, "the advice is another one", of_line
+    if month.said >= GROWN * before.amount:
+        return Kind.GREW, "the family's month grew by a third or more", before
+    return _NOTHING
+
+
+def _seen_again(case: Case, advice: Advice) -> bool:
+    """Whether it was told, and has come anew after it was not seen for long."""
+    told, unseen = case.last_of(advice), advice.since - case.read_from >= CLOSED_AFTER
+    anew = advice.times == 1 and (advice.since > advice.first_at or unseen)
+    return told is not None and anew and advice.since > told.alert.at
+
+
+def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
+    """What these advices come to in 30 days."""
+    since = now - timedelta(days=MONTH_DAYS)
+    hits = sorted((at, amount) for one in advices for at, amount in one.hits if at > since)
+    total = sum((amount for _, amount in hits), Decimal(0))
+    began = min((one.since for one in advices if one.hits), default=now)
+    runs = len({at for at, _ in hits})
+    if not hits or now - began >= _KNOWN_AFTER:
+        return Month(worth, total, total, runs)
+    occasions = [hits[0][0]]
+    for at, _ in hits:
+        if at - occasions[-1] > _OCCASION:
+            occasions.append(at)
+    count, days = len(occasions), Decimal(_ONE_OCCASION_DAYS)
+    if count > 1:
+        span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
+        days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
+    return Month(worth, total, total * MONTH_DAYS / days, runs)
+
+
+def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:
+    """From what on a worth is told, in USD or hours."""
+    if worth in {Worth.PREPAID, Worth.UNPRICED}:
+        of_gpus = all(one.new == "gpu_hours" for one in advices)
+        return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
+    usd = {Worth.COUNTED: policy.floor_usd, Worth.TRIAL: policy.trial_floor_usd}
+    return usd.get(worth, policy.idle_floor_usd)
 
 
 def _came_back(advice: Advice) -> str:
     nth = _ORDINALS.get(advice.times, f"{advice.times}th")
-    return f"what was fixed came back: {nth} time, ${advice.total_usd:,.2f} so far"
+    return f"what was fixed came back: {nth} time, ${advice.total:,.2f} so far"
 
 
-def reaches_idle_floor(idle: IdleHours, policy: Policy) -> bool:
-    """By the list value where there is one, else by hours."""
-    if idle.usd is not None:
-        return idle.usd >= policy.idle_floor_usd
-    return idle.hours >= _idle_floor(idle, policy)
-
-
-def _most(told: Sequence[Told]) -> Told:
-    """The message with the most dollars at stake, the most severe of these."""
-
-    def weight(one: Told) -> tuple[Decimal, int]:
-        return one.alert.figures.at_stake_usd, one.alert.figures.severity.rank
-
-    return max(told, key=weight)
-
-
-def _idle_floor(idle: IdleHours, policy: Policy) -> Decimal:
-    of_gpus = idle.unit == "gpu_hours"
-    return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
-
-
-def _unknown(figures: AlertFigures) -> bool:
+def _unknown(advice: Advice) -> bool:
     """Dollars that are not known are not none: a severe finding is notified without."""
-    severe = figures.severity.rank >= _UNKNOWN_FROM.rank
-    return figures.usd is None and not figures.perhaps_usd and severe
+    return advice.amount is None and advice.severity.rank >= _UNKNOWN_FROM.rank
 
 
-def _worse(case: Case, recent: Sequence[Told]) -> str:
-    """What is worse than all of the last 30 days; "" for nothing, and where there was nothing.
-
-    The run has to reach the floor by itself: its family did that already. Dollars that are not
-    known count as the floor.
+def _worse(month: Month, before: Told, *, apart: bool) -> str:
+    """What is worse than was said; "" for nothing. A step of severity alone may be a few cents, and
+    not yet `apart` it may be the rest of one occasion.
     """
-    figures, floor_usd = case.figures, case.policy.floor_usd
-    if not recent or (figures.at_stake_usd < floor_usd and not _unknown(figures)):
-        return ""
-    before = [one.alert.figures for one in recent]
-    if figures.severity.rank > max(one.severity.rank for one in before):
-        return "this run is more severe"
-    certain = max(one.usd or floor_usd for one in before)
-    at_stake = max(one.at_stake_usd or floor_usd for one in before)
-    more = (figures.usd or 0) >= TIMES * certain or figures.at_stake_usd >= TIMES * at_stake
-    return _TEN_TIMES if more else ""
+    was = before.amount
+    if was and month.said >= TIMES * was:
+        return _TEN_TIMES
+    step = month.severity.rank > _severity(was).rank and month.severity is not Severity.INFO
+    more = step and apart and month.said >= GROWN * was
+    return f"its month is {month.severity.value} now" if more else ""
 
 
-def _times_idle(idle: IdleHours, before: IdleHours, times: Decimal, policy: Policy) -> bool:
-    """By list value where both have one, else by hours; against the floor where units differ."""
-    if idle.usd is not None and before.usd is not None:
-        return idle.usd >= times * before.usd
-    same = idle.unit == before.unit
-    return idle.hours >= times * (before.hours if same else _idle_floor(idle, policy))
+def _why_quiet(case: Case) -> str:
+    """The first reason that holds of what the run was advised."""
+    found = [case.advices[name] for name in case.found if name in case.advices]
+    silent = next((one for one in found if one.state is not State.OPEN), None)
+    heard = [one for one in found if one.state is State.OPEN]
+    if not found:
+        return NOTHING_FOUND
+    if silent and not heard:
+        return f"the advice {silent.id} is {silent.state.value}"
+    month = month_of(case.of(heard[0].worth), heard[0].worth, case.now)
+    floor = floor_of(heard[0].worth, heard, case.policy)
+    if month.total < floor:
+        return f"the family's {month.total:,.2f} of 30 days are under the floor of {floor:,.2f}"
+    return "the family was told of this, and nothing is new"
 
 
 def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | Quiet:
     before = last.figures
     first_dollars = figures.of_money and not before.of_money
-    too_few = first_dollars and figures.at_stake_usd < policy.floor_usd and not _unknown(figures)
+    too_few = (
+        first_dollars and figures.at_stake_usd < policy.floor_usd and not severe_unknown(figures)
+    )
     if too_few or not matters(figures, before):
         reason = f"version {last.version} was notified, and what changed since does not matter"
         return Quiet(reason)
@@ -287,7 +363,13 @@ def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | 
     if known and Decimal(0) < fell_usd <= accepted_since_usd + CHANGED_USD:
         return Quiet("the last figure stands; a policy or tag accepts it now")
     of_money = before.of_money or figures.of_money
-    return Notify(Kind.CORRECTION, corrects=last, idle=not of_money)
+    return Notify(Kind.CORRECTION, worth=None, corrects=last, idle=not of_money)
+
+
+def severe_unknown(figures: AlertFigures) -> bool:
+    """Whether a severe finding has dollars that are not known."""
+    severe = figures.severity.rank >= _UNKNOWN_FROM.rank
+    return figures.usd is None and not figures.perhaps_usd and severe
 
 
 def matters(figures: AlertFigures, before: AlertFigures) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -23,28 +24,43 @@ MOST_ADVISED = 6
 _LONGEST_VALUE, _LONGEST_REASON = 100, 200
 
 
+class Worth(enum.StrEnum):
+    """What an advice is about; amounts of two of these are never added."""
+
+    COUNTED = "counted"
+    """Avoidable or lost USD."""
+    TRIAL = "trial"
+    """USD that are worth a trial."""
+    IDLE = "idle"
+    """Idle capacity, in USD at list price."""
+    PREPAID = "prepaid"
+    """The same of capacity that is paid for already, in device hours."""
+    UNPRICED = "unpriced"
+    """The same without a price, in device hours."""
+
+
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """What a standing finding of a run advises; one that the policy or a tag accepts has `exempt`,
-    who and why.
+    """What a standing finding of a run advises, or its idle capacity; one that the policy or a tag
+    accepts has `exempt`, who and why.
 
-    `parameter` and `new` as in its fix, empty without one; `also`: the paths that change with it.
-    `usd`: its counted dollars, or those worth a trial; None is unknown.
+    `parameter` and `new` as in its fix, empty without one; of idle capacity `new` is its unit.
+    `also`: the paths that change with it. `amount` in what it is worth; None is unknown.
     """
 
     rule: str
     parameter: str
     new: str
     severity: Severity
-    counted: bool
-    usd: Decimal | None = None
+    worth: Worth = Worth.COUNTED
+    amount: Decimal | None = None
     also: tuple[str, ...] = ()
     exempt: str | None = None
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """The same for each run of a family that is advised so."""
-        return self.rule, self.parameter, self.new
+    def line(self) -> tuple[str, str, Worth]:
+        """The same for any value of its parameter; hours of two units are two."""
+        return self.rule, self.parameter or self.new, self.worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,40 +170,44 @@ def _settings(job: Job) -> dict[str, str]:
     return {path: value_text(value) for path, value in known.items() if path and value is not None}
 
 
-def advised_of(findings: Iterable[FindingDocument]) -> tuple[Advised, ...]:
-    """What standing and exempt findings advise that count dollars, or are worth a trial; what
-    counts first, the most dollars first.
-    """
-    all_of_them = (advised_by(one) for one in findings if stands({**one, "exempt": None}))
-    found = [one for one in all_of_them if one is not None]
-    found.sort(key=lambda one: (not one.counted, -(one.usd or Decimal(0)), one.key))
-    return tuple({one.key: one for one in reversed(found)}.values())[::-1][:MOST_ADVISED]
-
-
 def advised_by(finding: FindingDocument) -> Advised | None:
-    """What one finding advises; None without dollars, or where it is never posted."""
-    bucket, usd = Bucket(finding["bucket"]), finding["saving_usd"]
-    ends, exempt = finding["saving_range_usd"] or [], finding["exempt"]
+    """What one finding advises; None where it has no dollars, is another's part, or never posted.
+
+    What may be lost is at stake, too: the upper end of its range.
+    """
+    bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
+    fix, accepted = finding["fix"], None
     if exempt:
-        usd = finding["saving_alone_usd"]
-    if bucket is Bucket.LOST:  # what may be lost is at stake, too
-        usd = max([*ends, *([] if usd is None else [usd])], default=None)
-    if bucket is Bucket.NONE or usd == 0 or not finding["in_chat"]:
+        amount = finding["saving_alone_usd"]
+        until = f" until {exempt['until']}" if exempt["until"] else ""
+        accepted = f"{exempt['by']}{until}: {exempt['reason']}"[:_LONGEST_REASON]
+    if bucket is Bucket.LOST:
+        ends = finding["saving_range_usd"] or []
+        amount = max([*ends, *([] if amount is None else [amount])], default=None)
+    whole = stands({**finding, "exempt": None}) and finding["in_chat"]
+    none = bucket.counted and finding["severity"] == Severity.INFO
+    if bucket is Bucket.NONE or none or amount == 0 or not whole:
         return None
-    fix = finding["fix"]
-    accepted = (
-        exempt and f"{exempt['by']}, until {exempt['until'] or 'further'}: {exempt['reason']}"
-    )
     return Advised(
         rule=finding["rule"],
         parameter=fix[0]["parameter"] if fix else "",
         new=value_text(fix[0]["new"]) if fix else "",
         severity=Severity(finding["severity"]),
-        counted=bucket.counted,
-        usd=usd,
+        worth=Worth.COUNTED if bucket.counted else Worth.TRIAL,
+        amount=amount,
         also=tuple(one["parameter"] for one in fix[1:]),
         exempt=accepted,
     )
+
+
+def dearest(advised: Iterable[Advised]) -> tuple[Advised, ...]:
+    """The most of each line, what is worth most first: what a run stores of it stays small."""
+    found = sorted(advised, key=lambda one: (*_order(one), one.new))
+    return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MOST_ADVISED]
+
+
+def _order(one: Advised) -> tuple[int, Decimal]:
+    return list(Worth).index(one.worth), -(one.amount or Decimal(0))
 
 
 def own_value(facts: RunFacts | None, path: str) -> str | None:

@@ -99,10 +99,10 @@ class Policy:
     idle_floor_gpu_hours: Decimal = Decimal(100)
     idle_floor_vcpu_hours: Decimal = Decimal(2000)
     """The same where nothing is priced: about as much at the cheapest rates of either."""
-    trial_floor_usd: Decimal = Decimal(100)
+    trial_floor_usd: Decimal = Decimal(20)
     """What is worth a trial is notified from so many USD of a family's 30 days on. Our choice."""
-    regression_percent: Decimal = Decimal(50)
-    regression_floor_usd: Decimal = Decimal(20)
+    dearer_percent: Decimal = Decimal(100)
+    dearer_floor_usd: Decimal = Decimal(20)
     """A run that cost so much more than its like is notified. Our choice."""
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""
@@ -174,9 +174,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         idle_floor_usd=reader.amount("idle_floor_usd", 100),
         idle_floor_gpu_hours=reader.amount("idle_floor_gpu_hours", 100, ""),
         idle_floor_vcpu_hours=reader.amount("idle_floor_vcpu_hours", 2000, ""),
-        trial_floor_usd=reader.amount("trial_floor_usd", 100),
-        regression_percent=reader.amount("regression_percent", 50, ""),
-        regression_floor_usd=reader.amount("regression_floor_usd", 20),
+        trial_floor_usd=reader.amount("trial_floor_usd", 20),
+        dearer_percent=reader.amount("dearer_percent", 100, ""),
+        dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _OWNER_TAGS)),
         family_tag=reader.take("family_tag", str, None),

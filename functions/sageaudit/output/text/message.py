@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sageaudit.domain.alert.alert import Kind
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
@@ -86,7 +86,7 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
     """
     findings = _findings(document, notify)
     idle, job = notify.idle, document["job"]
-    if not (findings or idle or notify.corrects):
+    if not (findings or idle or notify.corrects or notify.dearer):
         raise ValueError("an audit without a finding for chat has no message")
     top = parts_of(findings[0]) if findings and not idle else None
     idle_capacity = idle_sentence(document)
@@ -114,9 +114,9 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
 
 def _findings(document: AuditDocument, notify: Notify) -> tuple[FindingDocument, ...]:
     """What the message is about, the first one most of all."""
-    if notify.kind is Kind.TRIAL:
+    if notify.worth is Worth.TRIAL:
         return trial_findings(document)
-    dear = [one for one in document["findings"] if notify.regression and is_regression(one)]
+    dear = [one for one in document["findings"] if notify.dearer and is_regression(one)]
     return (*dear, *counted_findings(document))
 
 

@@ -12,9 +12,8 @@ from typing import Any, cast
 
 from sageaudit.domain.alert.advice import Advice
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.alert.rule import Regression
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Advised, advised_by
+from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
@@ -22,6 +21,8 @@ from sageaudit.output.text.idle_capacity import idle_worth_a_line
 
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
+IDLE_RULE = "idle-capacity"
+"""What an advice about idle capacity has in place of a rule."""
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:
@@ -74,14 +75,15 @@ def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
     return tuple(sorted(worth, key=_weight))
 
 
-def regression_of(document: AuditDocument) -> Regression | None:
-    """What the run cost beside its like; None where it did not cost far more, or that was said."""
-    for finding in filter(for_chat, document["findings"]):
-        if is_regression(finding):
-            evidence = finding["evidence"]
-            expected_usd, cost_usd = evidence["median_usd"], evidence["total_usd"]
-            return Regression(Decimal(expected_usd), Decimal(cost_usd))
-    return None
+def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
+    """What an audit advises, what is worth most first: its findings, then its idle capacity."""
+    found = [one for one in map(advised_by, document["findings"]) if one is not None]
+    if idle := _idle(document):
+        prepaid = Worth.PREPAID if _is_prepaid(document) else Worth.UNPRICED
+        worth = prepaid if idle.usd is None else Worth.IDLE
+        amount = idle.hours if idle.usd is None else idle.usd
+        found.append(Advised(IDLE_RULE, "", idle.unit, Severity.INFO, worth, amount))
+    return dearest(found)
 
 
 def is_regression(finding: FindingDocument) -> bool:
@@ -143,7 +145,8 @@ def _counts(finding: FindingDocument) -> bool:
     A run that may be lost counts, although what is certain of it is 0.
     """
     return (
-        for_chat(finding)
+        finding["in_chat"]
+        and stands(finding)
         and Bucket(finding["bucket"]).counted
         and finding["severity"] != Severity.INFO
         and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)
@@ -170,9 +173,13 @@ def _idle(document: AuditDocument) -> IdleHours | None:
     if figure is None or not idle_worth_a_line(document):
         return None
     list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
-    prepaid = document["bill"]["basis"] == "prepaid"  # nobody pays its list value: hours count
-    usd = None if list_usd is None or prepaid else _cents(max(list_usd - counted_usd, Decimal(0)))
+    usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
+    usd = None if _is_prepaid(document) else usd  # nobody pays its list value: hours count
     return IdleHours(figure["unit"], figure["idle"], usd)
+
+
+def _is_prepaid(document: AuditDocument) -> bool:
+    return document["bill"]["basis"] == "prepaid"
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.headline import headline
@@ -19,26 +20,25 @@ from sageaudit.output.text.money import usd
 from sageaudit.output.text.notice import counted_findings, figures_of
 from sageaudit.output.text.words import counted
 
-_LEADS = {
-    Kind.CORRECTION: "Correction:",
-    Kind.IDLE: "IDLE",
-    Kind.TRIAL: "TRIAL",
-    Kind.REGRESSION: "DEARER",
-}
 _NO_DOLLARS = "dollars not known"
 _MOST_CHANGES = 4
 
 
 def lead(severity: Severity, notify: Notify) -> str:
     """The word that the first line begins with."""
-    return _LEADS.get(notify.kind, severity.upper())
+    if notify.corrects:
+        return "Correction:"
+    if notify.kind is Kind.DEARER:
+        return "DEARER"
+    words = {Worth.TRIAL: "TRIAL", Worth.COUNTED: severity.upper(), None: severity.upper()}
+    return words.get(notify.worth, "IDLE")
 
 
 def first_words(document: AuditDocument, notify: Notify) -> str:
     """The figures of the first line."""
     if notify.corrects:
         return _corrected(document, figures_of(document), notify.corrects.figures)
-    if dear := notify.regression:
+    if dear := notify.dearer:
         return f"expected {usd(dear.expected_usd)}, cost {usd(dear.cost_usd)}"
     return idle_headline(document) if notify.idle else headline(document)
 

@@ -16,39 +16,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
-from itertools import islice
+from itertools import islice, takewhile
 
-from sageaudit.domain.alert.advice import SILENT, Advice, advice_id, advices_of
+from sageaudit.domain.alert.advice import WAITING, Advice, State, advice_id, advices_of
 from sageaudit.domain.alert.alert import Alert, Kind, Told
-from sageaudit.domain.alert.rule import Case, Month, Notify, Quiet, decide
+from sageaudit.domain.alert.rule import (
+    NOTHING_FOUND,
+    Case,
+    Notify,
+    Quiet,
+    dearer_than,
+    decide,
+    month_of,
+    told_by,
+)
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.earlier import Advised, advised_of
+from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey, RunQuery
-from sageaudit.domain.audit.sums import RuleSums, Scope, Sums, total
 from sageaudit.domain.audit.well_formed import reading
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.envelope import Notice, Writer, to_body
-from sageaudit.output.text.notice import (
-    counted_findings,
-    figures_of,
-    regression_of,
-    trial_findings,
-    why_never,
-    without,
-)
+from sageaudit.output.text.notice import advised_in, figures_of, why_never, without
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 TRIES = 8
 """The messages of a family are written by one process at a time; each try means another one was."""
 LOOK_BACK = timedelta(days=30)
-_RUNS_BACK = timedelta(days=90)
-_MOST_RUNS = 100
+_RUNS_BACK = timedelta(days=365)
+_MOST_RUNS, _PAGE = 1_000, 100
 """Of a family, the newest: what they were advised, and what came of it. Our choice."""
-_ANY = Month(Decimal("Infinity"), Decimal("Infinity"), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notif
     with reading(audit.document):
         if never := why_never(audit.document, deps.policy.mode):
             return Quiet(never)
-        if audit.version == 1 and (reason := _why_never_enough(audit.document, deps.policy, now)):
+        if audit.version == 1 and not _may_be_told(audit.document, deps.policy):
             unjudged = audit.document["judged"] == Judged.NO
-            return Quiet(reason + (": it could not be judged" if unjudged else ""))
+            return Quiet(NOTHING_FOUND + (": it could not be judged" if unjudged else ""))
         for _ in range(TRIES):
             outcome = _try(audit, deps, now=now)
             if outcome is not None:
@@ -115,127 +115,78 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
     past = deps.ledger.past(audit.pk, f"{head.account}/{head.region}/{head.family}")
     if reason := _why_not_now(audit, head, past.last, deps, now):
         return Quiet(reason)
-    family = _Family(head, deps, now)
-    if past.last is None and not past.told:
-        first = decide(_case(audit.document, family, ()), None)
-        if isinstance(first, Quiet):  # what people decided makes nothing louder
-            return first
-    document = without(audit.document, family.silent)
-    pairs = zip(document["findings"], audit.document["findings"], strict=True)
-    silent = frozenset(one["rule"] for one, before in pairs if one is not before)
-    case = _case(document, family, past.told, silent)
+    case = _case(audit.document, head, past.told, deps, now)
     outcome = decide(case, past.last)
     if isinstance(outcome, Quiet):
         return outcome
-    of_trial = outcome.kind is Kind.TRIAL
-    advised, month = case.trials if of_trial else case.advised, case.month()
-    corrects = outcome.corrects
+    worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
+    fresh = case.fresh(case.of(worth, waiting=outcome.kind is Kind.WORSE))
     outcome = replace(
         outcome,
         before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
-        month=month,
-        advice=family.advices().get(advised[0]) if advised else None,
+        month=month_of(case.of(worth), worth, now),
+        advice=fresh[0] if fresh else None,
     )
+    document = _shown(audit.document, case, head, loud=outcome.kind is Kind.WORSE)
     bodies = {}
     for channel, write in deps.writers.items():
         notice_id = f"{audit.pk}|{audit.version}|{channel}"
         payload = write(document, deps.policy, outcome)
         bodies[channel] = to_body(Notice(notice_id, channel, payload))
-    alert = Alert(audit.version, case.figures, now)
-    usd = month.possible_usd if of_trial else month.usd
-    after = past.with_message(Told(audit.pk, outcome.kind, alert, tuple(advised), usd))
+    alert = Alert(audit.version, figures_of(document), now)
+    after = past.with_messages(alert, told_by(case, outcome, audit.pk, alert))
     return outcome if deps.ledger.write(past, after, bodies, now) else None
-
-
-class _Family:
-    """The family of a run, read as far as it is asked for, once."""
-
-    def __init__(self, head: Head, deps: NotifyDependencies, now: datetime) -> None:
-        self._head, self._deps, self.now = head, deps, now
-        self.policy = deps.policy
-        self.month = cache(self._month)
-        self.advices = cache(self._advices)
-
-    def id_of(self, advised: Advised) -> str:
-        """The id of an advice to the family."""
-        head = self._head
-        return advice_id(head.account, head.region, head.family, advised)
-
-    def silent(self, advised: Advised) -> Advice | None:
-        """An advice of which no message speaks now; None where one may."""
-        advice = self.advices().get(self.id_of(advised))
-        return advice if advice and advice.state in SILENT else None
-
-    def _advices(self) -> dict[str, Advice]:
-        head, history, since = self._head, self._deps.history, self.now - _RUNS_BACK
-        query = RunQuery.of_family(head.account, head.region, head.family)
-        with _reading_stored("runs of the family"):
-            newest = islice(history.runs(query, page_size=_MOST_RUNS), _MOST_RUNS)
-            runs = [run for run in newest if run.ended_at >= since and run.key != head.key]
-        decided = self._deps.decisions.decisions()
-        return {one.id: one for one in advices_of([head, *runs], decided, self.now)}
-
-    def _month(self, silent: frozenset[str]) -> Month:
-        """The family's last 30 days, this run's included, without the dollars of silent rules.
-
-        What this run may have lost counts at its upper end: its owner can still resume it. Of a
-        roll-up, whose children are counted, its own findings count.
-        """
-        head, since, until = self._head, _since(self.now), _day_of(self.now)
-        with _reading_stored("sums of the family"):
-            own = head.sums if head.sums and since <= _day_of(head.ended_at) <= until else Sums()
-            rows = self._deps.history.sums(
-                Scope.FAMILY,
-                since,
-                until,
-                account=head.account,
-                region=head.region,
-                name=head.family,
-            )
-            whole = total(rows)
-        quiet = sum((whole.rules.get(rule, RuleSums()) for rule in silent), RuleSums())
-        usd = whole.waste_usd - quiet.waste_usd + own.lost_up_to_usd - own.lost_usd
-        return Month(usd, whole.possible_usd - quiet.possible_usd, whole.jobs)
 
 
 def _case(
     document: AuditDocument,
-    family: _Family,
+    head: Head,
     told: Sequence[Told],
-    silent: frozenset[str] = frozenset(),
+    deps: NotifyDependencies,
+    now: datetime,
 ) -> Case:
-    """What a decision about this audit rests on."""
-    return Case(
+    """What a decision about this audit rests on: it is read here."""
+    advised = advised_in(document)
+    facts = head.facts or RunFacts(Purchase.ON_DEMAND)
+    own = replace(head, facts=replace(facts, advised=advised))
+    query = RunQuery.of_family(head.account, head.region, head.family)
+    with _reading_stored("runs of the family"):
+        newest = islice(deps.history.runs(query, page_size=_PAGE), _MOST_RUNS)
+        runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
+    cut = len(runs) == _MOST_RUNS
+    others = [run for run in runs if run.key != head.key]
+    advices = advices_of([own, *others], deps.decisions.decisions(), now)
+    case = Case(
         figures=figures_of(document),
-        advised=[family.id_of(one) for one in advised_of(counted_findings(document))],
-        trials=[family.id_of(one) for one in advised_of(trial_findings(document))],
-        regression=regression_of(document),
+        found=[advice_id(head.account, head.region, head.family, one) for one in advised],
+        advices={one.id: one for one in advices},
+        dearer=dearer_than(own, others, deps.policy),
         told=told,
-        policy=family.policy,
-        now=family.now,
-        month=lambda: family.month(silent),
-        advices=family.advices,
+        policy=deps.policy,
+        now=now,
+        read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
     )
+    return replace(case, figures=figures_of(_shown(document, case, head)))
 
 
-def _why_never_enough(document: AuditDocument, policy: Policy, now: datetime) -> str | None:
-    """Why there is no message even if the family had none and lost any amount of dollars.
+def _shown(document: AuditDocument, case: Case, head: Head, *, loud: bool = False) -> AuditDocument:
+    """The audit without what no message speaks of now; `loud`: what waits is heard too."""
+    heard = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
+
+    def silent(advised: Advised) -> Advice | None:
+        advice = case.advices.get(advice_id(head.account, head.region, head.family, advised))
+        return None if advice is None or advice.state in heard else advice
+
+    return without(document, silent)
+
+
+def _may_be_told(document: AuditDocument, policy: Policy) -> bool:
+    """Whether anything of it may be worth a message, whatever its family is.
 
     Most audits end here: neither the history nor the ledger is asked.
     """
-    case = Case(
-        figures=figures_of(document),
-        advised=[one.rule for one in advised_of(counted_findings(document))],
-        trials=[one.rule for one in advised_of(trial_findings(document))],
-        regression=regression_of(document),
-        told=(),
-        policy=policy,
-        now=now,
-        month=lambda: _ANY,
-        advices=dict,
-    )
-    best = decide(case, None)
-    return best.reason if isinstance(best, Quiet) else None
+    cost_usd = document["bill"]["total_usd"] or Decimal(0)
+    return bool(advised_in(document)) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
 
 
 def _why_not_now(

@@ -33,6 +33,7 @@ from sageaudit.domain.alert.alert import (
     PastAlerts,
     Told,
 )
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 from sageaudit.errors import UNREADABLE, Malformed
@@ -123,8 +124,9 @@ def _told_item(told: Told) -> Item:
     return {
         "run": told.run,
         "kind": told.kind.value,
+        **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
-        "month_usd": told.month_usd,
+        "amount": told.amount,
         **_alert_item(told.alert),
     }
 
@@ -133,9 +135,10 @@ def _read_told(item: Item) -> Told:
     return Told(
         item["run"],
         Kind(item["kind"]),
+        Worth(item["worth"]) if "worth" in item else None,
         _read_alert(item),
         tuple(item["advices"]),
-        Decimal(item["month_usd"]),
+        Decimal(item["amount"]),
     )
 
 

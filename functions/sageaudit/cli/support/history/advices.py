@@ -16,13 +16,15 @@ from sageaudit.cli.support.history.filters import named
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
 from sageaudit.domain.alert.advice import Advice, State, advices_of
+from sageaudit.domain.alert.rule import MONTH_DAYS
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.money import usd
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
 
-SINCE = "90d"
-"""By the runs of so many days `notify` knows what came of an advice, too."""
+SINCE = "180d"
+"""Older runs say little of what is open now: our choice."""
 _ZERO = Decimal(0)
 
 
@@ -42,7 +44,7 @@ class AdviceFilters:
         reader = Lists(opened.history, asked.window)
         heads = reader.heads(named(reader, asked))
         found = advices_of(heads, opened.decisions.decisions(), now)
-        return [row_of(one) for one in found if self._fits(one)]
+        return [row_of(one, now) for one in found if self._fits(one)]
 
     def _fits(self, advice: Advice) -> bool:
         asked = (
@@ -66,10 +68,11 @@ FILTERS = options.together(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRow:
-    """One advice, flat. Dollars are USD; unknown ones, and those that are not claimed, are None.
+    """One advice, flat. What is unknown, or not claimed, is None.
 
-    `usd`, `before_usd`, `after_usd`: of one run. `predicted_usd` and `measured_usd`: of the
-    `runs_since` it was taken together.
+    `amount` (of a run), `month` and `total`: USD, or hours of capacity that is prepaid or unpriced,
+    as `worth` says. `before_usd`, `after_usd`: of one run. `predicted_usd` and `measured_usd`: of
+    the `runs_since` it was taken together.
     """
 
     id: str
@@ -83,10 +86,10 @@ class AdviceRow:
     old: str | None
     new: str
     severity: str
-    counted: bool
-    usd: Decimal | None
-    month_usd: Decimal
-    total_usd: Decimal
+    worth: str
+    amount: Decimal | None
+    month: Decimal
+    total: Decimal
     runs: int
     times: int
     first_at: datetime
@@ -107,16 +110,17 @@ class AdviceRow:
         return f"{self.parameter} = {self.new}" if self.parameter else self.rule
 
 
-def row_of(advice: Advice) -> AdviceRow:
+def row_of(advice: Advice, now: datetime) -> AdviceRow:
     """The row of an advice."""
     names = {one.name for one in fields(AdviceRow)} & {one.name for one in fields(Advice)}
     same: dict[str, Any] = {name: getattr(advice, name) for name in names}
     decision, found = advice.decision, advice.comparison
     return AdviceRow(
         **same,
+        month=advice.of_days(now, MONTH_DAYS),
         by=decision.by if decision else None,
         until=decision.until if decision else None,
-        reason=decision.reason if decision else advice.policy_exempts,
+        reason=decision.reason if decision else advice.exempt,
         runs_since=found.runs if found else None,
         before_usd=found.before_usd if found else None,
         after_usd=found.after_usd if found else None,
@@ -139,10 +143,10 @@ _FIELDS = (
     Field("new"),
     Field("change", least=20),
     Field("severity"),
-    Field("counted", "flag"),
-    Field("usd", "usd", "A run"),
-    Field("month_usd", "usd", "30 days"),
-    Field("total_usd", "usd", "So far"),
+    Field("worth"),
+    Field("amount", "usd", "A run", lambda row: _amount(row, row.amount)),
+    Field("month", "usd", "30 days", lambda row: _amount(row, row.month)),
+    Field("total", "usd", "So far", lambda row: _amount(row, row.total)),
     Field("runs", "count"),
     Field("times", "count"),
     Field("first_at", "time", "First (UTC)"),
@@ -159,7 +163,7 @@ _FIELDS = (
 )
 ADVICES = ListLayout(
     _FIELDS,
-    ("id", "state", "month_usd", "runs", "family", "change", "owner"),
+    ("id", "state", "month", "runs", "family", "change", "owner"),
     ("owner", "runs"),
 )
 SAVINGS = ListLayout(
@@ -176,6 +180,13 @@ EVERY = AdviceFilters(SINCE, None, None, None, None)
 
 def _times(amount: Decimal | None, runs: int) -> Decimal | None:
     return None if amount is None else amount * runs
+
+
+def _amount(row: AdviceRow, amount: Decimal | None) -> str:
+    """USD, or the hours of capacity that has no price."""
+    if row.worth not in {Worth.PREPAID, Worth.UNPRICED}:
+        return "unknown" if amount is None else usd(amount)
+    return f"{amount or 0:,.0f} h"
 
 
 def _claimed(amount: Decimal | None) -> str:
