@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
@@ -17,7 +17,6 @@ from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
@@ -116,13 +115,10 @@ def _idle(
 
 @dataclass
 class FamilyHistory:
-    """The versions of audits, and the dollars of the family's runs that are not here."""
+    """The versions of audits."""
 
     documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
     facts: dict[JobKey, RunFacts] = field(default_factory=dict)
-    others_usd: Decimal = Decimal(0)
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    """What sums were asked for."""
 
     def newest(self, key: JobKey) -> int:
         return max((version for one, version in self.documents if one == key), default=0)
@@ -145,18 +141,6 @@ class FamilyHistory:
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         return self.documents.get((key, version or self.newest(key)))
-
-    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
-        self.asked.append({"scope": scope, "since": since, "until": until, **of})
-        heads = [self.head(key) for key in {key for key, _ in self.documents}]
-        runs = [
-            one.sums
-            for one in heads
-            if one and one.sums and one.family == of["name"] and one.ended_at.date() >= since
-        ]
-        for sums in (*runs, Sums(avoidable_usd=self.others_usd)):
-            row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
-            yield replace(row, sums=sums)
 
 
 @dataclass

@@ -14,8 +14,9 @@ from pathlib import Path
 from rich.console import Console
 
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.rule import FIRST, Notify, Regression
+from sageaudit.domain.alert.rule import FIRST, Dearer, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
@@ -51,8 +52,8 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
         Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
     )
     before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
-    after = Told("train-bert-0001", Kind.FIRST, before_it, ("abcdefgh",), Decimal(6))
-    ten_times = "this run is 10 times as much or more"
+    after = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, before_it, ("abcdefgh",), Decimal(6))
+    ten_times = "it is 10 times as much or more"
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
@@ -64,7 +65,7 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     return {
         "second-more-severe": (
             documents.lost_document(),
-            Notify(Kind.WORSE, "this run is more severe", after),
+            Notify(Kind.WORSE, "its month is high now", after),
         ),
         "came-back": (
             documents.document(),
@@ -72,9 +73,9 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
         ),
         "dearer": (
             documents.dearer_document(),
-            Notify(Kind.REGRESSION, regression=Regression(Decimal(24), Decimal(182))),
+            Notify(Kind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
         ),
-        "trial": (documents.trial_document(), Notify(Kind.TRIAL)),
+        "trial": (documents.trial_document(), Notify(worth=Worth.TRIAL)),
         "correction": (documents.document(), Notify(Kind.CORRECTION, corrects=last, before=before)),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
@@ -82,11 +83,11 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
         ),
         "correction-idle": (unpriced, Notify(Kind.CORRECTION, corrects=of_idle, idle=True)),
         "provisional": (provisional, FIRST),
-        "idle": (plain_idle, Notify(Kind.IDLE, idle=True)),
-        "idle-unpriced": (unpriced, Notify(Kind.IDLE, idle=True)),
+        "idle": (plain_idle, Notify(worth=Worth.IDLE, idle=True)),
+        "idle-unpriced": (unpriced, Notify(worth=Worth.IDLE, idle=True)),
         "second-idle": (
             plain_idle,
-            Notify(Kind.IDLE, ten_times, replace(after, alert=of_idle), idle=True),
+            Notify(Kind.WORSE, ten_times, replace(after, alert=of_idle), Worth.IDLE, idle=True),
         ),
     }
 

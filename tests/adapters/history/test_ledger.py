@@ -17,6 +17,7 @@ from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, PastAlerts, Told
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.errors import Malformed
@@ -48,13 +49,13 @@ def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
 
 def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
     """A message about a run."""
-    return Told(run, kind, one, ("abcdefgh",), Decimal("540.25"))
+    return Told(run, kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
 
 
 def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
     """Reads what is there, and writes an alert; None where it was not written."""
     past = ledger.past(run, family)
-    after = past.with_message(told(run, one))
+    after = past.with_messages(one, [told(run, one)])
     return after if ledger.write(past, after, BODIES, NOON) else None
 
 
@@ -83,11 +84,11 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
     """Of two that read the same, one writes: by the family, or by the run; all or nothing."""
     before = {run: alerts.past(run, "f") for run in ("a", "b")}
     elsewhere = alerts.past("a", "g")
-    first = before["a"].with_message(told("a", alert()))
+    first = before["a"].with_messages(alert(), [told("a", alert())])
     assert alerts.write(before["a"], first, BODIES, NOON)
     for past in (before["a"], before["b"], elsewhere):
         assert not alerts.write(
-            past, past.with_message(told(past.run, alert(2))), {"late": "{}"}, NOON
+            past, past.with_messages(alert(2), [told(past.run, alert(2))]), {"late": "{}"}, NOON
         )
     assert alerts.past("a", "f") == first
     assert alerts.past("b", "f").last is None
@@ -95,16 +96,15 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
-    """What is older than 60 days is no longer there."""
+    """Of several messages about one run, in each; the newest 50 of a family are kept."""
     written(alerts, "a", alert())
     past = alerts.past("a", "f")
-    after = past.with_message(told("a", alert(2, UNKNOWN), Kind.CORRECTION))
-    assert alerts.write(past, after, BODIES, NOON)
+    assert alerts.write(past, past.with_messages(alert(2, UNKNOWN), []), BODIES, NOON)
     assert alerts.past("a", "f").told == (told("a", alert(2, UNKNOWN)),)
-    later = Alert(1, FIGURES, NOON + timedelta(days=60, seconds=1))
     past = alerts.past("b", "f")
-    assert alerts.write(past, past.with_message(told("b", later)), BODIES, later.at)
-    assert [one.run for one in alerts.past("b", "f").told] == ["b"]
+    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 25
+    assert alerts.write(past, past.with_messages(alert(), many), BODIES, NOON)
+    assert alerts.past("b", "f").told == tuple(many)
     assert alerts.past("a", "f").last == alert(2, UNKNOWN)
 
 
@@ -146,7 +146,7 @@ def test_an_item_that_cannot_be_read_is_named(
 def test_ledger_items_expire(client: Any, table: str) -> None:
     """45 days after they were written, long after any redelivery; a run's last alert stays.
 
-    The messages about a family count for 60 days.
+    The messages about a family stay for 400 days.
     """
     sends = DynamoSendLedger(client, table)
     written(DynamoAlertLedger(client, table), "a", alert())
@@ -158,7 +158,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     items = everything(client, table)
     expiring = [one["expires_at"]["N"] for one in items if "expires_at" in one]
     days = [(int(at) - NOON.timestamp()) / 86_400 for at in expiring]
-    assert sorted(days) == [45, 45, 45, 45, 45, 45, 60]
+    assert sorted(days) == [45, 45, 45, 45, 45, 45, 400]
     assert [one["sk"]["S"] for one in items if "expires_at" not in one] == ["LAST"]
 
 
@@ -356,7 +356,8 @@ def answer(
         return alerts.past(name, "f")
     if what == "write":
         past = alerts.past(name, "f") if second % 4 else PastAlerts(name, "f")
-        after = past.with_message(told(name, Alert(second % 3 + 1, UNKNOWN, now)))
+        one = Alert(second % 3 + 1, UNKNOWN, now)
+        after = past.with_messages(one, [told(name, one)])
         return alerts.write(past, after, BODIES, now)
     if what == "circuit":
         before, changed = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.rule import FIRST, Dearer, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.reason import first_words, lead, note, tail, what_changed
@@ -36,12 +37,14 @@ HOURS = IdleHours("gpu_hours", Decimal(40), None)
 IDLE = Alert(1, AlertFigures(Severity.INFO, None, None, idle=HOURS), NINE)
 
 
-SEVERE, TEN_TIMES = "this run is more severe", "this run is 10 times as much or more"
+SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
 def further(kind: Kind, why: str, after: Alert = LOW) -> Notify:
     """A message about what is new."""
-    return Notify(kind, why, Told("train-bert-0001", Kind.FIRST, after, (), Decimal(6)))
+    return Notify(
+        kind, why, Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
+    )
 
 
 def test_a_first_message_says_nothing_of_others() -> None:
@@ -63,9 +66,9 @@ def test_a_first_message_says_nothing_of_others() -> None:
             "said HIGH, dollars not known; now the family's 30 days grew.",
         ),
         (
-            further(Kind.IDLE, TEN_TIMES, IDLE),
-            "(this run is 10 times as much or more; before it IDLE 40 GPU-hours)",
-            "said IDLE 40 GPU-hours; now this run is 10 times as much or more.",
+            further(Kind.WORSE, TEN_TIMES, IDLE),
+            "(it is 10 times as much or more; before it IDLE 40 GPU-hours)",
+            "said IDLE 40 GPU-hours; now it is 10 times as much or more.",
         ),
         (
             further(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far"),
@@ -133,7 +136,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
 
 def test_idle_hours_are_in_hours_where_no_price_is_known() -> None:
     """No dollar sign, and no word that calls them a saving."""
-    idle = Notify(Kind.IDLE, idle=True)
+    idle = Notify(worth=Worth.IDLE, idle=True)
     unpriced = plain.message(unpriced_idle_document(), notify=idle)["message"]
     assert unpriced.split("\n")[0] == (
         "IDLE  1,024 of 1,536 GPU-hours (67%) not used, price not known - llm-0413"
@@ -201,12 +204,21 @@ def figures() -> st.SearchStrategy[AlertFigures]:
 def decisions() -> st.SearchStrategy[Notify]:
     """Any message that is not the first."""
     alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
-    idle, day = st.booleans(), st.none() | st.just(NINE.date())
-    further_ones = st.builds(
-        Notify, idle, st.integers(2, 2000), st.sampled_from([SEVERE, TEN_TIMES]), alerts, day=day
+    worths = st.sampled_from([None, *Worth])
+    told = st.builds(
+        Told, st.just("r"), st.just(Kind.FIRST), worths, alerts, st.just(()), dollars()
     )
+    whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
+    idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
+    further_ones = st.builds(
+        Notify, st.just(Kind.WORSE), whys, told, idle, idle=st.just(value=True)
+    )
+    dear = st.builds(Dearer, dollars(), dollars())
+    dear_ones = st.builds(Notify, st.just(Kind.DEARER), worth=st.none(), dearer=dear)
     before = st.none() | documents()
-    return further_ones | st.builds(Notify, idle, corrects=alerts, before=before, day=day)
+    kind = st.just(Kind.CORRECTION)
+    corrections = st.builds(Notify, kind, idle=st.booleans(), corrects=alerts, before=before)
+    return further_ones | dear_ones | corrections
 
 
 @whole_documents

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
@@ -200,19 +200,9 @@ def _why_not_now(
     installed_at = deps.installed_at()
     if installed_at and head.ended_at < installed_at:
         return "it ended before sageaudit was installed"
-    if last is None and _day_of(head.ended_at) < _since(now):
+    if last is None and head.ended_at <= now - LOOK_BACK:
         return "it ended more than 30 days ago"
     return None
-
-
-def _since(now: datetime) -> date:
-    """The first of a family's days: 30 days ago, as a whole."""
-    return _day_of(now - LOOK_BACK)
-
-
-def _day_of(moment: datetime) -> date:
-    """Its day in UTC."""
-    return moment.astimezone(UTC).date()
 
 
 @contextmanager
