@@ -107,6 +107,11 @@ class Told:
     advices: tuple[str, ...]
     amount: Decimal
 
+    @property
+    def holds(self) -> bool:
+        """False of dollars that were all taken back: then it silences nobody."""
+        return self.worth is not Worth.COUNTED or self.alert.figures.stands
+
 
 @dataclass(frozen=True, slots=True)
 class PastAlerts:

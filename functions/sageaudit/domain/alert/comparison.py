@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
@@ -86,28 +86,32 @@ def compared(
     `told`: those that were advised so; all are in the order of their starts. `paths`: what else the
     family was advised, which may change with it.
     """
-    first = started_at(carriers[0])
-    before = [run for run in runs if started_at(run) < first and run not in carriers]
+    first, after = started_at(carriers[0]), {run.key for run in carriers}
+    before = [run for run in runs if started_at(run) < first and run.key not in after]
     if failing := _failing(before, carriers):
         return Comparison(Outcome.WORSE, failing)
     was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
     was, done = was[-COMPARED:], _completed(carriers)
-    promised = [_promise(run, advised) for run in told[-COMPARED:]]
-    promises = [usd for usd in promised if usd is not None]
-    predicted_usd = median(promises) if promises else None
-    odd = {
-        run.key: list(_changed(was, run, paths | {advised.parameter, *advised.also}))
-        for run in done
-    }
+    promises = [usd for run in told[-COMPARED:] if (usd := _promise(run, advised)) is not None]
+    found = Comparison(
+        Outcome.CHANGED_TOO,
+        "its dollars lay in runs that did not complete",
+        len(done),
+        median(promises) if promises else None,
+    )
+    if 2 * sum(run.status == "Completed" for run in told) < len(told):
+        return found
+    free = paths | {advised.parameter, *advised.also}
+    odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}
     now = [run for run in done[:_LOOKED_AT] if not odd[run.key]][:COMPARED]
     outcome, evidence = _judged(was, done, now, first)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
-    if outcome is Outcome.CHANGED_TOO or outcome is Outcome.TOO_FEW:
-        return Comparison(outcome, evidence, len(done), predicted_usd)
-    before_usd, after_usd = _median_usd(was), _median_usd(now)
+    found = replace(found, outcome=outcome, evidence=evidence)
+    if outcome in {Outcome.CHANGED_TOO, Outcome.TOO_FEW}:
+        return found
     keys = tuple(run.key for run in now)
-    return Comparison(outcome, evidence, len(done), predicted_usd, before_usd, after_usd, keys)
+    return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
 
 
 def _judged(
@@ -134,9 +138,10 @@ def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comp
     since = [run for run in _completed(runs) if started_at(run) > started_at(last)]
     own, old = (own_value(of.facts, advised.parameter) for of in (runs[-1], last))
     others = _instances(runs[-1].facts) != _instances(last.facts)
-    if len(since) < COMPARED or not advised.parameter or not (others or own != old):
+    another = own is not None and own != old
+    if len(since) < COMPARED or not advised.parameter or not (others or another):
         return None
-    value = f"{advised.parameter} = {own}" if own != old else "other instances"
+    value = f"{advised.parameter} = {own}" if another else "other instances"
     return Comparison(Outcome.CHANGED_TOO, f"mended with {value} in its place", len(since))
 
 

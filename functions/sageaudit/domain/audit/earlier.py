@@ -185,7 +185,7 @@ def advised_by(finding: FindingDocument) -> Advised | None:
         ends = finding["saving_range_usd"] or []
         amount = max([*ends, *([] if amount is None else [amount])], default=None)
     whole = stands({**finding, "exempt": None}) and finding["in_chat"]
-    none = bucket.counted and finding["severity"] == Severity.INFO
+    none = bucket.counted and (finding["severity"] == Severity.INFO or finding["said_of"])
     if bucket is Bucket.NONE or none or amount == 0 or not whole:
         return None
     return Advised(

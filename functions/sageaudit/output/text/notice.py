@@ -145,8 +145,7 @@ def _counts(finding: FindingDocument) -> bool:
     A run that may be lost counts, although what is certain of it is 0.
     """
     return (
-        finding["in_chat"]
-        and stands(finding)
+        for_chat(finding)
         and Bucket(finding["bucket"]).counted
         and finding["severity"] != Severity.INFO
         and (finding["saving_usd"] != 0 or _may_be_lost(finding) > 0)

@@ -161,7 +161,7 @@ def _case(
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
         advices={one.id: one for one in advices},
         dearer=dearer_than(own, others, deps.policy),
-        told=told,
+        told=[one for one in told if one.holds],
         policy=deps.policy,
         now=now,
         read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
