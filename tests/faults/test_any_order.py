@@ -34,7 +34,7 @@ CALLS = (
     "audit/sagemaker.DescribeTrainingJob",
     "audit/dynamodb.GetItem JOB HEAD",
     "audit/dynamodb.TransactWriteItems JOB+RUNS+SUM",
-    "notify/dynamodb.GetItem FAMILYDAY",
+    "notify/dynamodb.GetItem TOLD TOLD",
     "notify/sqs.SendMessage NoticesQueueSlack",
     "notify/sqs.SendMessage NoticesDecisions",
     "deliver/dynamodb.PutItem DELIVERY DELIVERY",

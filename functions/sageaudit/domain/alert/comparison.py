@@ -99,7 +99,7 @@ def compared(
         len(done),
         median(promises) if promises else None,
     )
-    if 2 * sum(run.status == "Completed" for run in told) < len(told):
+    if len(done) >= COMPARED and 2 * len(_completed(told)) < len(told):
         return found
     free = paths | {advised.parameter, *advised.also}
     odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}
