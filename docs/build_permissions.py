@@ -44,6 +44,7 @@ def page(text: str) -> str:
     more = COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
     parts = {
         "one": policy(own, PolicyScope()),
+        "advice": policy(CHANGING["advice"].actions((TABLE,)), PolicyScope()),
         "redrive": policy(CHANGING["redrive"].actions(()), PolicyScope()),
         "many": policy(more, PolicyScope(role="sageaudit-read")),
         "role": policy(IN_EACH_ACCOUNT, PolicyScope()),

@@ -20,7 +20,7 @@ from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
 from sageaudit.adapters.channels.catalogue import CHANNELS
 from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
-from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger, sweep_notes
+from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
@@ -212,7 +212,9 @@ class SageAuditStack(cdk.Stack):
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
+        notify.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         notify.may(alert_ledger.PERMISSIONS, table)
+        notify.may(decisions.PERMISSIONS, table)
         notify.may(sweep_notes.INSTALLATION_PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,

@@ -13,7 +13,7 @@ notice that was written with such a decision, which goes to the queue of its cha
 A record that fails does not hold its shard: its keys go to the queue of decisions, which this
 function also reads:
 
-    {"pk": "JOB#<arn>#<created ms>", "sk": "AUDIT#00001", "written_at": 1779282000}
+    {"pk": "JOB#<arn>#<created ms>", "sk": "AUDIT#00001"}
 
 What cannot be read, and what fails for days, goes to the queue of undecided audits with its reason.
 """
@@ -34,6 +34,7 @@ from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation
 from sageaudit.adapters.history.dynamo.table import NOTICE_PREFIX
@@ -79,19 +80,18 @@ class Notifier:
             if change.sk.startswith(NOTICE_PREFIX):
                 self.queue(change.text("channel"), change.text("body"))
             else:
-                at = change.written_at(self.clock())
-                self.decide(NewAudit(change.pk, key, version, at, change.document()))
+                self.decide(NewAudit(change.pk, key, version, change.document()))
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
         with _malformed_is_rejected():
-            pk, sk, at = read_letter(message.body, sent_at=self.clock())
+            pk, sk = read_letter(message.body)
             key, version = self._about(pk, sk)
             if sk.startswith(NOTICE_PREFIX):
                 self.queue(*_there(self.deps.ledger.notice(pk, sk)))
             else:
                 document = _there(stored_audit(self.deps.history, key, version))
-                self.decide(NewAudit(pk, key, version, at, document))
+                self.decide(NewAudit(pk, key, version, document))
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
         """Whose audit or notice it is. Raises Malformed."""
@@ -105,7 +105,8 @@ class Notifier:
         if isinstance(outcome, Quiet):
             self.report.info("quiet", reason=outcome.reason)
         else:
-            self.report.info("notified", kind=outcome.kind)
+            advice = outcome.advice.id if outcome.advice else None
+            self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice)
 
     def queue(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
@@ -147,6 +148,7 @@ def build(
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
+        decisions=DynamoDecisions(dynamodb, settings.table_name),
         policy=policy or stored_policy.load(),
         writers=writers(settings.notices_queue_urls),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,

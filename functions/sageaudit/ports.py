@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
+from sageaudit.domain.alert.advice import Decision
 from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -226,11 +227,21 @@ class History(Protocol):
         """
 
 
+class Decisions(Protocol):
+    """What people decided about advices. Few: all of them are read together."""
+
+    def decisions(self) -> Sequence[Decision]:
+        """All that are kept, in any order."""
+
+    def decide(self, decision: Decision) -> None:
+        """Keeps a decision."""
+
+
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, run: str, family: str, day: date) -> PastAlerts:
-        """The last alert of a run, by its partition key, and those of its family on a day."""
+    def past(self, run: str, family: str) -> PastAlerts:
+        """The last alert of a run, by its partition key, and the messages about its family."""
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime

@@ -140,9 +140,7 @@ def notice(name: str = "job-1", channel: str = "slack", version: int = 1) -> str
 
 def decision(name: str = "job-1", version: int = 1) -> str:
     """The keys of an audit."""
-    return json.dumps(
-        {"pk": f"JOB#{arn(name)}#1779282000000", "sk": f"AUDIT#{version:05d}", "written_at": 1.5}
-    )
+    return json.dumps({"pk": f"JOB#{arn(name)}#1779282000000", "sk": f"AUDIT#{version:05d}"})
 
 
 def failed_batch() -> str:

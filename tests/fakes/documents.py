@@ -529,3 +529,45 @@ def running_document() -> AuditDocument:
         clear=[],
         waterfall=slices(rest="4.5534"),
     )
+
+
+def dearer_document() -> AuditDocument:
+    """A run that cost far more than its like, and nothing avoidable."""
+    alarm = finding(
+        rule="cost-regression",
+        id="SA703",
+        severity="info",
+        bucket="none",
+        confidence="measured",
+        summary="Expected about $24.00 (the median of 9 earlier runs), got $182.00. Changed: "
+        "Training +4 h 12 min.",
+        saving_usd=None,
+        saving_alone_usd=None,
+        evidence={
+            "total_usd": Decimal(182),
+            "median_usd": Decimal(24),
+            "spread_usd": Decimal("0.40"),
+            "above_median_usd": Decimal(158),
+            "compared_runs": 9,
+        },
+        fix=[],
+    )
+    bill = {**document()["bill"], "total_usd": Decimal(182), "lines": []}
+    return document(findings=[alarm], avoidable_usd=Decimal(0), possible_usd=Decimal(0), bill=bill)
+
+
+def trial_document() -> AuditDocument:
+    """Nothing certain, and spot worth a trial."""
+    spot = finding(
+        rule="spot-not-used",
+        id="SA401",
+        severity="low",
+        bucket="possible",
+        confidence="heuristic",
+        summary="It ran on demand, and its family fails rarely.",
+        saving_usd=Decimal(3),
+        saving_alone_usd=Decimal(3),
+        fix=[fix("EnableManagedSpotTraining", old=False, new=True)],
+        evidence={},
+    )
+    return document(findings=[spot], avoidable_usd=Decimal(0), possible_usd=Decimal(3))

@@ -5,25 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head, JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums, sums_of
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
 from tests.fakes.delivering import PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
-from tests.fakes.memory_ledger import MemoryAlertLedger
+from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 
+FACTS = RunFacts(Purchase.ON_DEMAND)
 MORNING = datetime(2026, 5, 20, 9, 0, tzinfo=UTC)
 EXEMPT = {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}
 
@@ -110,26 +113,12 @@ def _idle(
     }
 
 
-@dataclass(frozen=True)
-class KnownHead:
-    """What `notify` reads of a head."""
-
-    version: int
-    account: str
-    region: str
-    family: str
-    ended_at: datetime
-    sums: Sums
-
-
 @dataclass
 class FamilyHistory:
-    """The versions of audits, and the dollars of the family's runs that are not here."""
+    """The versions of audits."""
 
     documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
-    others_usd: Decimal = Decimal(0)
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    """What sums were asked for."""
+    facts: dict[JobKey, RunFacts] = field(default_factory=dict)
 
     def newest(self, key: JobKey) -> int:
         return max((version for one, version in self.documents if one == key), default=0)
@@ -139,24 +128,19 @@ class FamilyHistory:
         if not version:
             return None
         whole = self.documents[key, version]
-        of, ended_at = whole["job"], datetime.fromisoformat(str(whole["job"]["ended_at"]))
-        places = str(of["account"]), str(of["region"]), of["family"]
-        return cast("Head", KnownHead(version, *places, ended_at, sums_of(whole)))
+        entry = Entry(key, MORNING, whole, 1, None, None, facts=self.facts.get(key, FACTS))
+        return head_of(entry, version, "digest")
+
+    def runs(self, query: RunQuery[Head], **_: Any) -> Iterator[Head]:
+        """Of the family alone, newest first; there are no others."""
+        ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}
+        for key in sorted(ends, key=lambda one: str(ends[one]), reverse=True):
+            head = self.head(key)
+            if head and (head.account, head.region, head.family) == query.values:
+                yield head
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         return self.documents.get((key, version or self.newest(key)))
-
-    def sums(self, scope: Scope, since: date, until: date, **of: Any) -> Iterator[SumRow]:
-        self.asked.append({"scope": scope, "since": since, "until": until, **of})
-        heads = [self.head(key) for key in {key for key, _ in self.documents}]
-        runs = [
-            one.sums
-            for one in heads
-            if one and one.sums and one.family == of["name"] and one.ended_at.date() >= since
-        ]
-        for sums in (*runs, Sums(avoidable_usd=self.others_usd)):
-            row = SumRow(scope, of["account"], of["region"], of["name"], until, Sums())
-            yield replace(row, sums=sums)
 
 
 @dataclass
@@ -176,6 +160,7 @@ class FamilyStory:
         self.policy = policy or Policy()
         self.history = FamilyHistory()
         self.ledger: Any = MemoryAlertLedger(self._newest)
+        self.decisions = MemoryDecisions()
         self.slack = RecordingQueue()
         self.sns = RecordingQueue()
         self.installed_at: datetime | None = None
@@ -201,7 +186,7 @@ class FamilyStory:
         pk = PK.replace("train-bert-0412", whole["job"]["name"])
         key, version = version_of(pk, f"AUDIT#{version:05d}")
         self.history.documents[key, version] = whole
-        return NewAudit(pk, key, version, at, whole)
+        return NewAudit(pk, key, version, whole)
 
     def decided(self, audit: NewAudit, now: datetime) -> Notify | Quiet | AwsError:
         """One delivery of an audit; its notices are queued."""
@@ -233,6 +218,7 @@ class FamilyStory:
         return NotifyDependencies(
             history=cast("History", self.history),
             ledger=self.ledger,
+            decisions=self.decisions,
             policy=self.policy,
             writers=writers(("sns", "slack")),
             installed_at=lambda: self.installed_at,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.send_ledger import (
@@ -15,6 +15,7 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
     claimed,
 )
 from sageaudit.adapters.history.moments import epoch_s
+from sageaudit.domain.alert.advice import Decision
 from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
@@ -26,16 +27,16 @@ class MemoryAlertLedger:
     def __init__(self, newest: Callable[[str], int] = lambda _: 0) -> None:
         self._newest = newest
         self._runs: dict[str, PastAlerts] = {}
-        self._days: dict[tuple[str, date], PastAlerts] = {}
+        self._families: dict[str, PastAlerts] = {}
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
         """Channel and body by their keys, in the order in which they were written."""
 
-    def past(self, run: str, family: str, day: date) -> PastAlerts:
-        """The last alert of a run, and those of its family on a day."""
-        empty = PastAlerts(run, family, day)
-        of_day = self._days.get((family, day), empty)
+    def past(self, run: str, family: str) -> PastAlerts:
+        """The last alert of a run, and the messages about its family."""
+        empty = PastAlerts(run, family)
+        known = self._families.get(family, empty)
         last = self._runs.get(run, empty).last
-        return replace(empty, last=last, today=of_day.today, revision=of_day.revision)
+        return replace(empty, last=last, told=known.told, revision=known.revision)
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
@@ -43,11 +44,11 @@ class MemoryAlertLedger:
         """All or nothing, if nobody has written since."""
         assert after.last is not None
         version = after.last.version
-        if self.past(before.run, before.family, before.day) != before:
+        if self.past(before.run, before.family) != before:
             return False
         if self._newest(after.run) > version:
             return False
-        self._runs[after.run] = self._days[after.family, after.day] = after
+        self._runs[after.run] = self._families[after.family] = after
         for channel, body in bodies.items():
             place = keys.alert_pk(after.run), keys.notice_sk(version, channel)
             self.notices[place] = (channel, body)
@@ -56,6 +57,21 @@ class MemoryAlertLedger:
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice."""
         return self.notices.get((pk, sk))
+
+
+class MemoryDecisions:
+    """What people decided, for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, datetime], Decision] = {}
+
+    def decisions(self) -> list[Decision]:
+        """All of them."""
+        return list(self._kept.values())
+
+    def decide(self, decision: Decision) -> None:
+        """Keeps it."""
+        self._kept[decision.advice, decision.at] = decision
 
 
 class MemorySendLedger:

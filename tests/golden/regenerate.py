@@ -6,15 +6,18 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 from rich.console import Console
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
+from sageaudit.domain.alert.comparison import Dearer
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
@@ -43,14 +46,15 @@ _WIDTHS = (60, 80, 120)
 
 
 def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
-    """Messages that are not the first of their family's day, or not about money."""
+    """Messages that are not the first of their family, or not about money."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     hours = AlertFigures(
         Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
     )
-    after, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
-    ten_times = "this run is 10 times as much or more"
+    before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
+    after = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, before_it, ("abcdefgh",), Decimal(6))
+    ten_times = "it is 10 times as much or more"
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
@@ -62,24 +66,29 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     return {
         "second-more-severe": (
             documents.lost_document(),
-            Notify(nth=2, why="this run is more severe", after=after),
+            Notify(Kind.WORSE, "its month is high now", after),
         ),
-        "third-of-a-past-day": (
+        "came-back": (
             documents.document(),
-            Notify(nth=3, why=ten_times, after=after, day=_NINE.date()),
+            Notify(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far", after),
         ),
-        "correction": (documents.document(), Notify(corrects=last, before=before)),
+        "dearer": (
+            documents.dearer_document(),
+            Notify(Kind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
+        ),
+        "trial": (documents.trial_document(), Notify(worth=Worth.TRIAL)),
+        "correction": (documents.document(), Notify(Kind.CORRECTION, corrects=last, before=before)),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            Notify(corrects=last),
+            Notify(Kind.CORRECTION, corrects=last),
         ),
-        "correction-idle": (unpriced, Notify(idle=True, corrects=of_idle)),
+        "correction-idle": (unpriced, Notify(Kind.CORRECTION, corrects=of_idle, idle=True)),
         "provisional": (provisional, FIRST),
-        "idle": (plain_idle, Notify(idle=True)),
-        "idle-unpriced": (unpriced, Notify(idle=True)),
+        "idle": (plain_idle, Notify(worth=Worth.IDLE, idle=True)),
+        "idle-unpriced": (unpriced, Notify(worth=Worth.IDLE, idle=True)),
         "second-idle": (
             plain_idle,
-            Notify(idle=True, nth=2, why="it was not about idle hours", after=after),
+            Notify(Kind.WORSE, ten_times, replace(after, alert=of_idle), Worth.IDLE, idle=True),
         ),
     }
 

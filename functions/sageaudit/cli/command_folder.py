@@ -19,6 +19,8 @@ GROUPS = {
         "top",
         "by",
         "changes",
+        "advice",
+        "savings",
         "account",
         "report",
         "export",

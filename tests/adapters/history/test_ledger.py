@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, PastAlerts
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, PastAlerts, Told
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.errors import Malformed
@@ -26,7 +27,6 @@ from tests.adapters.history.faults import called_actions, everything, meanwhile,
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 
-DAY = date(2026, 11, 20)
 NOTICE = "JOB#arn#1|1|slack"
 LATER = NOON + timedelta(seconds=61)
 MUCH_LATER = LATER + timedelta(seconds=61)
@@ -47,25 +47,29 @@ def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
     return Alert(version, figures, NOON)
 
 
+def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
+    """A message about a run."""
+    return Told(run, kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
+
+
 def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
     """Reads what is there, and writes an alert; None where it was not written."""
-    past = ledger.past(run, family, DAY)
-    after = past.with_alert(one)
+    past = ledger.past(run, family)
+    after = past.with_messages(one, [told(run, one)])
     return after if ledger.write(past, after, BODIES, NOON) else None
 
 
 def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     """Unknown figures too; other runs, families and days are their own."""
-    assert alerts.past("a", "f", DAY) == PastAlerts("a", "f", DAY)
+    assert alerts.past("a", "f") == PastAlerts("a", "f")
     first = written(alerts, "a", alert())
-    assert alerts.past("a", "f", DAY) == first
+    assert alerts.past("a", "f") == first
     second = written(alerts, "b", alert(3, UNKNOWN))
     assert second is not None
-    assert second.today == {"a": alert(), "b": alert(3, UNKNOWN)}
-    assert alerts.past("b", "f", DAY) == second
-    assert alerts.past("a", "f", DAY) == replace(second, run="a", last=alert())
-    assert alerts.past("c", "f", DAY + timedelta(days=1)).today == {}
-    assert alerts.past("c", "g", DAY) == PastAlerts("c", "g", DAY)
+    assert second.told == (told("a", alert()), told("b", alert(3, UNKNOWN)))
+    assert alerts.past("b", "f") == second
+    assert alerts.past("a", "f") == replace(second, run="a", last=alert())
+    assert alerts.past("c", "g") == PastAlerts("c", "g")
 
 
 def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
@@ -77,27 +81,31 @@ def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
 
 
 def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
-    """Of two that read the same, one writes: by the family's day, or by the run; all or nothing."""
-    before = {run: alerts.past(run, "f", DAY) for run in ("a", "b")}
-    elsewhere = alerts.past("a", "g", DAY)
-    first = before["a"].with_alert(alert())
+    """Of two that read the same, one writes: by the family, or by the run; all or nothing."""
+    before = {run: alerts.past(run, "f") for run in ("a", "b")}
+    elsewhere = alerts.past("a", "g")
+    first = before["a"].with_messages(alert(), [told("a", alert())])
     assert alerts.write(before["a"], first, BODIES, NOON)
     for past in (before["a"], before["b"], elsewhere):
-        assert not alerts.write(past, past.with_alert(alert(2)), {"late": "{}"}, NOON)
-    assert alerts.past("a", "f", DAY) == first
-    assert alerts.past("b", "f", DAY).last is None
+        assert not alerts.write(
+            past, past.with_messages(alert(2), [told(past.run, alert(2))]), {"late": "{}"}, NOON
+        )
+    assert alerts.past("a", "f") == first
+    assert alerts.past("b", "f").last is None
     assert alerts.notice("ALERT#a", "NOTICE#00002#late") is None
 
 
-def test_a_correction_of_another_day_is_not_of_this_day(alerts: AlertLedger) -> None:
-    """Of the same day it takes the place of what it corrects."""
+def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
+    """Of several messages about one run, in each; the newest 50 of a family are kept."""
     written(alerts, "a", alert())
-    assert written(alerts, "a", alert(2, UNKNOWN)) is not None
-    assert alerts.past("a", "f", DAY).today == {"a": alert(2, UNKNOWN)}
-    tomorrow = alerts.past("a", "f", DAY + timedelta(days=1))
-    assert alerts.write(tomorrow, tomorrow.with_alert(alert(3)), BODIES, NOON)
-    again = alerts.past("a", "f", DAY + timedelta(days=1))
-    assert (again.last, again.today, again.revision) == (alert(3), {}, 1)
+    past = alerts.past("a", "f")
+    assert alerts.write(past, past.with_messages(alert(2, UNKNOWN), []), BODIES, NOON)
+    assert alerts.past("a", "f").told == (told("a", alert(2, UNKNOWN)),)
+    past = alerts.past("b", "f")
+    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 25
+    assert alerts.write(past, past.with_messages(alert(), many), BODIES, NOON)
+    assert alerts.past("b", "f").told == tuple(many)
+    assert alerts.past("a", "f").last == alert(2, UNKNOWN)
 
 
 def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
@@ -105,10 +113,8 @@ def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     long = "😀" * 1_000
     for name in (f"{long}a", f"{long}b", ""):
         assert written(alerts, f"{name} run", alert(), name) is not None
-    assert alerts.past(f"{long}a run", f"{long}b", DAY).last == alert()
-    assert alerts.past(f"{long}c run", f"{long}c", DAY) == PastAlerts(
-        f"{long}c run", f"{long}c", DAY
-    )
+    assert alerts.past(f"{long}a run", f"{long}b").last == alert()
+    assert alerts.past(f"{long}c run", f"{long}c") == PastAlerts(f"{long}c run", f"{long}c")
 
 
 def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:
@@ -123,7 +129,7 @@ def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, t
 
 @pytest.mark.parametrize(
     ("sk", "damage"),
-    [("LAST", {"severity": {"S": "loud"}}), ("2026-11-20", {"alerts": {"S": "x"}})],
+    [("LAST", {"severity": {"S": "loud"}}), ("TOLD", {"told": {"S": "x"}})],
 )
 def test_an_item_that_cannot_be_read_is_named(
     client: Any, table: str, sk: str, damage: Any
@@ -134,11 +140,14 @@ def test_an_item_that_cannot_be_read_is_named(
     [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
     client.put_item(TableName=table, Item=item | damage)
     with pytest.raises(Malformed, match=rf"'{sk}' cannot be read .*; delete it"):
-        ledger.past("a", "f", DAY)
+        ledger.past("a", "f")
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
-    """45 days after they were written, long after any redelivery; a run's last alert stays."""
+    """45 days after they were written, long after any redelivery; a run's last alert stays.
+
+    The messages about a family stay for 400 days.
+    """
     sends = DynamoSendLedger(client, table)
     written(DynamoAlertLedger(client, table), "a", alert())
     sends.claim_send("n", NOON, 60)
@@ -149,7 +158,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     items = everything(client, table)
     expiring = [one["expires_at"]["N"] for one in items if "expires_at" in one]
     days = [(int(at) - NOON.timestamp()) / 86_400 for at in expiring]
-    assert sorted(days) == [44.5, 45, 45, 45, 45, 45, 45]
+    assert sorted(days) == [45, 45, 45, 45, 45, 45, 400]
     assert [one["sk"]["S"] for one in items if "expires_at" not in one] == ["LAST"]
 
 
@@ -344,10 +353,11 @@ def answer(
     if what == "claim":
         return sends.claim_send(name, now, 60)
     if what == "past":
-        return alerts.past(name, "f", DAY)
+        return alerts.past(name, "f")
     if what == "write":
-        past = alerts.past(name, "f", DAY) if second % 4 else PastAlerts(name, "f", DAY)
-        after = past.with_alert(Alert(second % 3 + 1, UNKNOWN, now))
+        past = alerts.past(name, "f") if second % 4 else PastAlerts(name, "f")
+        one = Alert(second % 3 + 1, UNKNOWN, now)
+        after = past.with_messages(one, [told(name, one)])
         return alerts.write(past, after, BODIES, now)
     if what == "circuit":
         before, changed = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)

@@ -33,6 +33,7 @@ from sageaudit.output.text.money import usd
 from sageaudit.ports import History
 from tests.adapters.history.entries import finding
 from tests.fakes.asked import NOW, audits
+from tests.fakes.memory_ledger import MemoryDecisions
 
 SINCE, UNTIL = date(2026, 11, 1), NOW.date()
 AMOUNTS = ("total_usd", "avoidable_usd", "lost_usd", "possible_usd")
@@ -137,7 +138,7 @@ def kept() -> Iterator[History]:
 def ask(kept: History, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """Calls a command with that history, and returns what it prints; it must succeed."""
     monkeypatch.setattr(asking, "now", lambda: NOW + timedelta(hours=10))
-    source = histories.HistorySource(kept, "history")
+    source = histories.HistorySource(kept, MemoryDecisions(), "history")
     monkeypatch.setattr(histories, "open_history", lambda *_, **__: source)
 
     def call(*words: str) -> str:

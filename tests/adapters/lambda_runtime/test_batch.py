@@ -208,7 +208,7 @@ def test_a_record_that_waits_is_neither_a_failure_nor_a_line(
         (
             Change,
             {"dynamodb": {"SequenceNumber": "b", "NewImage": {"pk": {"S": "JOB#"}}}},
-            '{"pk": "JOB#", "sk": "", "written_at": null, "sequence_number": "b"}',
+            '{"pk": "JOB#", "sk": "", "sequence_number": "b"}',
         ),
     ],
 )

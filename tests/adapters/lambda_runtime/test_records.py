@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo.keys import job_pk
 from sageaudit.adapters.lambda_runtime.records import Change, read_letter, version_of
 from sageaudit.errors import Malformed
-from tests.fakes.delivering import ARN, NOON, PK, notice_record, stream_record
+from tests.fakes.delivering import ARN, PK, notice_record, stream_record
 from tests.fakes.documents import document
 
 JSON = st.recursive(
@@ -43,14 +42,12 @@ def test_run_version_and_document_are_read() -> None:
 
 
 def test_a_letter_leads_back_to_its_item() -> None:
-    """Its time is that of the writing, or of the letter where that is not known."""
+    """By its keys."""
     change = Change(stream_record(document(), version=12))
-    later = datetime(2030, 1, 1, tzinfo=UTC)
-    assert read_letter(change.letter, sent_at=later) == (PK, "AUDIT#00012", NOON)
-    assert read_letter('{"pk": "a", "sk": "b"}', sent_at=later) == ("a", "b", later)
+    assert read_letter(change.letter) == (PK, "AUDIT#00012")
     for body in ("{", "[]", '{"pk": 1, "sk": "AUDIT#00001"}', "[" * 100_000):
         with pytest.raises(Malformed, match="body "):
-            read_letter(body, sent_at=later)
+            read_letter(body)
 
 
 def test_only_inserts_of_audits_and_notices_are_new() -> None:
@@ -89,13 +86,6 @@ def test_a_document_that_is_no_object_is_refused(text: str) -> None:
     """Or no JSON at all."""
     with pytest.raises(Malformed, match="document "):
         changed(document={"S": text}).document()
-
-
-def test_the_time_is_the_writing_not_the_delivery() -> None:
-    """So that a delivery after midnight is of the same day."""
-    now = datetime(2030, 1, 1, tzinfo=UTC)
-    assert Change(stream_record(document())).written_at(now) == NOON
-    assert Change({}).written_at(now) == now
 
 
 @given(st.dictionaries(st.sampled_from(["eventName", "dynamodb"]), JSON))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
+from sageaudit.domain.alert.comparison import Dearer
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.reason import first_words, lead, note, tail, what_changed
@@ -36,12 +38,14 @@ HOURS = IdleHours("gpu_hours", Decimal(40), None)
 IDLE = Alert(1, AlertFigures(Severity.INFO, None, None, idle=HOURS), NINE)
 
 
-SEVERE, TEN_TIMES = "this run is more severe", "this run is 10 times as much or more"
+SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
-def further(why: str, after: Alert = LOW, nth: int = 2, day: date | None = None) -> Notify:
-    """A further message of the day."""
-    return Notify(nth=nth, why=why, after=after, day=day)
+def further(kind: Kind, why: str, after: Alert = LOW) -> Notify:
+    """A message about what is new."""
+    return Notify(
+        kind, why, Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
+    )
 
 
 def test_a_first_message_says_nothing_of_others() -> None:
@@ -53,57 +57,32 @@ def test_a_first_message_says_nothing_of_others() -> None:
     ("notify", "shown", "says"),
     [
         (
-            further(SEVERE),
-            "(second message today, after LOW $6.00)",
-            (
-                "Second message today",
-                (
-                    "The message of 09:02 UTC about the job family train-bert said LOW $6.00; this"
-                    " run is more severe."
-                ),
-            ),
+            further(Kind.WORSE, SEVERE),
+            "(this run is more severe; before it LOW $6.00)",
+            "said LOW $6.00; now this run is more severe.",
         ),
         (
-            further(TEN_TIMES, HIGH, 3, date(2026, 5, 18)),
-            "(third message of 2026-05-18, after HIGH $412.00)",
-            (
-                "Third message of 2026-05-18",
-                (
-                    "The message of 09:02 UTC about the job family train-bert said HIGH $412.00;"
-                    " this run is 10 times as much or more."
-                ),
-            ),
+            further(Kind.GREW, "the family's 30 days grew", Alert(1, UNKNOWN, NINE)),
+            "(the family's 30 days grew; before it HIGH, dollars not known)",
+            "said HIGH, dollars not known; now the family's 30 days grew.",
         ),
         (
-            further("it was not about idle hours", Alert(1, UNKNOWN, NINE), 7),
-            "(7th message today, after HIGH, dollars not known)",
-            (
-                "7th message today",
-                (
-                    "The message of 09:02 UTC about the job family train-bert said HIGH, dollars"
-                    " not known; it was not about idle hours."
-                ),
-            ),
+            further(Kind.WORSE, TEN_TIMES, IDLE),
+            "(it is 10 times as much or more; before it IDLE 40 GPU-hours)",
+            "said IDLE 40 GPU-hours; now it is 10 times as much or more.",
         ),
         (
-            further(TEN_TIMES, IDLE),
-            "(second message today, after IDLE 40 GPU-hours)",
-            (
-                "Second message today",
-                (
-                    "The message of 09:02 UTC about the job family train-bert said IDLE 40"
-                    " GPU-hours; this run is 10 times as much or more."
-                ),
-            ),
+            further(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far"),
+            "(what was fixed came back: third time, $1,236.00 so far)",
+            "said LOW $6.00; now what was fixed came back: third time, $1,236.00 so far.",
         ),
     ],
 )
-def test_a_further_message_says_after_what_and_why(
-    notify: Notify, shown: str, says: tuple[str, str]
-) -> None:
-    """In the first line and in a sentence; the day where it is over."""
+def test_a_further_message_says_after_what_and_why(notify: Notify, shown: str, says: str) -> None:
+    """In the first line and in a sentence."""
     assert tail(notify) == shown
-    assert note(document(), notify) == says
+    earlier = "The message of 2026-05-20 09:02 UTC about the job family train-bert"
+    assert note(document(), notify) == ("Said before", f"{earlier} {says}")
 
 
 def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
@@ -111,7 +90,7 @@ def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
     before = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
-    notify = Notify(corrects=HIGH, before=before)
+    notify = Notify(Kind.CORRECTION, corrects=HIGH, before=before)
     assert lead(Severity.HIGH, notify) == "Correction:"
     assert note(document(), notify) == (
         "Corrects",
@@ -121,7 +100,7 @@ def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
         ),
     )
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
-    assert note(nothing, Notify(corrects=HIGH)) == (
+    assert note(nothing, Notify(Kind.CORRECTION, corrects=HIGH)) == (
         "Corrects",
         (
             "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: none of $4.55 was"
@@ -153,12 +132,12 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
 ) -> None:
     """And what it replaces."""
     idle = not (before.figures.of_money or now["findings"][:1])
-    assert first_words(now, Notify(idle=idle, corrects=before)) == shown
+    assert first_words(now, Notify(Kind.CORRECTION, idle=idle, corrects=before)) == shown
 
 
 def test_idle_hours_are_in_hours_where_no_price_is_known() -> None:
     """No dollar sign, and no word that calls them a saving."""
-    idle = Notify(idle=True)
+    idle = Notify(worth=Worth.IDLE, idle=True)
     unpriced = plain.message(unpriced_idle_document(), notify=idle)["message"]
     assert unpriced.split("\n")[0] == (
         "IDLE  1,024 of 1,536 GPU-hours (67%) not used, price not known - llm-0413"
@@ -226,12 +205,21 @@ def figures() -> st.SearchStrategy[AlertFigures]:
 def decisions() -> st.SearchStrategy[Notify]:
     """Any message that is not the first."""
     alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
-    idle, day = st.booleans(), st.none() | st.just(NINE.date())
-    further_ones = st.builds(
-        Notify, idle, st.integers(2, 2000), st.sampled_from([SEVERE, TEN_TIMES]), alerts, day=day
+    worths = st.sampled_from([None, *Worth])
+    told = st.builds(
+        Told, st.just("r"), st.just(Kind.FIRST), worths, alerts, st.just(()), dollars()
     )
+    whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
+    idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
+    further_ones = st.builds(
+        Notify, st.just(Kind.WORSE), whys, told, idle, idle=st.just(value=True)
+    )
+    dear = st.builds(Dearer, dollars(), dollars())
+    dear_ones = st.builds(Notify, st.just(Kind.DEARER), worth=st.none(), dearer=dear)
     before = st.none() | documents()
-    return further_ones | st.builds(Notify, idle, corrects=alerts, before=before, day=day)
+    kind = st.just(Kind.CORRECTION)
+    corrections = st.builds(Notify, kind, idle=st.booleans(), corrects=alerts, before=before)
+    return further_ones | dear_ones | corrections
 
 
 @whole_documents

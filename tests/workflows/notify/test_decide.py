@@ -1,11 +1,11 @@
-"""From an audit to its alert and notices: one per family and day, and what stays quiet."""
+"""From an audit to its alert and notices, and what stays quiet."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from unittest.mock import patch
@@ -13,9 +13,11 @@ from unittest.mock import patch
 import pytest
 
 from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.domain.alert.advice import Decision, Verb
+from sageaudit.domain.alert.alert import Kind
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
@@ -30,7 +32,7 @@ from tests.fakes.documents import (
     type_finding,
     unauditable_document,
 )
-from tests.fakes.family import FamilyStory
+from tests.fakes.family import FamilyStory, run_document
 
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"
@@ -39,9 +41,10 @@ NOTHING = document(findings=[], avoidable_usd=Decimal(0))
 DEARER = document(avoidable_usd=Decimal("9.04"))
 
 
-def named(name: str, **changes: Any) -> AuditDocument:
+def named(name: str, *, ended_at: datetime = NOON, **changes: Any) -> AuditDocument:
     """The audit of $2.04 avoidable of another run."""
-    return document(job=job(name=name), **changes)
+    end = ended_at.isoformat().replace("+00:00", "Z")
+    return document(job=job(name=name, ended_at=end), **changes)
 
 
 @pytest.fixture
@@ -105,43 +108,78 @@ WITH_OWN: Any = {**ROLLUP, "own_rules": ["trials-fail"], "findings": [*ROLLUP["f
 
 
 @pytest.mark.parametrize(
-    ("whole", "others", "floor", "enough", "asks"),
+    ("whole", "others", "floor", "enough"),
     [
-        (ONE, "0", "2.035", True, False),  # exactly the floor
-        (ONE, "2.95", "5", False, True),
-        (ONE, "2.97", "5", True, True),  # its runs add up
-        (ONE, "1", "2.5", True, True),
-        (lost_document(), "0", "2", True, False),  # lost dollars count as well
-        (perhaps_lost_document(), "0", "2", True, False),
-        (perhaps_lost_document(), "0", "5", False, True),  # $4.55 at its upper end
-        (ROLLUP, "3.80", "3.8", True, True),  # its dollars are its children's
-        (ROLLUP, "3.80", "3.81", False, True),
-        (WITH_OWN, "3.80", "4.3", True, True),  # and what it found itself
-        (WITH_OWN, "3.80", "4.31", False, True),
+        (ONE, "0", "2.035", True),  # exactly the floor
+        (ONE, "2.95", "5", False),
+        (ONE, "2.97", "5", True),  # its runs add up
+        (lost_document(), "0", "2", True),  # lost dollars count as well
+        (perhaps_lost_document(), "0", "4.5", True),  # $4.55 at its upper end
+        (perhaps_lost_document(), "0", "5", False),
+        (ROLLUP, "0", "3.80", True),  # its dollars are its children's
+        (ROLLUP, "0", "3.81", False),
+        (WITH_OWN, "0", "4.30", True),  # and what it found itself
+        (WITH_OWN, "0", "4.31", False),
     ],
 )
 def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
-    whole: AuditDocument, others: str, floor: str, enough: bool, asks: bool
+    whole: AuditDocument, others: str, floor: str, enough: bool
 ) -> None:
-    """With this run, whose dollars stand in the sums already; asked only where it must be."""
+    """With this run, and with what may be lost; a family's name is not that of another place."""
     story = FamilyStory(Policy(floor_usd=Decimal(floor)))
-    story.history.others_usd = Decimal(others)
-    outcome = story.audited(whole, NOON)
+    elsewhere = named("train-bert-0411", avoidable_usd=Decimal(900))
+    elsewhere["job"]["region"] = "eu-west-1"
+    story.audit(elsewhere, NOON)
+    story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
+    outcome = story.audited(whole, NOON + timedelta(hours=1))
     assert isinstance(outcome, Notify if enough else Quiet)
     assert enough or "under the floor" in str(outcome)
-    assert [(one["since"], one["until"]) for one in story.history.asked] == [
-        (date(2026, 4, 20), date(2026, 5, 20))
-    ] * asks
-    for one in story.history.asked:
-        job_of = whole["job"]
-        assert (one["scope"], one["account"]) == (Scope.FAMILY, job_of["account"])
-        assert (one["region"], one["name"]) == (job_of["region"], job_of["family"])
+
+
+def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
+    """For whoever lays it out: of runs that are read together, in one answer."""
+    story = FamilyStory(Policy(floor_usd=Decimal(5)))
+    for number in range(3):
+        ended = NOON - timedelta(days=3 - number)
+        story.audit(named(f"train-bert-{number:04d}", ended_at=ended), NOON)
+    first = story.audited(document(job=job(ended_at="2026-05-20T13:00:00Z")), NOON)
+    assert isinstance(first, Notify)
+    assert first.month is not None
+    assert (first.month.total, first.month.runs) == (Decimal("8.14"), 4)
+    assert (round(first.month.said), first.month.severity) == (61, Severity.LOW)
+    assert first.advice is not None
+    assert (first.advice.rule, first.advice.runs) == ("gpu-underused", 4)
+    assert f"snooze {first.advice.id} " in story.messages[0].text
+
+
+def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
+    """An advice that somebody snoozed is left out of a message, and of its sums."""
+    first = story.audited(ONE, NOON)
+    assert isinstance(first, Notify)
+    assert first.advice is not None
+    last = NOON.date() + timedelta(days=30)
+    decision = Decision(first.advice.id, Verb.SNOOZE, "ana", NOON, last)
+    story.decisions.decide(decision)
+    later = NOON + timedelta(days=10)
+    quiet = story.audited(named("train-bert-0413", ended_at=later), later)
+    assert quiet == Quiet("the family's 1.01 of 30 days are under the floor of 2.00")
+    much = type_finding(rule="gpu-idle", saving_usd=Decimal(40), fix=[])
+    whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
+    whole["avoidable_usd"] = Decimal("42.04")
+    told = story.audited(whole, later)
+    assert isinstance(told, Notify)
+    assert told.kind is Kind.CHANGED
+    assert "$42.04" not in story.messages[-1].text
+    assert f"snooze {first.advice.id} " not in story.messages[-1].text
+    story.decisions.decide(replace(decision, verb=Verb.EXEMPT, at=later))
+    told = story.audited(named("train-bert-0415", ended_at=later), later)
+    assert isinstance(told, Quiet)
 
 
 @pytest.mark.parametrize(
-    ("ended_at", "enough"), [("2026-04-20T00:00:00Z", True), ("2026-04-19T23:59:59Z", False)]
+    ("ended_at", "enough"), [("2026-04-20T13:10:00Z", False), ("2026-04-20T13:10:01Z", True)]
 )
-def test_a_run_that_ended_30_days_ago_is_worth_a_message_the_whole_day(
+def test_a_run_that_ended_30_days_ago_is_no_longer_told(
     story: FamilyStory, ended_at: str, enough: bool
 ) -> None:
     """A backfill sends no message for each old job."""
@@ -149,28 +187,14 @@ def test_a_run_that_ended_30_days_ago_is_worth_a_message_the_whole_day(
     assert isinstance(outcome, Notify) is enough
 
 
-def test_a_family_has_one_message_a_day(story: FamilyStory) -> None:
-    """Another run of the day stays quiet; the next day is new; another account is another one."""
+def test_another_run_with_the_same_advice_is_no_news(story: FamilyStory) -> None:
+    """On no day; another account is another family."""
     story.audited(ONE, NOON)
-    assert story.audited(named("train-bert-0413"), NOON) == Quiet(
-        "the family already had a message today, and this is no worse"
-    )
-    assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == Notify()
+    quiet = Quiet("the family was told of this, and nothing is new")
+    assert story.audited(named("train-bert-0413"), NOON) == quiet
+    assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
     assert story.audited(abroad, NOON) == Notify()
-
-
-def test_an_audit_that_is_decided_late_is_of_the_day_on_which_it_was_written(
-    story: FamilyStory,
-) -> None:
-    """It is compared with the messages of that day, and its first line names the day."""
-    today = NOON + timedelta(days=2)
-    story.audited(named("train-bert-0413", avoidable_usd=Decimal(4000)), today)
-    story.audited(named("train-bert-0414"), NOON)
-    late = document(avoidable_usd=Decimal(5000))
-    assert isinstance(story.audited(late, NOON, now=today), Notify)
-    first_line = story.messages[-1].first_line
-    assert first_line.endswith("(second message of 2026-05-20, after HIGH $2.04)")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +211,7 @@ def test_an_audit_that_is_decided_late_is_of_the_day_on_which_it_was_written(
 def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     story: FamilyStory, broken: dict[str, Any]
 ) -> None:
-    """The family's message of the day is left to the next audit."""
+    """The family's message is left to the next audit."""
     audit = story.audit(ONE, NOON)
     whole: Any = broken and {**document(), **broken}
     with pytest.raises(Malformed, match="document cannot be read"):
@@ -242,7 +266,7 @@ def test_a_writer_that_fails_for_the_form_of_the_document_is_no_defect(
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
 @pytest.mark.parametrize(
-    ("method", "what"), [("head", "head of the run"), ("sums", "sums of the family")]
+    ("method", "what"), [("head", "head of the run"), ("runs", "runs of the family")]
 )
 def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
     error: Exception, method: str, what: str
@@ -265,7 +289,7 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
         assert story.audited(settled, NOON + timedelta(days=days), version=number) == Quiet(
             "version 1 was notified, and what changed since does not matter"
         )
-    assert story.ledger.past(PK, FAMILY, date(2026, 5, 21)).today == {}
+    assert len(story.ledger.past(PK, FAMILY).told) == 1
 
 
 def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
@@ -328,29 +352,28 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
     story: FamilyStory, one_unknown: Mapping[str, Any], dollars: str
 ) -> None:
     """Only two unknowns are an unknown figure."""
-    story.history.others_usd = Decimal(5)
     story.audited(document(**one_unknown), NOON)
-    last = story.ledger.past(PK, FAMILY, NOON.date()).last
+    last = story.ledger.past(PK, FAMILY).last
     assert (last.figures.severity, usd(last.figures.usd)) == ("high", dollars)
 
 
-def test_a_later_version_of_a_run_without_a_message_gets_the_first_one(story: FamilyStory) -> None:
-    """The family's message of the day went to another run, or the first audit found nothing."""
-    story.audited(named("train-bert-0413"), NOON)
-    assert isinstance(story.audited(ONE, NOON), Quiet)
+def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(
+    story: FamilyStory,
+) -> None:
+    """Where the first audit found nothing."""
+    assert isinstance(story.audited(NOTHING, NOON), Quiet)
     assert story.audited(ONE, NOON + timedelta(days=1), version=2) == Notify()
 
 
 def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None:
-    """The name of a deleted job can be used again."""
+    """The name of a deleted job can be used again: nothing of it is corrected."""
     first = story.audit(ONE, NOON)
     story.decided(first, NOON)
     created = first.key.created_at + timedelta(milliseconds=1)
     key = replace(first.key, created_at=created)
-    story.history.documents[key, 1] = ONE
-    at = NOON + timedelta(days=1)
-    rerun = NewAudit(f"{PK[:-13]}{int(created.timestamp() * 1000)}", key, 1, at, ONE)
-    assert story.decided(rerun, at) == Notify()
+    story.history.documents[key, 1] = NOTHING
+    rerun = NewAudit(f"{PK[:-13]}{int(created.timestamp() * 1000)}", key, 1, NOTHING)
+    assert story.decided(rerun, NOON) == Quiet("no finding worth a message")
 
 
 def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:

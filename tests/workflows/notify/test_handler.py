@@ -100,7 +100,6 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     assert json.loads(body) == {
         "pk": PK,
         "sk": "AUDIT#00001",
-        "written_at": stream_record("{")["dynamodb"]["ApproximateCreationDateTime"],
         "sequence_number": "2",
     }
     assert attributes == {"reason": "malformed_audit", "why": "document is not JSON"}

@@ -10,19 +10,20 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
-from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 Item = dict[str, Any]
-Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts)
+Stored = TypeVar("Stored", Head, FindingRow, JobKey, RunFacts, Advised, Decision)
 LONGEST_NAME = 200
 _LARGEST_DETAIL_BYTES = 350_000
 """Packed description and series together; above it the series are dropped."""
@@ -48,6 +49,8 @@ def from_item(form: type[Stored], item: Item) -> Stored:
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return moment_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, RunFacts):
         return _facts_text(value)
     if isinstance(value, Sums):
@@ -63,6 +66,10 @@ def _facts_text(facts: RunFacts) -> str:
 
 
 def _facts_value(value: object) -> object:
+    if isinstance(value, Advised):
+        return {name: _facts_value(part) for name, part in to_item(value).items()}
+    if isinstance(value, list):
+        return [_facts_value(part) for part in value]
     if isinstance(value, Mapping):
         return {name[:LONGEST_NAME]: str(number) for name, number in value.items()}
     return str(value) if isinstance(value, Decimal) else value
@@ -144,12 +151,17 @@ def _reader(name: str, hint: Any) -> Callable[[Item], Any]:
 
 def _value_reader(hint: Any) -> Callable[[Any], Any]:
     """Returns the function that converts a stored value, a Decimal or string, to its type."""
+    if get_origin(hint) is tuple and Advised in get_args(hint):
+        return lambda items: tuple(from_item(Advised, item) for item in items)
     if get_origin(hint) is tuple:
         return tuple
+    if get_origin(hint) is Mapping and get_args(hint)[1] is str:
+        return dict
     if get_origin(hint) is Mapping:
         read = Decimal if Decimal in get_args(hint) else lambda text: text
         return lambda values: {name: read(value) for name, value in values.items()}
     reader: Callable[[Any], Any] = {
+        date: date.fromisoformat,
         datetime: read_moment,
         RunFacts: _read_facts,
         Sums: read_sums,
@@ -157,4 +169,6 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
     return reader
 
 
-_READERS = {form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts)}
+_READERS = {
+    form: _readers(form) for form in (Head, FindingRow, JobKey, RunFacts, Advised, Decision)
+}

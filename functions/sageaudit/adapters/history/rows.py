@@ -11,7 +11,7 @@ from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
 from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
-from sageaudit.domain.audit.earlier import run_stamp
+from sageaudit.domain.audit.earlier import RunFacts, run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import (
@@ -25,6 +25,7 @@ from sageaudit.domain.audit.record import (
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
+from sageaudit.output.text.notice import advised_in
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40
@@ -62,7 +63,7 @@ def head_of(entry: Entry, version: int, digest: str) -> Head:
         family_version=entry.family_version,
         fingerprint=entry.fingerprint,
         finding_ids=tuple(finding.rule_id for finding in finding_rows(entry)),
-        facts=entry.facts,
+        facts=_facts(entry),
         judged=Judged(document["judged"]) if document["judged"] else None,
         estimated=bool(document["bill"]["estimated"]) or None,
         incomplete=bool(gaps(document["bill"])) or None,
@@ -105,6 +106,10 @@ def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> 
     parts = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
     gap = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
     return None if gap and not parts else storable_usd(whole_sum(parts))
+
+
+def _facts(entry: Entry) -> RunFacts | None:
+    return entry.facts and replace(entry.facts, advised=advised_in(entry.document))
 
 
 def finding_rows(entry: Entry) -> tuple[FindingRow, ...]:

@@ -22,8 +22,6 @@ from sageaudit.errors import Malformed
 
 FIRST_SENT = "first-sent"
 """Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
-WRITTEN_AT = "written_at"
-"""Key of a letter: when the item was written, in seconds since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#[a-z]+)?")
@@ -105,12 +103,11 @@ class Change:
 
     @property
     def letter(self) -> str:
-        """The keys of the item in the table, when it was written, and its place in the stream."""
+        """The keys of the item in the table, and its place in the stream."""
         return json.dumps(
             {
                 PARTITION_KEY: self.pk,
                 SORT_KEY: self.sk,
-                WRITTEN_AT: self._written_s,
                 self.LABEL: self.identifier,
             }
         )
@@ -151,25 +148,14 @@ class Change:
             raise Malformed("document", "is not an object")
         return document
 
-    def written_at(self, now: datetime) -> datetime:
-        """When the item was written, equal for every delivery; `now` where that is absent."""
-        return _moment(self._written_s, now)
-
-    @property
-    def _written_s(self) -> object:
-        return self._stream.get("ApproximateCreationDateTime")
-
     @property
     def _stream(self) -> dict[str, Any]:
         stream = self.raw.get("dynamodb")
         return stream if isinstance(stream, dict) else {}
 
 
-def read_letter(body: str, *, sent_at: datetime) -> tuple[str, str, datetime]:
-    """The keys of an item, and when it was written, by the letter of a Change. Raises Malformed.
-
-    `sent_at` is taken where the letter does not say when the item was written.
-    """
+def read_letter(body: str) -> tuple[str, str]:
+    """The keys of an item, by the letter of a Change. Raises Malformed."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -179,7 +165,7 @@ def read_letter(body: str, *, sent_at: datetime) -> tuple[str, str, datetime]:
     pk, sk = letter.get(PARTITION_KEY), letter.get(SORT_KEY)
     if not isinstance(pk, str) or not isinstance(sk, str):
         raise Malformed("body", "has no keys of an item")
-    return pk, sk, _moment(letter.get(WRITTEN_AT), sent_at)
+    return pk, sk
 
 
 def version_of(pk: str, sk: str) -> tuple[JobKey, int]:
@@ -198,13 +184,3 @@ def version_of(pk: str, sk: str) -> tuple[JobKey, int]:
     if keys.job_pk(key) != job_pk:
         raise Malformed(PARTITION_KEY, "is not a run of a job")
     return key, int(version["version"])
-
-
-def _moment(seconds: object, otherwise: datetime) -> datetime:
-    """A time in seconds since the epoch."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return otherwise
-    try:
-        return _EPOCH + timedelta(seconds=seconds)
-    except (OverflowError, ValueError):
-        return otherwise

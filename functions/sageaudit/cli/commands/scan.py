@@ -11,7 +11,6 @@ import click
 from rich.text import Text
 
 from sageaudit.adapters.aws.pace import Pace, Stopped
-from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import echo_json, say
@@ -205,7 +204,7 @@ def _open(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
     except NoHistory:
         if not dry_run:
             raise
-        return histories.HistorySource(SqliteHistory(), "no history yet")
+        return histories.in_memory("no history yet")
 
 
 def _show_plan(run: ScanRun, cost: ScanCost, printed: options.Printed) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
+
+TOLD_DAYS = 400
+"""For so long after the last one the messages about a family are kept: what was said once is not
+said again because it was forgotten. Our choice."""
+CHANGED_USD = Decimal(1)
+CHANGED_HOURS = Decimal(1)
+CHANGED_SHARE = Decimal("0.1")
+"""A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
+move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
+have acted on. Our choice."""
+_MOST_TOLD = 50
+"""Of a family, the newest: an item of the table stays small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,25 @@ class AlertFigures:
         return bool(self.usd is None or self.at_stake_usd or self.idle)
 
 
+def matters(figures: AlertFigures, before: AlertFigures) -> bool:
+    """Whether a figure of the last alert changed enough to be corrected."""
+    if not before.of_money and not figures.of_money:
+        idle, last = figures.idle, before.idle
+        if idle is None or last is None or idle.unit != last.unit:
+            return last is not None
+        return _changed(idle.hours, last.hours, CHANGED_HOURS)
+    if (figures.usd is None) != (before.usd is None):
+        return True
+    if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
+        return True
+    certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
+    return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
+
+
+def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
+    return abs(now - before) >= max(least, CHANGED_SHARE * before)
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """A message about a run: by which version of its audit, and when it was decided on."""
@@ -68,23 +101,59 @@ class Alert:
     at: datetime
 
 
+class Kind(enum.StrEnum):
+    """What a message is; subscriptions can filter by it."""
+
+    FIRST = "first"
+    CHANGED = "changed"
+    GREW = "grew"
+    AWAKE = "awake"
+    """A snooze, an exemption or a promise has ended."""
+    BACK = "back"
+    WORSE = "worse"
+    DEARER = "dearer"
+    """A run that cost far more than its like."""
+    CORRECTION = "correction"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message about a run of a family, as it was last corrected.
+
+    `worth`: what it was about; None of a run that cost far more than its like. `advices`: the ids
+    of what was open then, the dearest first. `amount`: the family's month as it was said; of a run
+    that cost more, how much more.
+    """
+
+    run: str
+    kind: Kind
+    worth: Worth | None
+    alert: Alert
+    advices: tuple[str, ...]
+    amount: Decimal
+
+    @property
+    def holds(self) -> bool:
+        """False of dollars that were all taken back: then it silences nobody."""
+        return self.worth is not Worth.COUNTED or self.alert.figures.stands
+
+
 @dataclass(frozen=True, slots=True)
 class PastAlerts:
     """The alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last`: the run's last alert. `today`: those of its family on `day`,
-    by run, each as it was last corrected. `revision` counts the writes of the family's day.
+    `run` is its partition key. `last`: the run's last alert. `told`: the newest messages about its
+    family, oldest first. `revision` counts the writes of the family's messages.
     """
 
     run: str
     family: str
-    day: date
     last: Alert | None = None
-    today: Mapping[str, Alert] = field(default_factory=dict)
+    told: tuple[Told, ...] = ()
     revision: int = 0
 
-    def with_alert(self, alert: Alert) -> PastAlerts:
-        """With a new alert about the run. What corrects another day's alert is not of this day."""
-        of_today = self.last is None or self.run in self.today
-        today = {**self.today, self.run: alert} if of_today else self.today
-        return replace(self, last=alert, today=today, revision=self.revision + 1)
+    def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
+        """With a new alert about the run; one without messages corrects the last one."""
+        told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
+        kept = (*(self.told if messages else told), *messages)[-_MOST_TOLD:]
+        return replace(self, last=alert, told=kept, revision=self.revision + 1)

@@ -1,60 +1,106 @@
 """Whether a new audit is notified, and as what; pure. docs/messages.md has the rule as a table.
 
-A family has one message a day, unless a later one is worse. A run that had a message has another
-one only to correct it. Each reason for a message is a function of `REASONS`.
+A family has a message once its 30 days reach the floor, and another one only for something new. A
+run that had a message has another one only to correct it. Each reason is a function of `REASONS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours
+from sageaudit.domain.alert.advice import WAITING, Advice, State
+from sageaudit.domain.alert.alert import (
+    CHANGED_USD,
+    Alert,
+    AlertFigures,
+    Kind,
+    Told,
+    matters,
+)
+from sageaudit.domain.alert.comparison import Dearer
+from sageaudit.domain.alert.episodes import CLOSED_AFTER
+from sageaudit.domain.alert.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 
 TIMES = 10
-"""A further message of the day needs so many times as much as those before."""
-CHANGED_USD = Decimal(1)
-CHANGED_HOURS = Decimal(1)
-CHANGED_SHARE = Decimal("0.1")
-"""A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
-move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
-have acted on. Our choice."""
+"""At so many times as much a message is sent at once."""
+GROWN = Decimal(4) / 3
+"""A month that grew by a third is told again: our choice."""
+AGAIN_AFTER = timedelta(days=30)
+"""The same advice is not told again before, unless it is worse."""
+_APART = timedelta(hours=24)
+"""A family has at most one message of a worth in it, but for what is worse."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
-    """Send a message. `idle`: it is about idle hours.
+class AlertCase:
+    """What a decision about a run rests on.
 
-    A further message of the family's day is the `nth`, `after` an earlier one, and `why` says what
-    is worse. A correction `corrects` the run's last alert, which version `before` of the audit
-    caused (None where it cannot be read). `day` is the family's day, where it is over.
+    `found`: the ids of what this run is advised; `advices`: all of its family, by id, what is worth
+    most first. `dearer`: where it cost more than its like. `told`: the messages about its family,
+    oldest first. `read_from`: no older run of it was read.
     """
 
-    idle: bool = False
-    nth: int = 1
+    figures: AlertFigures
+    found: Sequence[str]
+    advices: Mapping[str, Advice]
+    dearer: Dearer | None
+    told: Sequence[Told]
+    policy: Policy
+    now: datetime
+    read_from: datetime
+
+    def of(self, worth: Worth, *, waiting: bool = False) -> list[Advice]:
+        """The open advices of one worth; with those that wait."""
+        states = {State.OPEN, *(WAITING if waiting else ())}
+        return [one for one in self.advices.values() if one.worth is worth and one.state in states]
+
+    def fresh(self, advices: Iterable[Advice]) -> list[Advice]:
+        """Those that this run was advised."""
+        return [one for one in advices if one.id in self.found]
+
+    def last_of(self, advice: Advice) -> Told | None:
+        """The last message that had this advice, since the family was seen again."""
+        return next((one for one in reversed(self.told) if advice.id in one.advices), None)
+
+    def recently(self, told: Told) -> bool:
+        """Whether it is not older than `AGAIN_AFTER`."""
+        return self.now - told.alert.at < AGAIN_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Send a message of a kind.
+
+    `why` says what is new since the message `after`. A correction `corrects` the run's last alert,
+    which version `before` of the audit caused (None where it cannot be read). `month`: of the open
+    advices of the family of this `worth`; `advice`: the dearest one that the run has. `idle`: it is
+    about idle hours, or corrects such a message.
+    """
+
+    kind: Kind = Kind.FIRST
     why: str = ""
-    after: Alert | None = None
+    after: Told | None = None
+    worth: Worth | None = Worth.COUNTED
     corrects: Alert | None = None
     before: AuditDocument | None = None
-    day: date | None = None
-
-    @property
-    def kind(self) -> str:
-        """`first`, `further` or `correction`: subscriptions can filter by it."""
-        if self.corrects:
-            return "correction"
-        return "further" if self.after else "first"
+    dearer: Dearer | None = None
+    idle: bool = False
+    month: Month | None = field(default=None, compare=False)
+    advice: Advice | None = field(default=None, compare=False)
 
 
 FIRST = Notify()
-"""The first message of a family's day."""
+"""A family's first message."""
+IDLE_WORTHS = frozenset({Worth.IDLE, Worth.PREPAID, Worth.UNPRICED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,128 +110,169 @@ class Quiet:
     reason: str
 
 
-Reason = Callable[[AlertFigures, Sequence[Alert], Policy, Callable[[], Decimal]], Notify | None]
-"""Whether a run without an alert is notified, by its figures and the alerts of its family today.
-
-The last argument gives the avoidable and lost USD of the family over 30 days, with this run's. It
-reads the history: call it only where the answer needs it.
-"""
+Reason = Callable[[AlertCase], Notify | None]
+"""Whether a run without an alert is notified."""
 
 
-def decide(
-    figures: AlertFigures,
-    last: Alert | None,
-    today: Sequence[Alert],
-    policy: Policy,
-    family_usd: Callable[[], Decimal],
-) -> Notify | Quiet:
-    """What to do about an audit. `last`: of the run; `today`: of its family."""
+def decide(case: AlertCase, last: Alert | None) -> Notify | Quiet:
+    """What to do about an audit. `last`: the last alert of its run."""
     if last is not None:
-        return _correction(figures, last, policy)
-    today = [alert for alert in today if alert.figures.stands]
+        return _correction(case.figures, last, case.policy)
     for reason in REASONS:
-        if notify := reason(figures, today, policy, family_usd):
+        if notify := reason(case):
             return notify
-    if today:
-        return Quiet("the family already had a message today, and this is no worse")
-    if not figures.of_money:
-        return Quiet("no finding worth a message")
-    sums = f"family's avoidable and lost cost over 30 days, ${family_usd():,.2f},"
-    return Quiet(f"{sums} is under the floor of ${policy.floor_usd:,.2f}")
+    return Quiet(_why_quiet(case))
 
 
-def dollars(
-    figures: AlertFigures, today: Sequence[Alert], policy: Policy, family_usd: Callable[[], Decimal]
-) -> Notify | None:
-    """Money at stake: first the family's over 30 days, then a run that is worse by itself."""
-    if not figures.of_money:
+def dearer(case: AlertCase) -> Notify | None:
+    """A run that cost far more than its like: again after 30 days, at once at ten times."""
+    found, policy = case.dearer, case.policy
+    if found is None:
         return None
-    if not today:
-        enough = _unknown(figures) or family_usd() >= policy.floor_usd
-        return Notify() if enough else None
-    why = _worse(figures, today, policy.floor_usd)
-    return Notify(nth=len(today) + 1, why=why, after=most(today)) if why else None
-
-
-def idle_hours(
-    figures: AlertFigures, today: Sequence[Alert], policy: Policy, family_usd: Callable[[], Decimal]
-) -> Notify | None:
-    """Hours paid for and not used: one message a day, and another at ten times as many."""
-    del family_usd
-    idle = figures.idle
-    if idle is None or not reaches_idle_floor(idle, policy):
+    least_usd = found.expected_usd * policy.dearer_percent / 100
+    if found.more_usd < max(least_usd, policy.dearer_floor_usd):
         return None
-    if not today:
-        return Notify(idle=True)
-    before = [(alert.figures.idle, alert) for alert in today if alert.figures.idle]
-    nth = len(today) + 1
-    if not before:
-        return Notify(idle=True, nth=nth, why="it was not about idle hours", after=most(today))
-    if all(_ten_times_idle(idle, earlier, policy) for earlier, _ in before):
-        after = max(before, key=lambda pair: pair[0].hours)[1]
-        return Notify(idle=True, nth=nth, why=_TEN_TIMES, after=after)
-    return None
+    before = next((one for one in reversed(case.told) if one.kind is Kind.DEARER), None)
+    if before and case.recently(before) and found.more_usd < TIMES * before.amount:
+        return None
+    return Notify(Kind.DEARER, after=None, worth=None, dearer=found)
 
 
-REASONS: tuple[Reason, ...] = (dollars, idle_hours)
+def told_by(case: AlertCase, notify: Notify, run: str, alert: Alert) -> list[Told]:
+    """What a message counts as: none for a correction, one for all else that was due with it."""
+    found: list[Told] = []
+    if notify.kind is Kind.CORRECTION:
+        return found
+    if notify.dearer is not None:
+        found.append(Told(run, Kind.DEARER, None, alert, (), notify.dearer.more_usd))
+    for also in filter(None, (reason(case) for reason in _BY_WORTH)):
+        if also.worth is not None:
+            advices = case.of(also.worth, waiting=also.kind is Kind.WORSE)
+            amount = month_of(advices, also.worth, case.now).said
+            ids = tuple(one.id for one in advices if one.hits)
+            found.append(Told(run, also.kind, also.worth, alert, ids, amount))
+    return found
+
+
+def _about(worth: Worth) -> Reason:
+    """What a family's open advices of one worth come to."""
+
+    def reason(case: AlertCase) -> Notify | None:
+        before = next((one for one in reversed(case.told) if one.worth is worth), None)
+        kind, why, after = _news(case, worth, before)
+        if kind is None:
+            return None
+        return Notify(kind, why, after, worth, idle=worth in IDLE_WORTHS)
+
+    return reason
+
+
+_BY_WORTH = tuple(map(_about, Worth))
+REASONS: tuple[Reason, ...] = (dearer, *_BY_WORTH)
 """Every reason for a message about a run that had none; the first one that holds is what it says.
 A new reason is a function here."""
-_TEN_TIMES = f"this run is {TIMES} times as much or more"
+NOTHING_FOUND = "no finding worth a message"
+_TEN_TIMES = f"it is {TIMES} times as much or more"
+_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_News = tuple[Kind | None, str, Told | None]
+_NOTHING: _News = (None, "", None)
 
 
-def reaches_idle_floor(idle: IdleHours, policy: Policy) -> bool:
-    """By the list value where there is one, else by hours."""
-    if idle.usd is not None:
-        return idle.usd >= policy.idle_floor_usd
-    return idle.hours >= _idle_floor(idle, policy)
+def _news(case: AlertCase, worth: Worth, before: Told | None) -> _News:
+    """What is new since the family's last message of this worth."""
+    if before and case.fresh(case.of(worth, waiting=True)):
+        month = month_of(case.of(worth, waiting=True), worth, case.now)
+        if why := _worse(month, before, apart=case.now - before.alert.at >= _APART):
+            return Kind.WORSE, why, before
+    fresh = case.fresh(case.of(worth))
+    month = month_of(case.of(worth), worth, case.now)
+    enough = month.total >= floor_of(worth, fresh, case.policy)
+    if not fresh or not (enough or any(map(_unknown, fresh))):
+        return _NOTHING
+    if before is None or all(_seen_again(case, one) for one in fresh):
+        return Kind.FIRST, "", None
+    if case.now - before.alert.at < _APART:
+        return _NOTHING
+    news = (_news_of(case, one, before, month) for one in fresh)
+    return next((one for one in news if one[0] is not None), _NOTHING)
 
 
-def most(alerts: Sequence[Alert]) -> Alert:
-    """The alert with the most dollars at stake, the most severe of these."""
-    return max(alerts, key=lambda one: (one.figures.at_stake_usd, one.figures.severity.rank))
+def _news_of(case: AlertCase, advice: Advice, before: Told, month: Month) -> _News:
+    """What is new of one advice that the run was given."""
+    same = case.last_of(advice)
+    lines = {one.id for one in case.advices.values() if one.line == advice.line}
+    of_line = next((one for one in reversed(case.told) if lines & {*one.advices}), None)
+    if same is None:
+        floor = floor_of(advice.worth, [advice], case.policy)
+        if of_line is None and advice.of_days(case.now, MONTH_DAYS) < floor:
+            return _NOTHING
+        return Kind.CHANGED, "the advice is another one", of_line or before
+    if case.recently(same):
+        return _NOTHING
+    at = same.alert.at
+    if advice.times > 1 and advice.since > at:
+        return Kind.BACK, _came_back(advice), same
+    decision = advice.decision
+    if decision and decision.over_at and at < decision.over_at <= case.now:
+        return Kind.AWAKE, f"what {decision.by} decided has ended", same
+    if of_line is not None and of_line is not same:
+        return Kind.CHANGED, "the advice is another one", of_line
+    if month.said >= GROWN * before.amount:
+        return Kind.GREW, "the family's month grew by a third or more", before
+    return _NOTHING
 
 
-def _idle_floor(idle: IdleHours, policy: Policy) -> Decimal:
-    of_gpus = idle.unit == "gpu_hours"
-    return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
+def _seen_again(case: AlertCase, advice: Advice) -> bool:
+    """Whether it was told, and has come anew after it was not seen for long."""
+    told, unseen = case.last_of(advice), advice.since - case.read_from >= CLOSED_AFTER
+    anew = advice.times == 1 and (advice.since > advice.first_at or unseen)
+    return told is not None and anew and advice.since > told.alert.at
 
 
-def _unknown(figures: AlertFigures) -> bool:
+def _came_back(advice: Advice) -> str:
+    nth = _ORDINALS.get(advice.times, f"{advice.times}th")
+    return f"what was fixed came back: {nth} time, ${advice.total:,.2f} so far"
+
+
+def _unknown(advice: Advice) -> bool:
     """Dollars that are not known are not none: a severe finding is notified without."""
-    severe = figures.severity.rank >= _UNKNOWN_FROM.rank
-    return figures.usd is None and not figures.perhaps_usd and severe
+    return advice.amount is None and advice.severity.rank >= _UNKNOWN_FROM.rank
 
 
-def _worse(figures: AlertFigures, today: Sequence[Alert], floor_usd: Decimal) -> str:
-    """What is worse than all of today; "" for nothing.
-
-    Each further message has to reach the floor by itself: its family did that already. A message
-    about idle hours silences no severity above low. Dollars that had no message, or are not known,
-    count as the floor.
+def _worse(month: Month, before: Told, *, apart: bool) -> str:
+    """What is worse than was said; "" for nothing. A step of severity alone may be a few cents, and
+    not yet `apart` it may be the rest of one occasion.
     """
-    if figures.at_stake_usd < floor_usd and not _unknown(figures):
-        return ""
-    ranks = [alert.figures.severity.rank for alert in today]
-    if figures.severity.rank > max(*ranks, Severity.LOW.rank):
-        return "this run is more severe"
-    certain = max(alert.figures.usd or floor_usd for alert in today)
-    at_stake = max(alert.figures.at_stake_usd or floor_usd for alert in today)
-    more = (figures.usd or 0) >= TIMES * certain or figures.at_stake_usd >= TIMES * at_stake
-    return _TEN_TIMES if more else ""
+    was = before.amount
+    if was and month.said >= TIMES * was:
+        return _TEN_TIMES
+    step = month.severity.rank > severity_of(was).rank and month.severity is not Severity.INFO
+    more = step and apart and month.said >= GROWN * was
+    return f"its month is {month.severity.value} now" if more else ""
 
 
-def _ten_times_idle(idle: IdleHours, before: IdleHours, policy: Policy) -> bool:
-    """By list value where both have one, else by hours; against the floor where units differ."""
-    if idle.usd is not None and before.usd is not None:
-        return idle.usd >= TIMES * before.usd
-    same = idle.unit == before.unit
-    return idle.hours >= TIMES * (before.hours if same else _idle_floor(idle, policy))
+def _why_quiet(case: AlertCase) -> str:
+    """The first reason that holds of what the run was advised."""
+    found = [case.advices[name] for name in case.found if name in case.advices]
+    silent = next((one for one in found if one.state is not State.OPEN), None)
+    heard = [one for one in found if one.state is State.OPEN]
+    if not found:
+        return NOTHING_FOUND
+    if silent and not heard:
+        return f"the advice {silent.id} is {silent.state.value}"
+    month = month_of(case.of(heard[0].worth), heard[0].worth, case.now)
+    floor = floor_of(heard[0].worth, heard, case.policy)
+    if month.total < floor:
+        return f"the family's {month.total:,.2f} of 30 days are under the floor of {floor:,.2f}"
+    return "the family was told of this, and nothing is new"
 
 
 def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | Quiet:
     before = last.figures
     first_dollars = figures.of_money and not before.of_money
-    too_few = first_dollars and figures.at_stake_usd < policy.floor_usd and not _unknown(figures)
+    too_few = (
+        first_dollars and figures.at_stake_usd < policy.floor_usd and not severe_unknown(figures)
+    )
     if too_few or not matters(figures, before):
         reason = f"version {last.version} was notified, and what changed since does not matter"
         return Quiet(reason)
@@ -194,23 +281,11 @@ def _correction(figures: AlertFigures, last: Alert, policy: Policy) -> Notify | 
     known = before.usd is not None and figures.usd is not None
     if known and Decimal(0) < fell_usd <= accepted_since_usd + CHANGED_USD:
         return Quiet("the last figure stands; a policy or tag accepts it now")
-    return Notify(idle=not (before.of_money or figures.of_money), corrects=last)
+    of_money = before.of_money or figures.of_money
+    return Notify(Kind.CORRECTION, worth=None, corrects=last, idle=not of_money)
 
 
-def matters(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Whether a figure of the last alert changed enough to be corrected."""
-    if not before.of_money and not figures.of_money:
-        idle, last = figures.idle, before.idle
-        if idle is None or last is None or idle.unit != last.unit:
-            return last is not None
-        return _changed(idle.hours, last.hours, CHANGED_HOURS)
-    if (figures.usd is None) != (before.usd is None):
-        return True
-    if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
-        return True
-    certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
-    return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
-
-
-def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
-    return abs(now - before) >= max(least, CHANGED_SHARE * before)
+def severe_unknown(figures: AlertFigures) -> bool:
+    """Whether a severe finding has dollars that are not known."""
+    severe = figures.severity.rank >= _UNKNOWN_FROM.rank
+    return figures.usd is None and not figures.perhaps_usd and severe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -9,12 +10,57 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import islice
 
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.finding import Bucket, Scalar, Severity
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
-from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.pooled_runs import use_digest
+
+MOST_ADVISED = 6
+"""Of a run, the dearest: what is stored of it stays small."""
+_LONGEST_VALUE, _LONGEST_REASON = 100, 200
+
+
+class Worth(enum.StrEnum):
+    """What an advice is about; amounts of two of these are never added."""
+
+    COUNTED = "counted"
+    """Avoidable or lost USD."""
+    TRIAL = "trial"
+    """USD that are worth a trial."""
+    IDLE = "idle"
+    """Idle capacity, in USD at list price."""
+    PREPAID = "prepaid"
+    """The same of capacity that is paid for already, in device hours."""
+    UNPRICED = "unpriced"
+    """The same without a price, in device hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What a standing finding of a run advises, or its idle capacity; one that the policy or a tag
+    accepts has `exempt`, who and why.
+
+    `parameter` and `new` as in its fix, empty without one; of idle capacity `new` is its unit.
+    `also`: the paths that change with it. `amount` in what it is worth; None is unknown.
+    """
+
+    rule: str
+    parameter: str
+    new: str
+    severity: Severity
+    worth: Worth = Worth.COUNTED
+    amount: Decimal | None = None
+    also: tuple[str, ...] = ()
+    exempt: str | None = None
+
+    @property
+    def line(self) -> tuple[str, str, Worth]:
+        """The same for any value of its parameter; hours of two units are two."""
+        return self.rule, self.parameter or self.new, self.worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +75,8 @@ class RunFacts:
     comes after its download.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
     (`domain/usage/pooled_runs`); None for a run that adds none.
+    `advised`: the dearest first. `settings`: by their paths, what else it ran with of the
+    parameters that fixes name.
     """
 
     purchase: Purchase
@@ -47,6 +95,12 @@ class RunFacts:
     use_digest: str | None = None
     advised_type: str | None = None
     first_point_s: Decimal | None = None
+    advised: tuple[Advised, ...] | None = None
+    settings: Mapping[str, str] | None = None
+
+
+_NOT_JUDGED_BY = frozenset({"advised", "settings"})
+"""Facts that no later run is judged by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +150,88 @@ def facts_of(
         found=tuple(found),
         use_digest=None if usage is None else use_digest(usage),
         first_point_s=None if usage is None else first_point_s(job, usage),
+        settings=_settings(job),
     )
+
+
+def _settings(job: Job) -> dict[str, str]:
+    """What the job knows of parameters that fixes name, beside its instances and purchase."""
+    pool, batch = job.warm_pool, job.batch
+    known: dict[str, Scalar] = {
+        VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
+        "ResourceConfig.KeepAlivePeriodInSeconds": pool.keep_alive_s if pool else None,
+        "StoppingCondition.MaxRuntimeInSeconds": job.max_runtime_s,
+        "AlgorithmSpecification.TrainingImage": job.image,
+        "OutputDataConfig.CompressionType": job.output_compression,
+        "BatchStrategy": batch.strategy if batch else None,
+        "MaxConcurrentTransforms": batch.max_concurrent if batch else None,
+        **{f"InputDataConfig[{one.name}].InputMode": one.mode for one in job.channels},
+    }
+    return {path: value_text(value) for path, value in known.items() if path and value is not None}
+
+
+def advised_by(finding: FindingDocument) -> Advised | None:
+    """What one finding advises; None where it has no dollars, is another's part, or never posted.
+
+    What may be lost is at stake, too: the upper end of its range.
+    """
+    bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
+    fix, accepted = finding["fix"], None
+    if exempt:
+        amount = finding["saving_alone_usd"]
+        until = f" until {exempt['until']}" if exempt["until"] else ""
+        accepted = f"{exempt['by']}{until}: {exempt['reason']}"[:_LONGEST_REASON]
+    if bucket is Bucket.LOST:
+        ends = finding["saving_range_usd"] or []
+        amount = max([*ends, *([] if amount is None else [amount])], default=None)
+    whole = stands({**finding, "exempt": None}) and finding["in_chat"]
+    none = bucket.counted and (finding["severity"] == Severity.INFO or finding["said_of"])
+    if bucket is Bucket.NONE or none or amount == 0 or not whole:
+        return None
+    return Advised(
+        rule=finding["rule"],
+        parameter=fix[0]["parameter"] if fix else "",
+        new=value_text(fix[0]["new"]) if fix else "",
+        severity=Severity(finding["severity"]),
+        worth=Worth.COUNTED if bucket.counted else Worth.TRIAL,
+        amount=amount,
+        also=tuple(one["parameter"] for one in fix[1:]),
+        exempt=accepted,
+    )
+
+
+def dearest(advised: Iterable[Advised]) -> tuple[Advised, ...]:
+    """The most of each line, what is worth most first: what a run stores of it stays small."""
+    found = sorted(advised, key=lambda one: (*_order(one), one.new))
+    return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MOST_ADVISED]
+
+
+def _order(one: Advised) -> tuple[int, Decimal]:
+    return list(Worth).index(one.worth), -(one.amount or Decimal(0))
+
+
+def own_value(facts: RunFacts | None, path: str) -> str | None:
+    """The value of a request's parameter that the run ran with, as text; None where unknown."""
+    if facts is None:
+        return None
+    if path.endswith(".InstanceType"):
+        return facts.instance_type
+    if path.endswith(".InstanceCount"):
+        return None if facts.instance_count is None else str(facts.instance_count)
+    if path == "EnableManagedSpotTraining":
+        return value_text(facts.purchase is Purchase.SPOT)
+    return (facts.settings or {}).get(path)
+
+
+def value_text(value: Scalar) -> str:
+    """The text of a parameter's value, by which values are compared; empty for none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    number = isinstance(value, int | float | Decimal)
+    text = f"{Decimal(str(value)).normalize():f}" if number else str(value)
+    return text[:_LONGEST_VALUE]
 
 
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
@@ -114,7 +249,8 @@ def run_stamp(run: EarlierRun) -> str:
     Not with the dollars that were found in the run itself, which say nothing of a later one, except
     for those of a short run, which its family sums.
     """
-    facts = {field.name: getattr(run.facts, field.name) for field in fields(run.facts)}
+    names = {field.name for field in fields(run.facts)} - _NOT_JUDGED_BY
+    facts = {name: getattr(run.facts, name) for name in names}
     facts["found"] = sorted(run.facts.found)
     summed_usd = run.avoidable_usd if run.facts.use_digest else None
     ended_at = run.ended_at.astimezone(UTC).isoformat()

@@ -113,24 +113,24 @@ class Level:
 
 
 def newest_level(
-    job: Job, runs: Sequence[EarlierRun], *, spreads: Decimal, percent: Decimal
+    kind: str, own: RunFacts, runs: Sequence[EarlierRun], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """The level that the job is compared with; None where none stands yet.
+    """The level that a run of this kind is compared with; None where none stands yet.
 
     It begins at the last change of type, count or purchase, or at the last lasting step of cost. A
     change becomes a level after `LEVEL_STANDS` runs: until then the one before it is compared. Runs
     on other instances that come back, few at a time, are no change: they have each other.
     """
-    own = _instances(facts_of(job))
-    runs = [run for run in runs if run.kind == job.kind.value]
+    instances = _instances(own)
+    runs = [run for run in runs if run.kind == kind]
     stretches = [
         (on, tuple(stretch))
         for on, stretch in groupby(compared_runs(runs), key=lambda run: _instances(run.facts))
     ]
     standing = [stretch for stretch in stretches if len(stretch[1]) >= LEVEL_STANDS]
-    like = [run for on, stretch in stretches for run in stretch if on == own]
-    back = [on for on, stretch in stretches[1:] if on == own and len(stretch) < LEVEL_STANDS]
-    goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == own
+    like = [run for on, stretch in stretches for run in stretch if on == instances]
+    back = [on for on, stretch in stretches[1:] if on == instances and len(stretch) < LEVEL_STANDS]
+    goes_on = bool(standing) and standing[0] is stretches[0] and standing[0][0] == instances
     comes_back = len(back) >= LEVEL_STANDS or not standing
     if not goes_on and comes_back and len(like) >= LEVEL_STANDS:
         return Level(tuple(like[:_MOST_RUNS]))

@@ -102,6 +102,11 @@ class Policy:
     idle_floor_gpu_hours: Decimal = Decimal(100)
     idle_floor_vcpu_hours: Decimal = Decimal(2000)
     """The same where nothing is priced: about as much at the cheapest rates of either."""
+    trial_floor_usd: Decimal = Decimal(20)
+    """What is worth a trial is notified from so many USD of a family's 30 days on. Our choice."""
+    dearer_percent: Decimal = Decimal(100)
+    dearer_floor_usd: Decimal = Decimal(20)
+    """A run that cost so much more than its like is notified. Our choice."""
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""
     owner_tags: tuple[str, ...] = _OWNER_TAGS
@@ -180,6 +185,9 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         idle_floor_usd=reader.amount("idle_floor_usd", 100),
         idle_floor_gpu_hours=reader.amount("idle_floor_gpu_hours", 100, ""),
         idle_floor_vcpu_hours=reader.amount("idle_floor_vcpu_hours", 2000, ""),
+        trial_floor_usd=reader.amount("trial_floor_usd", 20),
+        dearer_percent=reader.amount("dearer_percent", 100, ""),
+        dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Bucket
@@ -28,7 +29,13 @@ from sageaudit.output.text.notes import (
     ran_in,
     ran_on,
 )
-from sageaudit.output.text.notice import counted_findings, for_chat, worst
+from sageaudit.output.text.notice import (
+    counted_findings,
+    for_chat,
+    is_regression,
+    trial_findings,
+    worst,
+)
 from sageaudit.output.text.reason import first_words, lead, note, tail
 from sageaudit.output.text.words import assignment, before, by_reason, capitalised, more, time_of
 
@@ -74,11 +81,12 @@ class Message:
 def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
     """The message of an audit, about its largest finding.
 
-    About its idle hours, or what it corrects, it can be without one; else ValueError.
+    About its idle hours, or what it corrects, it can be without one; else ValueError. Of a trial or
+    a run that cost more than its like, about that.
     """
-    findings = counted_findings(document)
+    findings = _findings(document, notify)
     idle, job = notify.idle, document["job"]
-    if not (findings or idle or notify.corrects):
+    if not (findings or idle or notify.corrects or notify.dearer):
         raise ValueError("an audit without a finding for chat has no message")
     top = parts_of(findings[0]) if findings and not idle else None
     idle_capacity = idle_sentence(document)
@@ -100,8 +108,16 @@ def message_of(document: AuditDocument, notify: Notify = FIRST) -> Message:
         owner=job["owner"],
         links=links(document),
         again=f"sageaudit audit {job['arn']}" if job["arn"] else None,
-        context=tuple(_context(document, findings[1:] if top else findings, top, idle=idle)),
+        context=tuple(_context(document, findings, top, notify)),
     )
+
+
+def _findings(document: AuditDocument, notify: Notify) -> tuple[FindingDocument, ...]:
+    """What the message is about, the first one most of all."""
+    if notify.worth is Worth.TRIAL:
+        return trial_findings(document)
+    dear = [one for one in document["findings"] if notify.dearer and is_regression(one)]
+    return (*dear, *counted_findings(document))
 
 
 def _saving(document: AuditDocument, finding: FindingDocument, top: FindingParts) -> str:
@@ -146,30 +162,29 @@ def _with_saving(finding: FindingDocument) -> str:
     return f"{finding['rule']} {saving(finding)}" if known else finding["rule"]
 
 
-def _possible_savings(document: AuditDocument) -> list[str]:
+def _possible_savings(document: AuditDocument, told: Sequence[FindingDocument]) -> list[str]:
     """Heuristic advice and derived savings that may be zero; neither is in the totals.
 
     Where other findings count all of it, none is left; unknown dollars may be some.
     """
-    counted = counted_findings(document)
     return [
         _with_saving(finding)
         for finding in document["findings"]
         if Bucket(finding["bucket"]) in {Bucket.POSSIBLE, Bucket.AVOIDABLE}
         and for_chat(finding)
-        and finding not in counted
+        and finding not in told
         and (finding["saving_usd"] is None or saving(finding).most)
     ]
 
 
 def _context(
     document: AuditDocument,
-    others: Sequence[FindingDocument],
+    findings: Sequence[FindingDocument],
     top: FindingParts | None,
-    *,
-    idle: bool,
+    notify: Notify,
 ) -> Iterator[str]:
     job, reasons = document["job"], document["not_judged"]
+    others = findings[1:] if top else findings
     if others:
         yield f"Also found: {_first(list(map(_with_saving, others)), _OTHERS)}"
     ended = f" at {_minute(job['ended_at'])}" if job["ended_at"] else ""
@@ -186,12 +201,18 @@ def _context(
         yield f"{_HOW.get(document['judged'], '')}{_first(reasons, _UNKNOWN, ' ')}"
     if unknown := _unchecked(document):
         yield f"Not checked: {_first(unknown, _UNKNOWN, '; ')}"
-    if possible := _possible_savings(document):
+    if possible := _possible_savings(document, findings):
         yield f"Possible savings, not in the total: {_first(possible, _OTHERS)}"
+    yield from _to_hear_less(top, notify)
+
+
+def _to_hear_less(top: FindingParts | None, notify: Notify) -> Iterator[str]:
+    if advice := notify.advice:
+        yield f"To snooze this advice: sageaudit advice snooze {advice.id} --until DATE --by NAME"
     if top:
         off = f'add "{top.rule}" to rules.off in policy.toml'
         yield f"To turn this rule off for all jobs, {off}"
-    if idle:
+    if notify.idle:
         floors = "idle_floor_usd (without a price: idle_floor_gpu_hours or idle_floor_vcpu_hours)"
         yield f"To hear less of idle hours, raise {floors} in policy.toml"
 

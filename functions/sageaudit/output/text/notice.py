@@ -6,16 +6,23 @@ job that could not be judged gets none by itself: nobody knows that money is at 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, cast
 
+from sageaudit.domain.alert.advice import Advice
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
+from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.output.text.idle_capacity import idle_worth_a_line
 
 _CENT = Decimal("0.01")
+_REGRESSION = "cost-regression"
+IDLE_RULE = "idle-capacity"
+"""What an advice about idle capacity has in place of a rule."""
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:
@@ -56,6 +63,69 @@ def why_never(document: AuditDocument, mode: Mode) -> str | None:
 def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
     """The findings that count for a message, the largest saving first."""
     return tuple(sorted(filter(_counts, document["findings"]), key=_weight))
+
+
+def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
+    """The findings that are worth a trial, the largest saving first; told before or not."""
+    worth = (
+        finding
+        for finding in document["findings"]
+        if Bucket(finding["bucket"]) is Bucket.POSSIBLE and finding["in_chat"] and stands(finding)
+    )
+    return tuple(sorted(worth, key=_weight))
+
+
+def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
+    """What an audit advises, what is worth most first: its findings, then its idle capacity."""
+    found = [one for one in map(advised_by, document["findings"]) if one is not None]
+    if idle := _idle(document):
+        prepaid = Worth.PREPAID if _is_prepaid(document) else Worth.UNPRICED
+        worth = prepaid if idle.usd is None else Worth.IDLE
+        amount = idle.hours if idle.usd is None else idle.usd
+        found.append(Advised(IDLE_RULE, "", idle.unit, Severity.INFO, worth, amount))
+    return dearest(found)
+
+
+def is_regression(finding: FindingDocument) -> bool:
+    """Whether it says that the run cost more than its like, and not that this has ended."""
+    return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
+
+
+def without(document: AuditDocument, silent: Callable[[Advised], Advice | None]) -> AuditDocument:
+    """The audit with the findings exempt whose advice is silent: as if the policy accepted them.
+
+    Their dollars leave the sums of avoidable and lost ones.
+    """
+    whole: dict[str, Any] = {**document, "findings": []}
+    for finding in document["findings"]:
+        advised = None if finding["exempt"] else advised_by(finding)
+        advice = silent(advised) if advised and stands(finding) else None
+        if advice is None:
+            whole["findings"].append(finding)
+            continue
+        whole["findings"].append({**finding, "exempt": _accepted(advice)})
+        for key, usd in _parts(finding):
+            if whole[key] is not None:
+                whole[key] = max(whole[key] - usd, Decimal(0))
+    return cast("AuditDocument", whole)
+
+
+def _accepted(advice: Advice) -> ExemptDocument:
+    known = advice.decision
+    until = known.until.isoformat() if known and known.until else None
+    return {
+        "by": known.by if known else "its runs",
+        "until": until,
+        "reason": (known.reason if known else None) or advice.state.value,
+    }
+
+
+def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
+    """What a finding adds to the sums of its audit."""
+    usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
+    if bucket is Bucket.LOST:
+        return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _may_be_lost(finding)))]
+    return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:
@@ -103,7 +173,12 @@ def _idle(document: AuditDocument) -> IdleHours | None:
         return None
     list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
     usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
+    usd = None if _is_prepaid(document) else usd  # nobody pays its list value: hours count
     return IdleHours(figure["unit"], figure["idle"], usd)
+
+
+def _is_prepaid(document: AuditDocument) -> bool:
+    return document["bill"]["basis"] == "prepaid"
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:

@@ -1,4 +1,4 @@
-"""Why a message is sent now, in words: a further one of the day, a correction, idle hours.
+"""Why a message is sent now, in words: what is new, a correction, idle hours.
 
 The first line of a message is `<lead>  <figures> - <job> <tail>`.
 """
@@ -8,18 +8,18 @@ from __future__ import annotations
 from datetime import UTC
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.notice import counted_findings, figures_of
-from sageaudit.output.text.words import capitalised, counted
+from sageaudit.output.text.words import counted
 
-_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _NO_DOLLARS = "dollars not known"
 _MOST_CHANGES = 4
 
@@ -28,7 +28,10 @@ def lead(severity: Severity, notify: Notify) -> str:
     """The word that the first line begins with."""
     if notify.corrects:
         return "Correction:"
-    return "IDLE" if notify.idle else severity.upper()
+    if notify.kind is Kind.DEARER:
+        return "DEARER"
+    words = {Worth.TRIAL: "TRIAL", Worth.COUNTED: severity.upper(), None: severity.upper()}
+    return words.get(notify.worth, "IDLE")
 
 
 def first_words(document: AuditDocument, notify: Notify) -> str:
@@ -38,6 +41,8 @@ def first_words(document: AuditDocument, notify: Notify) -> str:
         gone = notify.idle and not now.idle
         said = _few_idle(document) if gone else _summary(now)
         return f"{said}; was {_summary(notify.corrects.figures)}"
+    if dear := notify.dearer:
+        return f"expected {usd(dear.expected_usd)}, cost {usd(dear.cost_usd)}"
     return idle_headline(document) if notify.idle else headline(document)
 
 
@@ -45,10 +50,11 @@ def tail(notify: Notify, *, short: bool = False) -> str:
     """What the first line of a further message ends in; "" for any other."""
     if notify.after is None:
         return ""
-    nth, day = _nth(notify.nth), _day(notify)
     if short:
-        return f"({nth} {day})"
-    return f"({nth} message {day}, after {_summary(notify.after.figures)})"
+        return f"({notify.kind.value})"
+    if notify.kind is Kind.BACK:
+        return f"({notify.why})"
+    return f"({notify.why}; before it {_summary(notify.after.alert.figures)})"
 
 
 def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
@@ -57,10 +63,10 @@ def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
         return "Corrects", _what_is_corrected(document, notify.corrects, notify)
     if notify.after is None:
         return None
-    earlier = f"The message of {notify.after.at.astimezone(UTC):%H:%M} UTC"
+    last = notify.after.alert
+    earlier = f"The message of {last.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     first = f"{earlier} about the job family {document['job']['family']} said"
-    label = f"{capitalised(_nth(notify.nth))} message {_day(notify)}"
-    return label, f"{first} {_summary(notify.after.figures)}; {notify.why}."
+    return "Said before", f"{first} {_summary(last.figures)}; now {notify.why}."
 
 
 def _what_is_corrected(document: AuditDocument, last: Alert, notify: Notify) -> str:
@@ -88,14 +94,6 @@ def _now(document: AuditDocument, *, idle: bool) -> str:
 def _few_idle(document: AuditDocument) -> str:
     known = document.get("idle_capacity") is not None
     return "few or no hours were idle" if known else "the idle hours are not known"
-
-
-def _nth(number: int) -> str:
-    return _ORDINALS.get(number, f"{number}th")
-
-
-def _day(notify: Notify) -> str:
-    return "today" if notify.day is None else f"of {notify.day.isoformat()}"
 
 
 def _summary(figures: AlertFigures) -> str:

@@ -65,7 +65,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
     spreads, percent = (Decimal(str(case.limit(limit))) for limit in (SPREADS, OVER))
-    level = newest_level(case.job, case.runs, spreads=spreads, percent=percent)
+    kind, own = case.job.kind.value, facts_of(case.job)
+    level = newest_level(kind, own, case.runs, spreads=spreads, percent=percent)
     if level is None:
         return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
     usual_usd = level.usual_usd

@@ -1,6 +1,7 @@
 """Decides whether a new audit is worth a message, and writes that down together with the message.
 
-audit -> its figures -> what was sent before -> worth a message? -> one transaction
+audit -> its figures -> what was sent before, and decided by people -> worth a message? -> one
+transaction
 
 The transaction has the alert and a notice for each channel. It holds only where nothing that was
 read has changed, and no newer version of the audit is there; else the audit is decided afresh.
@@ -10,41 +11,53 @@ docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import cache
+from itertools import islice, takewhile
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures
-from sageaudit.domain.alert.rule import Notify, Quiet, decide
+from sageaudit.domain.alert.advice import WAITING, Advice, State, advice_id, advices_of
+from sageaudit.domain.alert.alert import Alert, Kind, Told
+from sageaudit.domain.alert.comparison import dearer_than
+from sageaudit.domain.alert.month import month_of
+from sageaudit.domain.alert.rule import (
+    NOTHING_FOUND,
+    AlertCase,
+    Notify,
+    Quiet,
+    decide,
+    told_by,
+)
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import Head, JobKey
-from sageaudit.domain.audit.sums import Scope, Sums, total
+from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.audit.well_formed import reading
+from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.envelope import Notice, Writer, to_body
-from sageaudit.output.text.notice import figures_of, why_never
-from sageaudit.ports import AlertLedger, History
+from sageaudit.output.text.notice import advised_in, figures_of, why_never, without
+from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 TRIES = 8
-"""A family's day is written by one process at a time; each try means that another one was."""
+"""The messages of a family are written by one process at a time; each try means another one was."""
 LOOK_BACK = timedelta(days=30)
-_ANY_USD = Decimal("Infinity")
+_RUNS_BACK = timedelta(days=365)
+_MOST_RUNS, _PAGE = 1_000, 100
+"""Of a family, the newest: what they were advised, and what came of it. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewAudit:
-    """An audit just written to the history: `pk` is its partition key, `at` the write time."""
+    """An audit just written to the history: `pk` is its partition key."""
 
     pk: str
     key: JobKey
     version: int
-    at: datetime
     document: AuditDocument
 
 
@@ -58,6 +71,7 @@ class NotifyDependencies:
 
     history: History
     ledger: AlertLedger
+    decisions: Decisions
     policy: Policy
     writers: Mapping[str, Writer]
     installed_at: Callable[[], datetime | None] = lambda: None
@@ -73,12 +87,11 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notif
     with reading(audit.document):
         if never := why_never(audit.document, deps.policy.mode):
             return Quiet(never)
-        figures = figures_of(audit.document)
-        if audit.version == 1 and (reason := _why_never_enough(figures, deps.policy)):
+        if audit.version == 1 and not _may_be_told(audit.document, deps.policy):
             unjudged = audit.document["judged"] == Judged.NO
-            return Quiet(reason + (": it could not be judged" if unjudged else ""))
+            return Quiet(NOTHING_FOUND + (": it could not be judged" if unjudged else ""))
         for _ in range(TRIES):
-            outcome = _try(audit, figures, deps, now=now)
+            outcome = _try(audit, deps, now=now)
             if outcome is not None:
                 return outcome
     raise Throttled("Too many audits of one family are decided at once.")
@@ -93,49 +106,89 @@ def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument |
     return document
 
 
-def _try(
-    audit: NewAudit, figures: AlertFigures, deps: NotifyDependencies, *, now: datetime
-) -> Notify | Quiet | None:
+def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify | Quiet | None:
     """Decides and writes; None where somebody else wrote since this was read."""
     with _reading_stored("head of the run"):
         head = deps.history.head(audit.key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
-    family = f"{head.account}/{head.region}/{head.family}"
-    past = deps.ledger.past(audit.pk, family, _day_of(audit.at))
+    past = deps.ledger.past(audit.pk, f"{head.account}/{head.region}/{head.family}")
     if reason := _why_not_now(audit, head, past.last, deps, now):
         return Quiet(reason)
-    outcome = decide(
-        figures,
-        past.last,
-        list(past.today.values()),
-        deps.policy,
-        family_usd=cache(lambda: _family_usd(head, deps, now)),
-    )
+    case = _case(audit.document, head, past.told, deps, now)
+    outcome = decide(case, past.last)
     if isinstance(outcome, Quiet):
         return outcome
-    corrects = outcome.corrects
+    worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
+    fresh = case.fresh(case.of(worth, waiting=outcome.kind is Kind.WORSE))
     outcome = replace(
         outcome,
         before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
-        day=None if past.day == _day_of(now) else past.day,
+        month=month_of(case.of(worth), worth, now),
+        advice=fresh[0] if fresh else None,
     )
+    document = _shown(audit.document, case, head, loud=outcome.kind is Kind.WORSE)
     bodies = {}
     for channel, write in deps.writers.items():
         notice_id = f"{audit.pk}|{audit.version}|{channel}"
-        payload = write(audit.document, deps.policy, outcome)
+        payload = write(document, deps.policy, outcome)
         bodies[channel] = to_body(Notice(notice_id, channel, payload))
-    after = past.with_alert(Alert(audit.version, figures, now))
+    alert = Alert(audit.version, figures_of(document), now)
+    after = past.with_messages(alert, told_by(case, outcome, audit.pk, alert))
     return outcome if deps.ledger.write(past, after, bodies, now) else None
 
 
-def _why_never_enough(figures: AlertFigures, policy: Policy) -> str | None:
-    """Why there is no message even if the family had none today and lost any amount of dollars.
+def _case(
+    document: AuditDocument,
+    head: Head,
+    told: Sequence[Told],
+    deps: NotifyDependencies,
+    now: datetime,
+) -> AlertCase:
+    """What a decision about this audit rests on: it is read here."""
+    advised = advised_in(document)
+    facts = head.facts or RunFacts(Purchase.ON_DEMAND)
+    own = replace(head, facts=replace(facts, advised=advised))
+    query = RunQuery.of_family(head.account, head.region, head.family)
+    with _reading_stored("runs of the family"):
+        newest = islice(deps.history.runs(query, page_size=_PAGE), _MOST_RUNS)
+        runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
+    cut = len(runs) == _MOST_RUNS
+    others = [run for run in runs if run.key != head.key]
+    advices = advices_of([own, *others], deps.decisions.decisions(), now)
+    case = AlertCase(
+        figures=figures_of(document),
+        found=[advice_id(head.account, head.region, head.family, one) for one in advised],
+        advices={one.id: one for one in advices},
+        dearer=dearer_than(own, others, deps.policy),
+        told=[one for one in told if one.holds],
+        policy=deps.policy,
+        now=now,
+        read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
+    )
+    return replace(case, figures=figures_of(_shown(document, case, head)))
+
+
+def _shown(
+    document: AuditDocument, case: AlertCase, head: Head, *, loud: bool = False
+) -> AuditDocument:
+    """The audit without what no message speaks of now; `loud`: what waits is heard too."""
+    heard = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
+
+    def silent(advised: Advised) -> Advice | None:
+        advice = case.advices.get(advice_id(head.account, head.region, head.family, advised))
+        return None if advice is None or advice.state in heard else advice
+
+    return without(document, silent)
+
+
+def _may_be_told(document: AuditDocument, policy: Policy) -> bool:
+    """Whether anything of it may be worth a message, whatever its family is.
 
     Most audits end here: neither the history nor the ledger is asked.
     """
-    best = decide(figures, None, (), policy, family_usd=lambda: _ANY_USD)
-    return best.reason if isinstance(best, Quiet) else None
+    cost_usd = document["bill"]["total_usd"] or Decimal(0)
+    return bool(advised_in(document)) or cost_usd >= max(policy.dearer_floor_usd, Decimal("0.01"))
 
 
 def _why_not_now(
@@ -149,37 +202,9 @@ def _why_not_now(
     installed_at = deps.installed_at()
     if installed_at and head.ended_at < installed_at:
         return "it ended before sageaudit was installed"
-    if last is None and _day_of(head.ended_at) < _since(now):
+    if last is None and head.ended_at <= now - LOOK_BACK:
         return "it ended more than 30 days ago"
     return None
-
-
-def _family_usd(head: Head, deps: NotifyDependencies, now: datetime) -> Decimal:
-    """Avoidable and lost USD of the family's last 30 days, this run's included.
-
-    What this run may have lost counts at its upper end: its owner can still resume it. Of a
-    roll-up, whose children are counted, its own findings count.
-    """
-    since, until = _since(now), _day_of(now)
-    with _reading_stored("sums of the family"):
-        own = head.sums if head.sums and since <= _day_of(head.ended_at) <= until else Sums()
-        own_usd = own.avoidable_usd + own.lost_up_to_usd
-        if own_usd >= deps.policy.floor_usd:
-            return own_usd
-        rows = deps.history.sums(
-            Scope.FAMILY, since, until, account=head.account, region=head.region, name=head.family
-        )
-        return total(rows).waste_usd + own.lost_up_to_usd - own.lost_usd
-
-
-def _since(now: datetime) -> date:
-    """The first of a family's days: 30 days ago, as a whole."""
-    return _day_of(now - LOOK_BACK)
-
-
-def _day_of(moment: datetime) -> date:
-    """Its day in UTC."""
-    return moment.astimezone(UTC).date()
 
 
 @contextmanager

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -23,14 +24,23 @@ from sageaudit.adapters.history.dynamo.table import (
     TTL_ATTRIBUTE,
 )
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, PastAlerts
+from sageaudit.domain.alert.alert import (
+    TOLD_DAYS,
+    Alert,
+    AlertFigures,
+    IdleHours,
+    Kind,
+    PastAlerts,
+    Told,
+)
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
-_LAST_SK = "LAST"
+_LAST_SK, _TOLD_SK = "LAST", "TOLD"
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
@@ -40,20 +50,19 @@ class DynamoAlertLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def past(self, run: str, family: str, day: date) -> PastAlerts:
+    def past(self, run: str, family: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        of_day = self._table.get(keys.family_day_pk(family), day.isoformat())
-        past = PastAlerts(run, family, day)
-        if of_day is not None:
-            with _named(of_day):
-                today = {name: _read_alert(alert) for name, alert in of_day["alerts"].items()}
-                past = PastAlerts(run, family, day, None, today, int(of_day["revision"]))
-        if of_run is None:
-            return past
-        with _named(of_run):
-            last = _read_alert(of_run)
-        return PastAlerts(run, family, day, last, past.today, past.revision)
+        of_family = self._table.get(keys.told_pk(family), _TOLD_SK)
+        past = PastAlerts(run, family)
+        if of_family is not None:
+            with _named(of_family):
+                told = tuple(map(_read_told, of_family["told"]))
+                past = replace(past, told=told, revision=int(of_family["revision"]))
+        if of_run is not None:
+            with _named(of_run):
+                past = replace(past, last=_read_alert(of_run))
+        return past
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
@@ -65,18 +74,17 @@ class DynamoAlertLedger:
         alert, run = after.last, after.run
         if alert is None:
             raise ValueError("there is no alert to write")
-        day = datetime.combine(after.day, time(), UTC)
-        of_day = {
-            PARTITION_KEY: keys.family_day_pk(after.family),
-            SORT_KEY: after.day.isoformat(),
-            TTL_ATTRIBUTE: epoch_s(day + timedelta(days=KEPT_DAYS)),
+        of_family = {
+            PARTITION_KEY: keys.told_pk(after.family),
+            SORT_KEY: _TOLD_SK,
+            TTL_ATTRIBUTE: epoch_s(now + timedelta(days=TOLD_DAYS)),
             "revision": after.revision,
-            "alerts": {name: _alert_item(one) for name, one in after.today.items()},
+            "told": list(map(_told_item, after.told)),
         }
         of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
         not_newer = "attribute_not_exists(version) OR version <= :decided"
         actions = [
-            put_action(of_day, *_unchanged("revision", before.revision)),
+            put_action(of_family, *_unchanged("revision", before.revision)),
             put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
             check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
             *(
@@ -110,6 +118,28 @@ def _notice_item(run: str, version: int, channel: str, body: str, now: datetime)
         "channel": channel,
         "body": body,
     }
+
+
+def _told_item(told: Told) -> Item:
+    return {
+        "run": told.run,
+        "kind": told.kind.value,
+        **({} if told.worth is None else {"worth": told.worth.value}),
+        "advices": list(told.advices),
+        "amount": told.amount,
+        **_alert_item(told.alert),
+    }
+
+
+def _read_told(item: Item) -> Told:
+    return Told(
+        item["run"],
+        Kind(item["kind"]),
+        Worth(item["worth"]) if "worth" in item else None,
+        _read_alert(item),
+        tuple(item["advices"]),
+        Decimal(item["amount"]),
+    )
 
 
 def _alert_item(alert: Alert) -> Item:

@@ -12,6 +12,7 @@ from datetime import date, datetime
 from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
+from sageaudit.domain.alert.advice import Decision
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.sweep import ListOfJobs
@@ -31,6 +32,8 @@ SWEEP_PK = "SWEEP"
 INSTALLED_SK = "INSTALLED"
 SWEEP_TURN_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
+ADVICE_PK = "ADVICE"
+"""The partition of what people decided about advices."""
 _LONGEST_REGION = 64
 
 
@@ -147,9 +150,14 @@ def sums_months(since: date, until: date) -> tuple[str, str]:
     return f"{month_of_day(since)}#", f"{month_of_day(until)}$"
 
 
-def family_day_pk(family: str) -> str:
-    """The alerts of a family; one item per day."""
-    return f"FAMILYDAY#{part(family)}"
+def told_pk(family: str) -> str:
+    """The messages about a family: one item."""
+    return f"TOLD#{part(family)}"
+
+
+def decision_sk(decision: Decision) -> str:
+    """The sort key of what somebody decided about an advice."""
+    return f"{decision.advice}#{moment_text(decision.at)}"
 
 
 def alert_pk(job: str) -> str:

@@ -31,6 +31,7 @@ from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
 from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
+from sageaudit.domain.alert.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     DETAIL_DAYS,
@@ -53,11 +54,11 @@ from sageaudit.errors import UNREADABLE, BadHistory
 _PAGE_ROWS = 500
 """Rows of one read of a list, some 1 MB."""
 
-Form = TypeVar("Form", Head, FindingRow)
+Form = TypeVar("Form", Head, FindingRow, Decision)
 
 
 class SqliteHistory:
-    """Implements History. Threads may share it; they take turns.
+    """Implements History and Decisions. Threads may share it; they take turns.
 
     Every method raises HistoryFileError: BadHistory, HistoryDenied, HistoryBusy, or itself for a
     disk that is full or fails. What was recorded before stays.
@@ -288,6 +289,15 @@ class SqliteHistory:
             days = connection.execute(of_days, asked).fetchall()
             rules = connection.execute(of_rules, asked).fetchall()
         return rows.read_sums(days, rules)
+
+    def decisions(self) -> Sequence[Decision]:
+        """What people decided about advices."""
+        return [self._read(Decision, row) for row in self._file.rows(schema.DECISIONS, {})]
+
+    def decide(self, decision: Decision) -> None:
+        """Keeps it, in place of one of the same moment."""
+        with self._file.writing() as connection:
+            connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
     def _tried(self, row: sqlite3.Row) -> Head | BadHistory:
         try:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, get_args, get_type_hints
 
 from sageaudit.adapters.history.sqlite.rows import column_name, column_names
+from sageaudit.domain.alert.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
@@ -81,6 +82,7 @@ CREATE TABLE family_rows (
     expires_at TEXT NOT NULL
 )""",
     "CREATE INDEX family_rows_expire ON family_rows (expires_at)",
+    f"CREATE TABLE decisions ({_columns(Decision)}, PRIMARY KEY (advice, at))",
     _sums_table("daily_sums", _SUM_KEY, _SUMS),
     "CREATE INDEX daily_sums_by_name ON daily_sums (scope, name, day)",
     _sums_table("daily_rule_sums", _RULE_KEY, _RULE_SUMS),
@@ -192,6 +194,8 @@ PUT_HEAD = _put("runs", "run_key", *column_names(Head))
 PUT_AUDIT = "INSERT INTO audits (run_key, version, document) VALUES (:run_key, :version, :document)"
 PUT_FINDING = _put("findings", "run_key", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run_key", "job", "series", "note", "expires_at")
+PUT_DECISION = _put("decisions", *column_names(Decision))
+DECISIONS = "SELECT * FROM decisions ORDER BY advice, at"
 PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at")
 
 ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)

@@ -22,7 +22,9 @@ from sageaudit.adapters.aws import (
     stack_outputs,
 )
 from sageaudit.adapters.billing import cost_explorer
+from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
+from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
@@ -75,7 +77,7 @@ COMMANDS: Mapping[str, Needs] = {
         name: Needs((), _TABLE)
         for name in (
             *("account", "by", "changes", "check", "export", "history", "replay"),
-            *("show", "top"),
+            *("savings", "show", "top"),
         )
     },
     "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
@@ -85,13 +87,16 @@ COMMANDS: Mapping[str, Needs] = {
 """`doctor` itself needs nothing more: what it may not ask, it says."""
 
 CHANGING: Mapping[str, Needs] = {
+    "advice": Needs(
+        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
+    ),
     "redrive": Needs(
         (
             *stack_outputs.CLI_PERMISSIONS,
             *dead_letters.CLI_PERMISSIONS,
             *sqs.SEND_PERMISSIONS,
         )
-    )
+    ),
 }
 """Commands that change something in AWS: only who names them is asked about them."""
 EVERY: Mapping[str, Needs] = {**COMMANDS, **CHANGING}
@@ -99,6 +104,11 @@ STACK = "SageAudit"
 """The stack's name; those of its queues begin with it."""
 
 
+_DECIDE = frozenset(dynamo_decisions.DECIDE_PERMISSIONS)
+_OF_DECISIONS = {
+    "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.ADVICE_PK]}}
+}
+"""Who may decide about advices writes no other item of the table."""
 IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISSIONS}))
 """What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
 
@@ -133,6 +143,8 @@ class PolicyScope:
             return (f"arn:{partition}:{service}:{place}:{stack}-*",)
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
+            if action in dynamo_decisions.DECIDE_PERMISSIONS:
+                return (table,)
             return (table, f"{table}/index/*")
         if action in accounts.ASSUME_PERMISSIONS:
             return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
@@ -148,17 +160,20 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": _sid(resources),
+                "Sid": _sid(resources, names),
                 "Effect": "Allow",
                 "Action": names,
                 "Resource": resources[0] if len(resources) == 1 else [*resources],
+                **(_OF_DECISIONS if set(names) <= _DECIDE else {}),
             }
             for resources, names in groups.items()
         ],
     }
 
 
-def _sid(resources: tuple[str, ...]) -> str:
+def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
+    if set(names) <= _DECIDE:
+        return "Decisions"
     words = {
         "sagemaker": "Jobs",
         "dynamodb": "HistoryTable",

@@ -21,7 +21,7 @@ from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, Head, JobKey, Position, Row, RunIndex, RunQuery
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
-from sageaudit.ports import History
+from sageaudit.ports import Decisions, History
 
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
@@ -35,6 +35,7 @@ class HistorySource:
     """
 
     history: History
+    decisions: Decisions
     name: str
     session: Any = None
     close: Callable[[], None] = lambda: None
@@ -74,8 +75,8 @@ def open_history(
     if history is not None and table is not None:
         raise BadUsage("name one history: either a file with --history or a table with --table")
     if table is not None:
-        session, of_table = _open_table(table, profile, region)
-        return HistorySource(of_table, table, session)
+        session, of_table, decisions = _open_table(table, profile, region)
+        return HistorySource(of_table, decisions, table, session)
     path = history or default_path()
     if history is None and create:
         _make_folder(path.parent)
@@ -87,16 +88,25 @@ def open_history(
     of_file = SqliteHistory(path, create=create)
     if os.name == "posix" and path.stat().st_mode & _BY_OTHERS:
         warn(f"others may write {path}, and so change what it says: `chmod go-w {path}` ends that")
-    return HistorySource(of_file, str(path), close=of_file.close)
+    return HistorySource(of_file, of_file, str(path), close=of_file.close)
 
 
-def _open_table(table: str, profile: str | None, region: str | None) -> tuple[Any, History]:
+def in_memory(name: str) -> HistorySource:
+    """An empty history that nobody keeps."""
+    history = SqliteHistory()
+    return HistorySource(history, history, name)
+
+
+def _open_table(
+    table: str, profile: str | None, region: str | None
+) -> tuple[Any, History, Decisions]:
     """Opens the table with the user's own credentials, and returns the session too.
 
     Raises BadUsage for an invalid table name or an unknown region.
     """
     # a file needs no boto3
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
+    from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
     from sageaudit.cli.support.account.accounts import open_session  # noqa: PLC0415
 
@@ -106,7 +116,8 @@ def _open_table(table: str, profile: str | None, region: str | None) -> tuple[An
     if session.region_name is None:
         raise BadUsage("which region is the table in? name it, or set one for your profile")
     with aws_errors("dynamodb"):
-        return session, DynamoHistory(client(session, "dynamodb"), table)
+        dynamodb = client(session, "dynamodb")
+        return session, DynamoHistory(dynamodb, table), DynamoDecisions(dynamodb, table)
 
 
 def _exists(path: Path) -> bool:

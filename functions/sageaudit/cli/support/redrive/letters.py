@@ -129,7 +129,7 @@ def _read_event(letter: DeadLetter) -> None:
 
 
 def _read_keys(letter: DeadLetter) -> None:
-    pk, sk, _ = read_letter(letter.message.body, sent_at=_EPOCH)
+    pk, sk = read_letter(letter.message.body)
     key, letter.version = version_of(pk, sk)
     letter.job = key.arn
 

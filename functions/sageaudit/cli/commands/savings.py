@@ -1,0 +1,50 @@
+"""`sageaudit savings`: what advices that were followed saved, by the bills before and after."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.history import advices, asking
+from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
+from sageaudit.cli.support.history.asking import HistoryOptions, Shown
+from sageaudit.domain.alert.advice import State
+from sageaudit.output.text.money import usd
+from sageaudit.output.text.words import counted
+
+_EPILOG = """\b
+Examples:
+  sageaudit savings
+  sageaudit savings --since 365d --owner ana
+  sageaudit savings --output json --table NAME"""
+
+
+@click.command(epilog=_EPILOG)
+@FILTERS
+@asking.WHERE
+@asking.SHOWN
+def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None:
+    """Compares what followed advice was to save with what it saved.
+
+    Measured are the medians of the bills of three runs before and after, times the runs since.
+    What is predicted, and what cannot be compared, is in no sum with it.
+    """
+    shown.of(advices.SAVINGS)
+    with where.open() as opened:
+        found = filters.advices(opened, asking.now())
+    rows = [row for row in found if row.state in advices.TAKEN]
+    sums = advices.savings_of(rows)
+    shown.write(
+        rows,
+        advices.SAVINGS,
+        lambda: {"sums": {state.value: asdict(row) for state, row in sums.items()}},
+    )
+    if not rows:
+        say(f"no advice was followed since {filters.since}")
+    for state, row in sums.items():
+        if row.advices:
+            measured = f", measured {usd(row.measured_usd)}" if state is State.MEASURED else ""
+            predicted = f"predicted {usd(row.predicted_usd)}"
+            say(f"{state.value}: {counted(row.advices, 'advice')}, {predicted}{measured}")

@@ -1,0 +1,215 @@
+"""The lists of advices: which of them, and their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from sageaudit.cli import options
+from sageaudit.cli.support.history import asking
+from sageaudit.cli.support.history.formats import Field, ListLayout
+from sageaudit.cli.support.history.histories import HistorySource
+from sageaudit.domain.alert.advice import Advice, State, advices_of
+from sageaudit.domain.alert.month import MONTH_DAYS
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.output.text.money import usd
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.names import named
+from sageaudit.queries.question import Question
+from sageaudit.queries.window import window
+
+SINCE = "180d"
+"""Older runs say little of what is open now: our choice."""
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceFilters:
+    """Which advices to list. `since`: by the runs from then on."""
+
+    since: str
+    family: str | None
+    owner: str | None
+    account: str | None
+    region: str | None
+
+    def advices(self, opened: HistorySource, now: datetime) -> list[AdviceRow]:
+        """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
+        asked = Question(window(self.since, None, now), account=self.account, family=self.family)
+        reader = Lists(opened.history, asked.window)
+        heads = reader.heads(named(reader, asked))
+        found = advices_of(heads, opened.decisions.decisions(), now)
+        return [row_of(one, now) for one in found if self._fits(one)]
+
+    def _fits(self, advice: Advice) -> bool:
+        asked = (
+            (self.owner, advice.owner),
+            (self.account, advice.account),
+            (self.region, advice.region),
+        )
+        return all(wanted is None or wanted == value for wanted, value in asked)
+
+
+FILTERS = options.together(
+    "filters",
+    AdviceFilters,
+    asking.since(SINCE),
+    click.option("--family", help="Advices to this family; its last part is enough."),
+    click.option("--owner", help="Advices to families whose newest job has this owner."),
+    asking.ACCOUNT,
+    asking.REGION,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceRow:
+    """One advice, flat. What is unknown, or not claimed, is None.
+
+    `amount` (of a run), `month` and `total`: USD, or hours of capacity that is prepaid or unpriced,
+    as `worth` says. `before_usd`, `after_usd`: of one run. `predicted_usd` and `measured_usd`: of
+    the `runs_since` it was taken together.
+    """
+
+    id: str
+    state: str
+    family: str
+    owner: str | None
+    account: str
+    region: str
+    rule: str
+    parameter: str
+    old: str | None
+    new: str
+    severity: str
+    worth: str
+    amount: Decimal | None
+    month: Decimal
+    total: Decimal
+    runs: int
+    times: int
+    first_at: datetime
+    last_at: datetime
+    by: str | None
+    until: date | None
+    reason: str | None
+    runs_since: int | None
+    before_usd: Decimal | None
+    after_usd: Decimal | None
+    predicted_usd: Decimal | None
+    measured_usd: Decimal | None
+    evidence: str | None
+
+    @property
+    def change(self) -> str:
+        """The parameter to set; the rule where there is none."""
+        return f"{self.parameter} = {self.new}" if self.parameter else self.rule
+
+
+def row_of(advice: Advice, now: datetime) -> AdviceRow:
+    """The row of an advice."""
+    names = {one.name for one in fields(AdviceRow)} & {one.name for one in fields(Advice)}
+    same: dict[str, Any] = {name: getattr(advice, name) for name in names}
+    decision, found = advice.decision, advice.comparison
+    return AdviceRow(
+        **same,
+        month=advice.of_days(now, MONTH_DAYS),
+        by=decision.by if decision else None,
+        until=decision.until if decision else None,
+        reason=decision.reason if decision else advice.exempt,
+        runs_since=found.runs if found else None,
+        before_usd=found.before_usd if found else None,
+        after_usd=found.after_usd if found else None,
+        predicted_usd=_times(found.predicted_usd, found.runs) if found else None,
+        measured_usd=_times(found.saved_usd, found.runs) if found else None,
+        evidence=found.evidence if found else None,
+    )
+
+
+_FIELDS = (
+    Field("id"),
+    Field("state"),
+    Field("family", least=20),
+    Field("owner", least=12),
+    Field("account"),
+    Field("region"),
+    Field("rule"),
+    Field("parameter", least=20),
+    Field("old"),
+    Field("new"),
+    Field("change", least=20),
+    Field("severity"),
+    Field("worth"),
+    Field("amount", "usd", "A run", lambda row: _amount(row, row.amount)),
+    Field("month", "usd", "30 days", lambda row: _amount(row, row.month)),
+    Field("total", "usd", "So far", lambda row: _amount(row, row.total)),
+    Field("runs", "count"),
+    Field("times", "count"),
+    Field("first_at", "time", "First (UTC)"),
+    Field("last_at", "time", "Last (UTC)"),
+    Field("by"),
+    Field("until", "day"),
+    Field("reason", least=12, sentence=True),
+    Field("runs_since", "count", "Runs since"),
+    Field("before_usd", "usd", "Before"),
+    Field("after_usd", "usd", "After"),
+    Field("predicted_usd", "usd", "Predicted"),
+    Field("measured_usd", "usd", "Measured", lambda row: _claimed(row.measured_usd)),
+    Field("evidence", least=20, sentence=True),
+)
+ADVICES = ListLayout(
+    _FIELDS,
+    ("id", "state", "month", "runs", "family", "change", "owner"),
+    ("owner", "runs"),
+)
+SAVINGS = ListLayout(
+    _FIELDS,
+    ("id", "state", "family", "change", "runs_since", "predicted_usd", "measured_usd", "evidence"),
+    ("evidence", "runs_since"),
+)
+TAKEN = (State.MEASURED, State.NOT_COMPARABLE, State.TAKEN, State.WITHDRAWN)
+"""The states of an advice that was followed."""
+
+
+EVERY = AdviceFilters(SINCE, None, None, None, None)
+
+
+def _times(amount: Decimal | None, runs: int) -> Decimal | None:
+    return None if amount is None else amount * runs
+
+
+def _amount(row: AdviceRow, amount: Decimal | None) -> str:
+    """USD, or the hours of capacity that has no price."""
+    if row.worth not in {Worth.PREPAID, Worth.UNPRICED}:
+        return "unknown" if amount is None else usd(amount)
+    return f"{amount or 0:,.0f} h"
+
+
+def _claimed(amount: Decimal | None) -> str:
+    return "-" if amount is None else usd(amount)
+
+
+@dataclass(frozen=True, slots=True)
+class SavingSums:
+    """Of advices in one state: USD that were predicted, and measured, since they were taken."""
+
+    advices: int
+    predicted_usd: Decimal
+    measured_usd: Decimal
+
+
+def savings_of(rows: Sequence[AdviceRow]) -> dict[State, SavingSums]:
+    """By state; what one of them has is never added to another."""
+    by_state = {state: [row for row in rows if row.state == state] for state in TAKEN}
+    return {
+        state: SavingSums(
+            len(found),
+            sum((row.predicted_usd or _ZERO for row in found), _ZERO),
+            sum((row.measured_usd or _ZERO for row in found), _ZERO),
+        )
+        for state, found in by_state.items()
+    }

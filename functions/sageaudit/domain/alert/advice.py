@@ -1,0 +1,289 @@
+"""What a family was advised, and what came of it: pure, and derived from its runs each time.
+
+No state of an advice is stored. It follows from the family's runs, each with what it was advised
+and the values that it ran with (`RunFacts`), and from what people decided. So runs that come late,
+come twice or are judged again always give the same answer. docs/messages.md has the states as a
+table, docs/decisions/0025 the reasons.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+
+from sageaudit.domain.alert.comparison import (
+    Comparison,
+    Effect,
+    compared,
+    mended_otherwise,
+    started_at,
+)
+from sageaudit.domain.alert.episodes import CLOSED_AFTER, amount_of, episodes_of
+from sageaudit.domain.audit.earlier import Advised, Worth, own_value
+from sageaudit.domain.audit.record import Head
+from sageaudit.domain.bill.finding import Severity
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_ID_LETTERS = 8
+
+
+class State(enum.StrEnum):
+    """What became of an advice."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    SNOOZED = "snoozed"
+    EXEMPT = "exempt"
+    TAKEN = "taken"
+    MEASURED = "measured"
+    NOT_COMPARABLE = "not comparable"
+    WITHDRAWN = "withdrawn"
+    CLOSED = "closed"
+
+
+WAITING = frozenset({State.ACCEPTED, State.SNOOZED})
+"""Said to be done or heard of later: a message speaks of it only where it got worse."""
+_OUTCOMES = {
+    Effect.TOO_FEW: State.TAKEN,
+    Effect.CHEAPER: State.MEASURED,
+    Effect.CHANGED_TOO: State.NOT_COMPARABLE,
+    Effect.WORSE: State.WITHDRAWN,
+}
+
+
+class Verb(enum.StrEnum):
+    """What people decide about an advice."""
+
+    ACCEPT = "accept"
+    SNOOZE = "snooze"
+    EXEMPT = "exempt"
+    REOPEN = "reopen"
+
+
+_DECIDED = {Verb.ACCEPT: State.ACCEPTED, Verb.SNOOZE: State.SNOOZED, Verb.EXEMPT: State.EXEMPT}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided about an advice, by its id; the newest one counts, for any value of its
+    parameter. `until`: its last day, in UTC; None without an end.
+    """
+
+    advice: str
+    verb: Verb
+    by: str
+    at: datetime
+    until: date | None = None
+    reason: str | None = None
+
+    @property
+    def over_at(self) -> datetime | None:
+        """From when on it no longer holds; None of one without an end."""
+        if self.verb is Verb.REOPEN:
+            return self.at
+        if self.until is None:
+            return None
+        return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One advice to a family. Amounts are in what it is `worth`; None is unknown.
+
+    `amount`: of the newest run that was advised so; `hits`: the end and amount of each such run
+    since the advice came last, in `since`, oldest first; `total` of all `runs` that were read.
+    `times`: how often it came, as it comes back where it was followed before. `decision`: the one
+    that counts. `comparison`: of the runs before and after it was taken.
+    """
+
+    id: str
+    account: str
+    region: str
+    family: str
+    owner: str | None
+    rule: str
+    parameter: str
+    old: str | None
+    new: str
+    state: State
+    severity: Severity
+    worth: Worth
+    amount: Decimal | None
+    hits: tuple[tuple[datetime, Decimal], ...]
+    total: Decimal
+    runs: int
+    times: int
+    first_at: datetime
+    since: datetime
+    last_at: datetime
+    decision: Decision | None = None
+    exempt: str | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def line(self) -> tuple[str, str, Worth]:
+        """The same for any value of its parameter."""
+        return self.rule, self.parameter or self.new, self.worth
+
+    def of_days(self, now: datetime, days: int) -> Decimal:
+        """The amount of the last days, since it came last."""
+        return sum((amount for at, amount in self.hits if at > now - timedelta(days)), Decimal(0))
+
+
+def advice_id(account: str, region: str, family: str, advised: Advised) -> str:
+    """Eight letters, the same for each run that is advised so."""
+    what = [account, region, family, advised.rule, advised.parameter, advised.new]
+    number = int.from_bytes(hashlib.sha256(json.dumps(what).encode()).digest()[:8], "big")
+    letters = ""
+    for _ in range(_ID_LETTERS):
+        number, place = divmod(number, len(_LETTERS))
+        letters += _LETTERS[place]
+    return letters
+
+
+def advices_of(heads: Iterable[Head], decisions: Iterable[Decision], now: datetime) -> list[Advice]:
+    """The advices of these runs, of one family or of many: what counts first, the most of 30 days
+    first. Runs and decisions may come in any order, and more than once.
+    """
+    families: dict[tuple[str, str, str], dict[object, Head]] = defaultdict(dict)
+    for head in heads:
+        if head.facts is not None:
+            families[head.account, head.region, head.family][head.key] = head
+    ordered = sorted(decisions, key=lambda one: (one.at, one.verb))
+    newest = {decision.advice: decision for decision in ordered}
+    found = [
+        advice
+        for runs in families.values()
+        for advice in _of_family(sorted(runs.values(), key=_place), newest, now)
+    ]
+    worths = list(Worth)
+    return sorted(found, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
+
+
+def _place(head: Head) -> tuple[datetime, str, datetime]:
+    """Runs are in the order of their starts: their parameters were chosen then."""
+    return started_at(head), head.key.arn, head.key.created_at
+
+
+def _of_family(
+    runs: Sequence[Head], decisions: Mapping[str, Decision], now: datetime
+) -> list[Advice]:
+    """All values of each line; `runs` by start."""
+    lines: dict[object, dict[str, Advised]] = defaultdict(dict)
+    for run in runs:
+        for one in run.facts.advised or () if run.facts else ():
+            name = advice_id(run.account, run.region, run.family, one)
+            known = lines[one.line]
+            known.pop(name, None)
+            known[name] = one  # the newest value is the last
+    paths = {path for of in lines.values() for one in of.values() for path in _paths(one)}
+    found: list[Advice] = []
+    for values in lines.values():
+        *replaced, newest = values
+        decided = [decisions[name] for name in values if name in decisions]
+        decision = max(decided, key=lambda one: one.at, default=None)
+        advice = _advice(newest, values[newest], runs, decision, frozenset(paths), now)
+        olds = (replace(advice, id=name, new=values[name].new, hits=()) for name in replaced)
+        found += [advice, *(replace(old, state=State.CLOSED, comparison=None) for old in olds)]
+    return _once(found)
+
+
+def _paths(one: Advised) -> tuple[str, ...]:
+    return one.parameter, *one.also
+
+
+def _once(found: list[Advice]) -> list[Advice]:
+    """Where two were taken together, the saving stands once, at the larger promise."""
+    claimed: dict[object, Advice] = {}
+    rank = sorted(
+        found, key=lambda one: -(one.comparison.predicted_usd or 0 if one.comparison else 0)
+    )
+    for one in rank:
+        if one.state is State.MEASURED and one.comparison:
+            claimed.setdefault(one.comparison.after, one)
+
+    def once(one: Advice) -> Advice:
+        known = one.comparison
+        first = claimed.get(known.after) if known and one.state is State.MEASURED else None
+        if known is None or first is None or first is one:
+            return one
+        evidence = f"measured together with {first.id}"
+        return replace(one, comparison=replace(known, evidence=evidence, after_usd=None))
+
+    return [once(one) for one in found]
+
+
+def _promise(one: Advice) -> Decimal:
+    return (one.comparison.predicted_usd if one.comparison else None) or Decimal(0)
+
+
+def _advice(
+    name: str,
+    one: Advised,
+    runs: Sequence[Head],
+    decision: Decision | None,
+    paths: frozenset[str],
+    now: datetime,
+) -> Advice:
+    """One advice, by the runs of its family. `paths`: of all that the family was advised."""
+    episodes = list(episodes_of(runs, one))
+    last, told = episodes[-1], [run for part in episodes for run in part.runs]
+    newest = told[-1]
+    hits = [(run.ended_at, amount_of(run, one)) for run in last.runs]
+    judged = [
+        compared(runs, part.runs, part.carriers, one, paths) for part in episodes if part.carriers
+    ]
+    ours = judged[-1] if judged and last.carriers else None
+    reopened_at = decision.at if decision and decision.verb is Verb.REOPEN else None
+    followed = [run.ended_at for part in episodes for run in part.carriers]
+    undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
+    wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
+    advice = Advice(
+        id=name,
+        account=newest.account,
+        region=newest.region,
+        family=newest.family,
+        owner=runs[-1].owner,
+        rule=one.rule,
+        parameter=one.parameter,
+        old=own_value(newest.facts, one.parameter),
+        new=one.new,
+        state=State.OPEN,
+        severity=one.severity,
+        worth=one.worth,
+        amount=one.amount,
+        hits=tuple(sorted(hits)),
+        total=sum((amount_of(run, one) for run in told), Decimal(0)),
+        runs=len(told),
+        times=1 + sum(part.back for part in episodes),
+        first_at=min(run.ended_at for run in told),
+        since=min(at for at, _ in hits),
+        last_at=max(run.ended_at for run in told),
+        decision=decision,
+        exempt=one.exempt,
+        comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),
+    )
+    return replace(advice, state=_state(advice, max(run.ended_at for run in runs), now))
+
+
+def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
+    decision, found = advice.decision, advice.comparison
+    silent_for = now - (last_run_at if found else min(last_run_at, advice.last_at))
+    if found is not None:
+        state = _OUTCOMES[found.effect]
+        unfinished = state is State.TAKEN and silent_for >= CLOSED_AFTER
+        return State.CLOSED if unfinished else state
+    if advice.exempt:
+        return State.EXEMPT
+    if decision is not None and decision.verb in _DECIDED:
+        over = decision.over_at is not None and decision.over_at <= now
+        kept = decision.verb is Verb.ACCEPT and decision.at < advice.since and advice.times > 1
+        if not over and not kept:
+            return _DECIDED[decision.verb]
+    return State.CLOSED if silent_for >= CLOSED_AFTER else State.OPEN

@@ -1,0 +1,238 @@
+"""Bills beside bills: what an advice saved, and what a run cost beyond its like.
+
+Bill against bill, never the promise. Where something else changed too, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from statistics import median
+
+from sageaudit.domain.audit.earlier import Advised, RunFacts, own_value
+from sageaudit.domain.audit.like_runs import newest_level
+from sageaudit.domain.audit.record import Head, earlier_run
+from sageaudit.domain.policy.policy import Policy
+
+COMPARED = 3
+"""So many runs before, and as many after, are compared by their medians: our choice."""
+_LOOKED_AT = 6
+"""Among so many completed runs after it, three must be comparable: our choice."""
+_OLDEST = timedelta(days=90)
+_DATA_TIMES = Decimal("1.2")
+_DATA_LEAST_S = 60
+"""From so many seconds on a download says how much data there was; a fifth more is other data."""
+_DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
+_OF_FINGERPRINT = (
+    *_DATA_PATHS,
+    "HyperParameters",
+    "Environment",
+    "AlgorithmSpecification",
+    "Batch",
+)
+"""Beginnings of the paths whose change changes the fingerprint itself."""
+_NOT_ITS_FAULT = frozenset({"CapacityError", "InternalServerError"})
+
+
+class Effect(enum.Enum):
+    """What the runs after say."""
+
+    TOO_FEW = "too few runs"
+    CHEAPER = "cheaper"
+    CHANGED_TOO = "something else changed too"
+    WORSE = "dearer, or failing"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Medians of the bills in USD; None where they do not say what the advice saved.
+
+    `predicted_usd`: what the runs before were promised, each. `runs`: how many ended well since.
+    `after`: the keys of the compared ones. `evidence`: one sentence.
+    """
+
+    effect: Effect
+    evidence: str
+    runs: int = 0
+    predicted_usd: Decimal | None = None
+    before_usd: Decimal | None = None
+    after_usd: Decimal | None = None
+    after: tuple[object, ...] = ()
+
+    @property
+    def saved_usd(self) -> Decimal | None:
+        """A run, in USD; None where nothing is claimed."""
+        if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
+            return None
+        return self.before_usd - self.after_usd
+
+
+def started_at(head: Head) -> datetime:
+    """When its parameters were chosen, as far as it is known."""
+    elapsed_s = head.facts.elapsed_s if head.facts else None
+    return head.ended_at - timedelta(seconds=float(elapsed_s or 0))
+
+
+def compared(
+    runs: Sequence[Head],
+    told: Sequence[Head],
+    carriers: Sequence[Head],
+    advised: Advised,
+    paths: frozenset[str],
+) -> Comparison:
+    """The last runs before the advice was taken, with the first after it.
+
+    `told`: those that were advised so; all are in the order of their starts. `paths`: what else the
+    family was advised, which may change with it.
+    """
+    first, after = started_at(carriers[0]), {run.key for run in carriers}
+    before = [run for run in runs if started_at(run) < first and run.key not in after]
+    if failing := _failing(before, carriers):
+        return Comparison(Effect.WORSE, failing)
+    was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
+    was, done = was[-COMPARED:], _completed(carriers)
+    promises = [usd for run in told[-COMPARED:] if (usd := _promise(run, advised)) is not None]
+    found = Comparison(
+        Effect.CHANGED_TOO,
+        "its dollars lay in runs that did not complete",
+        len(done),
+        median(promises) if promises else None,
+    )
+    if len(done) >= COMPARED and 2 * len(_completed(told)) < len(told):
+        return found
+    free = paths | {advised.parameter, *advised.also}
+    odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}
+    now = [run for run in done[:_LOOKED_AT] if not odd[run.key]][:COMPARED]
+    outcome, evidence = _judged(was, done, now, first)
+    if evidence is None:
+        evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
+    found = replace(found, effect=outcome, evidence=evidence)
+    if outcome in {Effect.CHANGED_TOO, Effect.TOO_FEW}:
+        return found
+    keys = tuple(run.key for run in now)
+    return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
+
+
+def _judged(
+    was: Sequence[Head], done: Sequence[Head], now: Sequence[Head], first: datetime
+) -> tuple[Effect, str | None]:
+    """The outcome and its evidence; None where that is what else changed."""
+    if len(done) < COMPARED:
+        return Effect.TOO_FEW, f"{len(done)} of {COMPARED} runs since"
+    if len(was) < COMPARED:
+        return Effect.CHANGED_TOO, f"only {len(was)} completed runs like them before"
+    if first - was[0].ended_at > _OLDEST:
+        return Effect.CHANGED_TOO, f"the runs before are of {was[0].ended_at:%Y-%m-%d} on"
+    if len(now) < COMPARED:
+        enough = len(done) >= _LOOKED_AT
+        return (Effect.CHANGED_TOO, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
+    before_usd, after_usd = _median_usd(was), _median_usd(now)
+    bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
+    worse = after_usd >= before_usd
+    return (Effect.WORSE, f"{bills}: no cheaper") if worse else (Effect.CHEAPER, bills)
+
+
+def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comparison | None:
+    """Where the finding is gone with another value than the advised one; None where it is not."""
+    since = [run for run in _completed(runs) if started_at(run) > started_at(last)]
+    own, old = (own_value(of.facts, advised.parameter) for of in (runs[-1], last))
+    others = _instances(runs[-1].facts) != _instances(last.facts)
+    another = own is not None and own != old
+    if len(since) < COMPARED or not advised.parameter or not (others or another):
+        return None
+    value = f"{advised.parameter} = {own}" if another else "other instances"
+    return Comparison(Effect.CHANGED_TOO, f"mended with {value} in its place", len(since))
+
+
+def _failing(before: Sequence[Head], carriers: Sequence[Head]) -> str | None:
+    """Two of its first three runs failed, and at most one of the three before."""
+    finished = [run for run in carriers if _finished(run)][:COMPARED]
+    failed = [run for run in finished if run.status == "Failed"]
+    as_before = [run for run in before if _finished(run)][-COMPARED:]
+    known = sum(run.status == "Failed" for run in as_before) > 1
+    return (
+        None if len(failed) < COMPARED - 1 or known else f"{len(failed)} of {len(finished)} failed"
+    )
+
+
+def _finished(run: Head) -> bool:
+    reason = run.facts.reason_class if run.facts else None
+    return run.status == "Completed" or (run.status == "Failed" and reason not in _NOT_ITS_FAULT)
+
+
+def _completed(runs: Sequence[Head]) -> list[Head]:
+    return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
+
+
+def _instances(facts: RunFacts | None) -> tuple[object, ...]:
+    return () if facts is None else (facts.instance_type, facts.instance_count, facts.purchase)
+
+
+def _promise(run: Head, advised: Advised) -> Decimal | None:
+    known = run.facts.advised if run.facts else None
+    return next((one.amount for one in known or () if one.line == advised.line), None)
+
+
+def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[str]:
+    """What else differs between the runs before and one after, in words."""
+    facts = run.facts
+    if facts is None or not was:
+        return
+    before = [one.facts for one in was if one.facts is not None]
+    words = {
+        "the type": ("InstanceType", "instance_type"),
+        "the count": ("InstanceCount", "instance_count"),
+        "the purchase": ("Spot", "purchase"),
+    }
+    for word, (ending, name) in words.items():
+        free = any(ending in path for path in paths)
+        if not free and getattr(facts, name) not in {getattr(one, name) for one in before}:
+            yield word
+    marks = [one.fingerprint for one in before]
+    steady = len(set(marks)) < len(marks) and None not in [*marks, facts.fingerprint]
+    free = any(path.startswith(_OF_FINGERPRINT) for path in paths)
+    if steady and not free and facts.fingerprint not in marks:
+        yield "image, code or settings"
+    before_s, own_s = [_data_s(one) for one in before], _data_s(facts)
+    known_s = [seconds for seconds in before_s if seconds is not None]
+    if len(known_s) == len(before) and own_s is not None:
+        least_s, most_s = sorted((median(known_s), own_s))
+        free = any(path.startswith(_DATA_PATHS) for path in paths)
+        if not free and most_s >= _DATA_LEAST_S and most_s > _DATA_TIMES * least_s:
+            yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
+
+
+def _data_s(facts: RunFacts) -> Decimal | None:
+    """Seconds until the data was there: a download, or until a batch job's first point."""
+    return facts.first_point_s or facts.phase_s.get("Downloading")
+
+
+def _median_usd(runs: Sequence[Head]) -> Decimal:
+    return median([run.total_usd or Decimal(0) for run in runs])
+
+
+@dataclass(frozen=True, slots=True)
+class Dearer:
+    """What a run was expected to cost by its like, and what it cost, in USD."""
+
+    expected_usd: Decimal
+    cost_usd: Decimal
+
+    @property
+    def more_usd(self) -> Decimal:
+        """How much more it cost."""
+        return self.cost_usd - self.expected_usd
+
+
+def dearer_than(own: Head, others: Iterable[Head], policy: Policy) -> Dearer | None:
+    """A run beside what its like usually cost before it; None where either is not known."""
+    runs = [run for run in others if run.ended_at < own.ended_at]
+    earlier = [one for one in map(earlier_run, runs) if one is not None]
+    if own.total_usd is None or own.facts is None:
+        return None
+    percent = policy.dearer_percent
+    level = newest_level(own.kind, own.facts, earlier, spreads=Decimal(0), percent=percent)
+    return Dearer(level.usual_usd, own.total_usd) if level else None

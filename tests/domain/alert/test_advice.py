@@ -1,0 +1,72 @@
+"""docs/advice.md: each row of its table is played; a state follows from the runs in any order."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sageaudit.domain.alert.advice import State
+from tests.fakes.advised import Story, rows
+
+PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
+ROWS = rows(PAGE, "The states as a table")
+
+
+def moment(text: str) -> datetime:
+    """Noon of a day, as `03-02`."""
+    month, day = (int(part) for part in text.split("-"))
+    return datetime(2026, month, day, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("runs", "on", "state", "evidence"), ROWS)
+def test_a_row_of_the_page_is_its_state(runs: str, on: str, state: str, evidence: str) -> None:
+    """In the order in which the runs were heard of, and in any other one; heard of twice, too."""
+    story = Story(runs)
+    family = story.families[""]
+    found = story.advice("A", moment(on))
+    said = found.comparison.evidence if found.comparison else ""
+    assert (found.state.value, evidence in said) == (state, True), said
+    for seed in range(5):
+        heads = [*family.heads.items(), *family.heads.items()]
+        random.Random(seed).shuffle(heads)
+        family.heads = dict(heads)
+        random.Random(seed).shuffle(family.decisions)
+        assert story.advice("A", moment(on)) == found
+
+
+def test_the_page_has_rows_of_each_state() -> None:
+    """So that a table which is not found is no green test."""
+    assert {state for _, _, state, _ in ROWS} == {state.value for state in State}
+    assert len(ROWS) > 45
+
+
+@pytest.mark.parametrize(
+    ("runs", "times", "total", "saved"),
+    [
+        ("03-01..03-05 cost $24 $16; 03-08..03-10 cost $9 new A", 1, "80", "15"),
+        ("03-01..03-03 $12; 03-08 new A; 04-20 $12; 05-01 new A; 06-01 $12", 3, "60", None),
+        ("03-01..03-03 cost $24 $16; 03-08..03-13 cost $6 new A code 2", 1, "48", None),
+    ],
+)
+def test_what_came_back_is_counted_and_only_what_was_measured_is_claimed(
+    runs: str, times: int, total: str, saved: str | None
+) -> None:
+    """Dollars of all times; a saving of one run, bill against bill."""
+    found = Story(runs).advice("A", moment("06-02"))
+    claimed = found.comparison.saved_usd if found.comparison else None
+    assert (found.times, found.total) == (times, Decimal(total))
+    assert claimed == (None if saved is None else Decimal(saved))
+
+
+def test_two_advices_that_were_taken_together_save_once() -> None:
+    """At the larger promise; the other says which one has it."""
+    story = Story("03-01..03-03 cost $24 $16+$2 B; 03-08..03-10 cost $9 new A new B")
+    larger, other = (story.advice(letter, moment("03-11")) for letter in "AB")
+    assert larger.comparison is not None
+    assert other.comparison is not None
+    assert (larger.comparison.saved_usd, other.comparison.saved_usd) == (Decimal(15), None)
+    assert other.comparison.evidence == f"measured together with {larger.id}"

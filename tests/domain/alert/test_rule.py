@@ -1,0 +1,26 @@
+"""docs/messages.md: each row of its table is played, and what was sent is compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.advised import Story, rows
+
+PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
+ROWS = [(runs, sent) for runs, sent, _ in rows(PAGE.read_text("utf-8"), "The rule as a table")]
+
+
+@pytest.mark.parametrize(("runs", "sent"), ROWS)
+def test_a_row_of_the_page_is_what_is_sent(runs: str, sent: str) -> None:
+    """The kind and the day of each message, and nothing else."""
+    assert (", ".join(Story(runs).sent) or "none") == sent
+
+
+def test_the_page_has_rows_of_each_kind() -> None:
+    """So that a table which is not found is no green test."""
+    kinds = {word.split(" ")[0] for _, sent in ROWS for word in sent.split(", ")}
+    told = {"first", "changed", "grew", "awake", "back", "worse", "dearer"}
+    assert kinds == told | {"none", "trial", "idle", "prepaid", "unpriced"}
+    assert len(ROWS) > 70

@@ -1,0 +1,245 @@
+"""A family's year in one line, as docs/messages.md and docs/advice.md write it; played for tests.
+
+`03-01 $4`: a run that ended on 1 March 2026 at noon, of one hour, with $4 avoidable by the advice
+`A`; `$4 B` by another one, `$4 A'` by another value of the same parameter, `trial $9`, `idle $9`,
+`prepaid 9h` and `unpriced 9h` of another worth, `clean` by none. `new A`: it ran with the value of
+`A`; `other A` with a third one. `cost $24`: its bill. `failed`, `code 2`, `count 2`, `spot` and
+`data 30` as they say. `03-01..03-09 $1`: one a day, `/7` every seventh, `x500` so many on the day.
+`late 03-09`: heard of then; `again 03-01 $6`: that run is judged anew; `@eu` in another region.
+`[snooze A 04-05]`: what somebody decides at nine, until that day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from sageaudit.domain.alert.advice import Advice, Decision, Verb, advice_id, advices_of
+from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
+from sageaudit.domain.alert.comparison import dearer_than
+from sageaudit.domain.alert.rule import AlertCase, Notify, decide, told_by
+from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.policy.policy import Policy
+
+YEAR_BACK = timedelta(days=365)
+POLICY = Policy(
+    floor_usd=Decimal(10),
+    trial_floor_usd=Decimal(20),
+    idle_floor_usd=Decimal(15),
+    idle_floor_gpu_hours=Decimal(24),
+)
+_SPAN = re.compile(r"(\d\d-\d\d)(?:\.\.(\d\d-\d\d))?(?:/(\d+))? (.+)")
+_FOUND = re.compile(
+    r"(?<!cost )(trial |idle |prepaid |unpriced )?(?:\$([\d.]+)|([\d.]+)h)(?: ([A-Z]'*))?"
+)
+_COST = re.compile(r"cost \$([\d.]+)")
+_IDLE = {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
+
+
+@dataclass
+class Family:
+    """One family of one region: its runs, what people decided, and what was sent."""
+
+    region: str
+    heads: dict[JobKey, Head] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
+    alerts: dict[str, Alert] = field(default_factory=dict)
+
+    def advices(self, now: datetime) -> dict[str, Advice]:
+        """By id."""
+        return {one.id: one for one in advices_of(self.heads.values(), self.decisions, now)}
+
+    def heard(self, run: Head, now: datetime, policy: Policy) -> Notify | None:
+        """A run is audited, and decided about."""
+        self.heads[run.key] = run
+        advised = (run.facts.advised if run.facts else None) or ()
+        counted = [one.amount or Decimal(0) for one in advised if one.worth is Worth.COUNTED]
+        severity = Severity.LOW if counted else Severity.INFO
+        figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
+        others = [one for one in self.heads.values() if one.key != run.key]
+        found = [advice_id("1", self.region, "f", one) for one in advised]
+        dear = dearer_than(run, others, policy)
+        told, since = self.past.told, now - YEAR_BACK
+        case = AlertCase(figures, found, self.advices(now), dear, told, policy, now, since)
+        last = self.alerts.get(run.name)
+        outcome = decide(case, last)
+        if not isinstance(outcome, Notify):
+            return None
+        alert = Alert(last.version + 1 if last else 1, figures, now)
+        past = replace(self.past, run=run.name)
+        self.past = past.with_messages(alert, told_by(case, outcome, run.name, alert))
+        self.alerts[run.name] = alert
+        return outcome
+
+
+class Story:
+    """Plays a line; `sent` has the day and the word of each message."""
+
+    def __init__(self, line: str, policy: Policy = POLICY) -> None:
+        self.policy = policy
+        self.families: dict[str, Family] = {}
+        self.sent: list[str] = []
+        self._runs: dict[tuple[str, date], Head] = {}
+        parts = [part.strip() for part in line.split(";")]
+        events = [event for part in parts for event in _events(part)]
+        for heard_at, ended_at, what in sorted(events, key=lambda event: event[0]):
+            self._play(heard_at, ended_at, what)
+
+    def advice(self, letter: str, now: datetime, region: str = "") -> Advice:
+        """The advice of this letter, then."""
+        family = self.families[region]
+        one = _advised(Worth.COUNTED, letter, None)
+        return family.advices(now)[advice_id("1", region, "f", one)]
+
+    def _play(self, heard_at: datetime, ended_at: datetime, what: str) -> None:
+        where = re.search(r"@(\w+)", what)
+        region = where[1] if where else ""
+        family = self.families.setdefault(region, Family(region))
+        if what.startswith("["):
+            family.decisions.append(_decision(what, heard_at, region))
+            return
+        again = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
+        if again:
+            old = self._runs[region, _day(again[1]).date()]
+            runs = [replace(_run(again[2], old.ended_at, old.name, region), version=2)]
+        else:
+            many = re.search(r"x(\d+) ", what)
+            number = len(family.heads)
+            runs = [
+                _run(what, ended_at + timedelta(seconds=one), f"run-{number + one:05d}", region)
+                for one in range(int(many[1]) if many else 1)
+            ]
+            self._runs[region, ended_at.date()] = runs[0]
+        for run in runs:
+            if outcome := family.heard(run, heard_at, self.policy):
+                self.sent.append(f"{_word(outcome)} {heard_at:%m-%d}")
+
+
+def _word(outcome: Notify) -> str:
+    worth = outcome.worth
+    apart = outcome.kind.value == "first" and worth not in {None, Worth.COUNTED}
+    return worth.value if apart and worth else outcome.kind.value
+
+
+def _day(text: str, hour: int = 12) -> datetime:
+    month, day = (int(part) for part in text.split("-"))
+    return datetime(2026, month, day, hour, tzinfo=UTC)
+
+
+def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
+    """When it is heard of, when it ended, and what it is."""
+    matched = _SPAN.fullmatch(part)
+    assert matched, part
+    first, last, step, what = matched.groups()
+    late = re.search(r" late (\d\d-\d\d)", what)
+    at, until = _day(first), _day(last or first)
+    while at <= until:
+        heard_at = _day(late[1], 13) if late else at + timedelta(minutes=5)
+        yield (at - timedelta(hours=3) if what.startswith("[") else heard_at), at, what
+        at += timedelta(days=int(step or 1))
+
+
+def _decision(what: str, at: datetime, region: str) -> Decision:
+    verb, letter, *until = what.strip("[]").split()
+    last = _day(until[0]).date() - timedelta(days=1) if until else None
+    one = _advised(Worth.COUNTED, letter, None)
+    return Decision(advice_id("1", region, "f", one), Verb(verb), "ana", at, last)
+
+
+def _advised(worth: Worth, name: str, amount: Decimal | None) -> Advised:
+    if worth in _IDLE:
+        return Advised("idle-capacity", "", "gpu_hours", Severity.INFO, worth, amount)
+    letter = name.rstrip("'")
+    return Advised(f"rule-{letter}", f"P.{letter}", name, Severity.LOW, worth, amount)
+
+
+def _found(what: str) -> Iterator[Advised]:
+    for word, usd, hours, name in _FOUND.findall(_COST.sub("", what)):
+        worth = Worth(word.strip() or "counted")
+        letter = name or ("T" if worth is Worth.TRIAL else "A")
+        yield _advised(worth, letter, Decimal(usd or hours))
+
+
+def _run(what: str, ended_at: datetime, name: str, region: str) -> Head:
+    advised = tuple(_found(what))
+    values = defaultdict(str, {one.parameter: "old" for one in advised if one.parameter})
+    for word, letter in re.findall(r"(new|other) ([A-Z]'*)", what):
+        values[f"P.{letter[0]}"] = letter if word == "new" else "third"
+    asked = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
+    facts = RunFacts(
+        Purchase.SPOT if "spot" in what else Purchase.ON_DEMAND,
+        elapsed_s=Decimal(3600),
+        instance_type="ml.g5.xlarge",
+        instance_count=int(asked["count"] or 1),
+        fingerprint=f"code-{asked['code'] or 1}",
+        phase_s={"Downloading": (asked["data"] or Decimal(20)) * 10},
+        advised=advised,
+        settings=dict(values),
+    )
+    status = "Failed" if "failed" in what else "Stopped" if "stopped" in what else "Completed"
+    cost = _number(r"cost \$([\d.]+)", what)
+    return head(name, ended_at, facts, region=region, status=status, total_usd=cost)
+
+
+def _number(pattern: str, what: str) -> Decimal | None:
+    found = re.search(pattern, what)
+    return Decimal(found[1]) if found else None
+
+
+def head(
+    name: str,
+    ended_at: datetime,
+    facts: RunFacts,
+    *,
+    region: str = "",
+    status: str = "Completed",
+    total_usd: Decimal | None = None,
+) -> Head:
+    """The head of a run of the family `f`."""
+    return Head(
+        key=JobKey(name, ended_at),
+        version=1,
+        settled=True,
+        due_at=None,
+        last_modified_at=ended_at,
+        name=name,
+        kind="training",
+        status=status,
+        account="1",
+        region=region,
+        family="f",
+        owner="ana",
+        ended_at=ended_at,
+        rollup=False,
+        total_usd=total_usd,
+        avoidable_usd=None,
+        lost_usd=None,
+        top_rule=None,
+        unauditable=None,
+        digest="",
+        ruleset="1",
+        policy="1",
+        family_version=1,
+        fingerprint=None,
+        finding_ids=(),
+        facts=facts,
+    )
+
+
+def rows(page: str, heading: str) -> list[tuple[str, ...]]:
+    """The rows of the first table under a heading, without their backticks."""
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return [tuple(_cells(line)) for line in lines]
+
+
+def _cells(line: str) -> Iterable[str]:
+    return (cell.strip().strip("`") for cell in line.strip("|").split("|"))
