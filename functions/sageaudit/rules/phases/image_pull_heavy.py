@@ -10,7 +10,7 @@ Saving: Between 0 and the whole Downloading phase, because any image must be pul
 When it is wrong: SageMaker mounts file systems and copies data in the same phase, reports no split
     and keeps only the phase's last message. With a copied channel no image is advised but the same
     one nearby.
-What to do: A smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
+What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
     while it waits.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
