@@ -102,8 +102,15 @@ $(READY): requirements.txt pyproject.toml
 	Ubuntu run: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing once (1 of 3): $(VENV), for $$($(PYTHON) --version) ..." >&2
 	@$(PYTHON) -m venv $(VENV)
-	@echo "Installing once (2 of 3): $$(grep -c == requirements.txt) packages, which takes a minute or more ..." >&2
-	@$(RUN)/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check -r requirements.txt
+	@all=$$(grep -c == requirements.txt); echo "Installing once (2 of 3): $$all packages, which takes a minute or more ..." >&2; \
+	{ $(RUN)/python -m pip install --no-compile --disable-pip-version-check -r requirements.txt 2>$(VENV)/pip.log \
+		|| { grep -v ^WARNING $(VENV)/pip.log >&2; echo Failed; }; } | { \
+	n=0; while read -r word name _; do case "$$word" in \
+		Collecting|Processing) n=$$((n + 1)); name=$${name##*/}; \
+			test $$((n % 10)) -ne 0 || echo "  downloading: $$n of $$all, $${name%%[=-]*}" >&2;; \
+		Installing) echo "  unpacking all of them ..." >&2;; \
+		Failed) exit 1;; \
+	esac; done; }
 	@echo "Installing once (3 of 3): sageaudit itself ..." >&2
 	@$(RUN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

@@ -29,15 +29,16 @@ published. What was never measured on both models is unknown, and a type with su
 
 ## Ranges
 
-The first three columns with figures are throughput of the faster model over that of the slower one,
-lowest and highest over the workloads; their number stands in brackets. *c* is composed of two
-measured ratios through a third model, *s* is one model in two suites; both are less certain. One
-workload is no range, and is not used.
+The columns *16-bit*, *FP32* and *FP32 without TF32* have the throughput of the faster model divided
+by that of the slower one: lowest and highest, with the number of workloads in brackets. *c* is
+computed from two measured ratios through a third GPU, *s* is the same workload measured in two
+suites; both are less certain. A ratio of only one workload is not used.
 
-The last two columns are what a run may take whose precision is not known, where the GPU is the
-limit: the widest range of 16-bit and FP32, both of which must be known. A run with signs of 16-bit
-precision takes its own column. With GPU busy share u and the upper end r, a run takes at most
-1 + u (r - 1) times as long. A gain is shown, and counted only where fewer GPUs share the work.
+The last two columns say how many times as long a run may take if the GPU is the limit and the
+precision is not known: the widest range of 16-bit and FP32, both of which must be known. A run with
+signs of 16-bit precision uses that column. With GPU busy share u and the upper end r, a run takes
+at most 1 + u (r - 1) times as long. A shorter time is shown, but counted only if fewer GPUs share
+the work.
 
 | faster | slower | 16-bit | FP32 | FP32 without TF32 | to the slower | to the faster |
 |---|---|--:|--:|--:|--:|--:|

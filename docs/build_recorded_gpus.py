@@ -47,14 +47,14 @@ under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours 
 of these ({share}) the GPU did no work: {list} at list price{guessed}.
 {counted} of that is counted as avoidable or lost.
 
-{figures} of them are in the key `idle_capacity` of their audits, which is in no sum. {found} have a
-finding: about their phases or their use, or one that counts dollars. For the others the column
-*what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
-capacity from $10 on, so none of these runs gets that line.
+The audits of {figures} of them show these hours under `idle_capacity`, which is in no sum. {found}
+have a finding about their phases or their use, or one that counts dollars. For the others, the
+column *what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
+capacity only from $10, so they do not show it for any of these runs.
 
 {short} of them have under 15 active minutes, which is too short for a rule to judge them alone.
-With a history, such a run is judged together with the last ones of its family. The column *after
-runs like it* says what the audit finds if the family had run it {repeats} times before.
+With a history, such a run is judged together with the last runs of its family. The column *after
+runs like it* says what the audit would find if the family had run it {repeats} times before.
 
 {head}
 |---|---|--:|--:|--:|--:|---|---|

@@ -18,7 +18,7 @@ from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
-_WIDTH, _HEIGHT = 1280, 880
+_WIDTH, _HEIGHT = 1280, 945
 
 
 def main() -> None:

@@ -18,6 +18,11 @@ Open = Callable[..., Browser]
 DESK, PHONE = (1280, 900), (390, 844)
 
 
+def head(title: str) -> str:
+    """The header cell of a column."""
+    return f'[...document.querySelectorAll("#all th")].find(th => th.textContent === "{title}")'
+
+
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Browser]:
     """One tab of a headless Chromium with an empty profile."""
@@ -31,7 +36,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
     contents: dict[str, AccountReport | JobReport] = {
-        "account": reports.many(300),
+        "account": reports.many(300, 200),
         "job": recorded_report(recorded, audit_recording(recorded, Policy())),
         "hostile-account": reports.hostile_account(),
         "hostile-job": reports.hostile_job(),

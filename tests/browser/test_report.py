@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from local.chromium import Browser
-from tests.browser.conftest import DESK, PHONE, Open
+from tests.browser.conftest import DESK, PHONE, Open, head
 
 NAMES = ("account", "job", "hostile-account", "hostile-job")
-_SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
-_SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
-_NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
-_FOUND = 'document.getElementById("found").textContent'
 _OPEN_ALL = """new Promise((done) => {
   document.querySelectorAll("details").forEach((one) => { one.open = true; });
   setTimeout(done, 200);
 })"""
 _FOCUSED = "document.activeElement.textContent"
+_A4_PX = 703
+"""A4's width without its margins of 12 mm."""
+_BEYOND_A4 = f"""[...document.querySelectorAll("main *")].filter(e => e.checkVisibility()
+  && e.getBoundingClientRect().right > {_A4_PX}).map(e => e.outerHTML.slice(0, 80))"""
 _WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-
-
-def head(title: str) -> str:
-    """The header cell of a column."""
-    return f'[...document.querySelectorAll("#all th")].find(th => th.textContent === "{title}")'
-
-
-def typed(tab: Browser, text: str) -> None:
-    """Types into the field to find jobs, and waits until the table follows."""
-    tab.run('document.getElementById("find").focus()')
-    tab.type(text)
-    tab.run("new Promise(done => setTimeout(done, 200))")
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
@@ -69,64 +55,6 @@ def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> Non
     assert "owned" not in tab.run("document.title")
     assert tab.run("getComputedStyle(document.body).display") == "block"
     assert len([said for said in tab.complaints if "Content Security Policy" in said]) == 3
-
-
-def test_a_column_sorts_both_ways_and_says_so(opened: Open) -> None:
-    """Numbers by their size, the largest first; the rows that are not shown take part.
-
-    What was not judged is neither the least nor the most.
-    """
-    tab = opened("account")
-    spend, least = sorted_by(tab, "Spend", _SPEND), sorted_by(tab, "Spend", _SPEND)
-    assert (spend, least) == (sorted(spend, reverse=True), sorted(least))
-    assert least[0] < min(spend)
-    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "ascending"
-    names = sorted_by(tab, "Job", _NAMES)
-    assert names == sorted(names)
-    assert tab.run('document.querySelectorAll("[aria-sort]").length') == 1
-    amounts = f"{_SHOWN}.map(row => row.cells[2].textContent)"
-    for _ in range(2):
-        assert "not judged" not in sorted_by(tab, "Avoidable", amounts)[:100]
-
-
-def sorted_by(tab: Browser, title: str, what: str) -> Any:
-    """Presses the header of a column, and reads the rows."""
-    tab.run(f'{head(title)}.querySelector("button").click()')
-    return tab.run(what)
-
-
-def test_words_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
-    """Rows add up to the headline, to the cent; what is said is of those that match."""
-    tab = opened("account")
-    said = tab.run(_FOUND)
-    assert said.startswith("300 jobs, spend $")
-    [rows] = re.findall(r"\$[\d,.]+", said)
-    assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
-    assert rows in tab.run('document.querySelector(".news").textContent')
-    typed(tab, "MODEL-07")
-    names = tab.run(_NAMES)
-    assert 0 < len(names) < 100
-    assert all("model-07" in name for name in names)
-    usd = sum(tab.run(_SPEND)) / 1e6
-    assert tab.run(_FOUND) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
-    tab.run('document.getElementById("clear").click()')
-    assert tab.run(_FOUND) == said
-
-
-def test_a_name_shows_its_jobs_and_more_rows_come_when_asked_for(opened: Open) -> None:
-    """As many as its row of sums says, until that is taken back; the first hundred at once."""
-    tab = opened("account")
-    first = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
-    row = f'{first}.parentElement.querySelector("tbody tr")'
-    count = int(tab.run(f"{row}.lastElementChild.textContent"))
-    tab.run(f'{row}.querySelector(".pick").click()')
-    assert tab.run(f"{_SHOWN}.length") == count
-    tab.run('document.querySelector(".chip").click()')
-    assert tab.run(f"{_SHOWN}.length") == 100
-    assert "200 more jobs" in tab.run('document.querySelector(".more").textContent')
-    tab.run('document.querySelector(".more").click()')
-    assert tab.run(f"{_SHOWN}.length") == 300
-    assert tab.run('document.querySelector(".more").hidden')
 
 
 def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
@@ -218,16 +146,18 @@ def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
-    """Dark where the system is dark; the button turns it around and keeps it."""
+    """Dark where the system is dark; the button turns it around, and names what it turns to."""
     background = "getComputedStyle(document.body).backgroundColor"
+    label = 'document.getElementById("theme").innerText.trim()'
     light = opened("job").run(background)
+    assert opened("job").run(label) == "Dark"
     tab = opened("job", scheme="dark")
     dark = tab.run(background)
-    assert dark != light
+    assert (dark != light, tab.run(label)) == (True, "Light")
     tab.run('document.getElementById("theme").click()')
-    assert tab.run(background) == light
+    assert (tab.run(background), tab.run(label)) == (light, "Dark")
     tab.run('document.getElementById("theme").click()')
-    assert tab.run(background) == dark
+    assert (tab.run(background), tab.run(label)) == (dark, "Light")
 
 
 @pytest.mark.parametrize("name", ["account", "job"])
@@ -237,6 +167,9 @@ def test_a_page_prints(opened: Open, name: str) -> None:
     tab.media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
     assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
+    tab.run(_OPEN_ALL)
+    tab.size(_A4_PX, 1000)
+    assert tab.run(_BEYOND_A4) == []
     assert tab.printed().startswith(b"%PDF")
 
 
@@ -251,7 +184,7 @@ def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name:
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert tab.run('[...document.querySelectorAll("[role=img]")].every(e => e.ariaLabel)')
-    assert tab.run('[...document.querySelectorAll("[role=region]")].every(e => e.ariaLabel)')
+    assert tab.run('[...document.querySelectorAll("[role=group]")].every(e => e.ariaLabel)')
     assert tab.run('[...document.querySelectorAll("input,select")].every(e => e.labels.length)')
     ids = tab.run('[...document.querySelectorAll("[id]")].map(e => e.id)')
     assert len(ids) == len(set(ids))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -92,36 +91,6 @@ def test_a_job_that_is_there_and_cannot_be_audited_exits_with_1(
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr
     assert job.arn in done.stderr
-
-
-def test_denied_tags_and_metrics_are_named_and_the_audit_goes_on(
-    account: LiveAccount, run: Run
-) -> None:
-    """What could not be read stands in the document; the bill needs neither."""
-    begun = datetime.now(UTC) - timedelta(days=1)
-    job = account.add(
-        DATA / "profiled-053-g4dn-xlarge.json",
-        series=False,
-        CreationTime=begun.isoformat(),
-        TrainingStartTime=begun.isoformat(),
-        TrainingEndTime=(begun + timedelta(seconds=1870)).isoformat(),
-        SecondaryStatusTransitions=[
-            {"Status": "Training", "StartTime": begun.isoformat(), "StatusMessage": ""}
-        ],
-    )
-    account.refuse("sagemaker.ListTags", "AccessDeniedException")
-    account.refuse("cloudwatch.GetMetricData", "AccessDenied")
-    done = run("audit", job.arn, "--output", "json")
-    document = done.document()
-    missing = " ".join(document["audit"]["coverage"]["missing"])
-    assert "sagemaker:ListTags" in missing
-    assert "cloudwatch:GetMetricData" in missing
-    assert document["bill"]["complete"] is True
-    assert "gpu-underused" in {x["rule"] for x in document["unknown"]}
-    assert (document["judged"], document["avoidable_usd"]) == ("no", None)
-    [sentence] = document["not_judged"]
-    assert sentence.startswith("The use of its machines was not judged: ")
-    assert sentence.endswith(" Allow cloudwatch:GetMetricData.")
 
 
 PROFILES = """

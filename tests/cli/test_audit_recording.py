@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -179,16 +178,6 @@ def test_a_running_job_without_metrics_is_shown_until_its_last_change(
     """Ten minutes on two instances."""
     document = audited(running(tmp_path))
     assert document["bill"]["lines"][0]["quantity"] == pytest.approx(1 / 3, abs=1e-6)
-
-
-def test_a_running_job_is_not_told_that_its_code_did_not_run(run: Run, tmp_path: Path) -> None:
-    """It reads that the job still runs, what it cost so far, and once that nothing is judged."""
-    shown = run("audit", "--recording", running(tmp_path)).stdout
-    assert re.search(r"It still runs, and cost \$0\.2\d or more so far", shown)
-    assert "its use can be judged only after its end" in " ".join(shown.split())
-    assert "did not run" not in shown
-    assert shown.count("has not ended (status InProgress)") == 1
-    assert "Could not be checked" not in shown
 
 
 def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:

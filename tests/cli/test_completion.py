@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.fakes.command_line import Run
 
+PAGE = Path(__file__).parents[2] / "docs" / "install.md"
 SHELLS = {"bash": "complete -o", "zsh": "#compdef sageaudit", "fish": "complete --no-files"}
 TYPED = {
     "hist": "history",
@@ -25,6 +27,7 @@ def test_a_shell_gets_its_script(run: Run, monkeypatch: pytest.MonkeyPatch, shel
     done = run()
     assert (done.exit_code, done.stderr) == (0, "")
     assert SHELLS[shell] in done.stdout
+    assert f"_SAGEAUDIT_COMPLETE={shell}_source" in PAGE.read_text("utf-8")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

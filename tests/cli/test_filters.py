@@ -84,6 +84,7 @@ def test_a_filter_leaves_the_rows_that_it_says(run: Run, listed: Path, name: str
     def jobs(*command: str) -> list[str]:
         done = run(*command, *place)
         assert done.exit_code == 0, done.stderr
+        assert (" fits; " in done.stderr) is (command[0] != "export" and not done.stdout)
         return [json.loads(line)["job"] for line in done.stdout.splitlines()]
 
     every = run("history", *place, "--all", "--output", "jsonl").stdout.splitlines()

@@ -153,9 +153,6 @@ def test_columns_are_dropped_in_the_order_of_the_list() -> None:
     assert titles(18) == ["Job"]
 
 
-BY_FAMILY = lists.of_columns([Column.FAMILY], Sort.IDLE)
-
-
 @pytest.mark.parametrize(
     "listing",
     [

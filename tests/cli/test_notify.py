@@ -95,7 +95,7 @@ def test_it_sends_one_and_says_what_came_back(
         "sageaudit: slack: 403 invalid_token: the webhook is revoked or not permitted",
     )
     assert [post["text"] for post in slack.posts] == [TITLE]
-    arn = "arn:aws:sns:us-east-1:123456789012:notices"
+    arn = "arn:aws:sns:us-east-1:111122223333:notices"
     assert "sns took it" in run(*words, "--channel", "sns", "--to", arn).stderr
 
 

@@ -103,10 +103,6 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             lambda *_: {"TrainingJobSummaries": [summary(JobKind.TRAINING)]},
         )
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        arn_of_past = f"arn:aws:pricing:::price-list/aws/x/USD/20260101000000/{REGION}"
-        past = {"PriceListArn": arn_of_past, "RegionCode": REGION}
-        made.answer("pricing:ListPriceLists", lambda *_: {"PriceLists": [past]})
-        made.answer("pricing:GetPriceListFileUrl", lambda *_: {"Url": "https://not-aws.example/x"})
         made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
         made.answer(
             "organizations:ListAccounts",
@@ -145,7 +141,7 @@ BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
         ("audit", JOB_WORDS, ()),
         ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
         ("what-if", JOB_WORDS, ()),
-        ("prices", (LIVE, (*LIVE, "--on", "2026-01-15")), ()),
+        ("prices", (LIVE,), ()),
         ("reconcile", [BILL], (permissions.TABLE,)),
     ],
 )
@@ -157,7 +153,7 @@ def test_a_command_calls_what_it_declares(
     calls_of_it: Sequence[Sequence[str]],
     options: tuple[str, ...],
 ) -> None:
-    """By name and by ARN, every kind of job; `what-if` reads no tags; prices of a past day too."""
+    """By name and by ARN, every kind of job; `what-if` reads no tags."""
     for words in calls_of_it:
         run(command, *words, *(("--table", table) if options else ()))
     assert called(calls) == permissions.COMMANDS[command].actions(options)

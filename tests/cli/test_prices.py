@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -124,30 +123,11 @@ def test_without_permission_the_packaged_rate_is_shown_and_the_exit_says_so(
     assert "pricing:GetProducts is not permitted." in done.stderr
 
 
-def test_a_day_of_the_past_is_read_from_the_list_that_was_in_force(
-    prices: Run, api: PricingClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And it is said which."""
-    arn = "arn:aws:pricing:::price-list/aws/AmazonSageMaker/USD/20250128120000/us-east-1"
-    lists = {"PriceLists": [{"PriceListArn": arn, "RegionCode": "us-east-1"}]}
-    url = {"Url": "https://pricing.us-east-1.amazonaws.com/x.csv"}
-    for name, answer in {"list_price_lists": lists, "get_price_list_file_url": url}.items():
-        monkeypatch.setattr(api, name, lambda answer=answer, **_asked: answer, raising=False)
-    content = (
-        "SKU,TermType,EffectiveDate,Unit,PricePerUnit,Currency,Product Family,Location Type,"
-        "usageType,Instance Name,Component\n"
-        "S,OnDemand,2025-01-01,Hrs,37.6885,USD,ML Instance,AWS Region,USE1-Train:ml.p4d.24xlarge,"
-        "ml.p4d.24xlarge,Training\n"
-    )
-    monkeypatch.setattr(live_prices, "open_https", lambda _url: io.BytesIO(content.encode()))
-    done = prices(
-        "ml.p4d.24xlarge", "--region", "us-east-1", "--component", "training", "--live",
-        "--on", "2025-03-01", "--output", "json",
-    )  # fmt: skip
-    assert done.exit_code == 0
-    [row] = rows(done)
-    assert (row["usd_per_hour"], row["as_of"]) == (Decimal("37.6885"), "2025-03-01")
-    assert "on 2025-03-01 the price list of 2025-01-28 was in force in us-east-1" in done.stderr
+def test_the_price_list_of_now_says_nothing_of_a_past_day(prices: Run, api: PricingClient) -> None:
+    """The packaged rates have days."""
+    done = prices("ml.m5.xlarge", "--region", "eu-west-1", "--live", "--on", "2025-03-01")
+    assert (done.exit_code, api.calls) == (2, [])
+    assert "--live reads today's price list" in done.stderr
 
 
 def test_coverage_counts_what_a_job_can_ask_for(prices: Run) -> None:
@@ -226,9 +206,9 @@ def test_refreshed_tables_are_read_by_later_commands(run: Run, data_home: Path) 
     rates = {"us-east-1": {"ml.g5.2xlarge": Decimal("9.99")}}
     data_home.mkdir()
     hourly = {**tables.hourly_table, "provenance": newer, "usd_per_hour": rates}
-    price_table.write(price_table.text_of(hourly), data_home / packaged.HOURLY)
+    (data_home / packaged.HOURLY).write_text(price_table.text_of(hourly), "utf-8")
     storage = price_table.text_of(dict(tables.storage_table))
-    price_table.write(storage, data_home / packaged.STORAGE_TABLE)
+    (data_home / packaged.STORAGE_TABLE).write_text(storage, "utf-8")
     words = ("prices", "ml.g5.2xlarge", "--region", "us-east-1", "--component", "training")
     [row] = rows(run(*words, "--output", "json"))
     assert (row["usd_per_hour"], row["as_of"]) == (Decimal("9.99"), "2026-11-20")

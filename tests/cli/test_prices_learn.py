@@ -163,16 +163,6 @@ def test_with_a_policy_it_says_which_price_wins(learn: Run, report: Report, tmp_
     assert [row["wins"] for row in document["rates"]] == ["learnt", "policy"]
 
 
-def test_one_discount_on_all_types_is_named(learn: Run, report: Report) -> None:
-    """As a percentage for the types that were not used yet."""
-    done = learn("--cur", report(*OCTOBER))
-    assert (
-        "All Training rates are 12.0% below the list: Training = 12.0 in [discounts.percent]"
-    ) in done.stdout
-    other = learn("--cur", report(*OCTOBER, replace(G5, what="ml.m5.large", price=Decimal(1))))
-    assert "below the list" not in other.stdout
-
-
 def test_a_managed_spot_usage_type_is_named_and_in_no_rate(learn: Run, report: Report) -> None:
     """It is of jobs, unlike an endpoint's, of which the sum alone is told."""
     spot, endpoint = (

@@ -57,7 +57,7 @@ def of(recordings: tuple[Path, ...]) -> list[str | Path]:
 def test_the_same_policy_moves_nothing(recordings: tuple[Path, ...], tmp_path: Path) -> None:
     """Two runs looked at, no difference."""
     done = replayed("", tmp_path, *of(recordings))
-    assert (done["runs"], done["findings"], done["rules"]) == (2, [], [])
+    assert (done["runs"], done["not_judged"], done["findings"], done["rules"]) == (2, 0, [], [])
 
 
 def test_a_rule_switched_off_takes_its_dollars_with_it(

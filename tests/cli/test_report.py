@@ -112,11 +112,11 @@ def test_a_page_of_many_jobs_keeps_the_dearest(
     monkeypatch.setattr(report_contents, "LISTED", 20)
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
-    assert "the dearest 20 jobs" in done.stderr
+    assert "the dearest 18 jobs and 2 tuning jobs" in done.stderr
     assert "(130 others are in its sums alone)" in done.stderr
     news = next(line for line in whole.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
     if form == "html":
-        assert "The 20 jobs with the most avoidable and lost dollars" in text
+        assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
         assert "130 more are in the sums alone" in text
         assert text.count(' data-u="') < 20 < whole.count(' data-u="')

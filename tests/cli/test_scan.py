@@ -13,10 +13,7 @@ from typing import Any
 import pytest
 from botocore.awsrequest import AWSResponse
 
-from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.audit.record import Entry, Recorded
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.errors import HistoryFileError
 from tests.fakes.command_line import Result, Run
 from tests.fakes.jobs import ACCOUNT
 from tests.fakes.live_account import LiveAccount, live_account
@@ -198,27 +195,6 @@ def test_ctrl_c_while_it_lists_ends_the_scan(account: LiveAccount, run: Run, his
     done = run("scan", "--history", history)
     assert (done.exit_code, done.stdout) == (130, "")
     assert "interrupted before the first audit" in done.stderr
-
-
-def test_a_history_that_takes_no_more_ends_the_scan_after_its_results(
-    account: LiveAccount, run: Run, history: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was kept before is ranked; the sentence names the file."""
-    recorded: list[Entry] = []
-    record = SqliteHistory.record
-
-    def two(self: SqliteHistory, entry: Entry) -> Recorded:
-        if len(recorded) == 2:
-            raise HistoryFileError(f"{history} cannot be written: the disk is full")
-        recorded.append(entry)
-        return record(self, entry)
-
-    monkeypatch.setattr(SqliteHistory, "record", two)
-    done = run("scan", "--history", history, "--output", "json")
-    assert done.exit_code == 1
-    assert document(done)["ranking"]["total"]["jobs"] == 2
-    [refused] = document(done)["scan"]["refused"]
-    assert refused["reason"].endswith("the disk is full")
 
 
 def test_a_file_of_another_tool_is_refused(account: LiveAccount, run: Run, tmp_path: Path) -> None:

@@ -369,6 +369,24 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
+    cloud: Cloud, run: Run, tmp_path: Path
+) -> None:
+    """When it is asked; of a history with other accounts only for your own."""
+    cloud.add(OWN, "own-1")
+    history, page = tmp_path / "h.db", tmp_path / "page.html"
+    run("scan", "--history", history)
+    cloud.calls.answer("ce:GetCostAndUsage", bill)
+    done = run("report", "--coverage", "--history", history, "-o", page)
+    assert done.exit_code == 0
+    assert "SageMaker bill of" in page.read_text()
+    assert "Not audited: " in page.read_text()
+    assert "storage of notebooks $" in page.read_text()
+    cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException")
+    done = run("report", "--coverage", "--history", history, "-o", page)
+    assert (done.exit_code, "SageMaker bill of" in page.read_text()) == (4, False)
+
+
 def test_the_payer_asks_for_all_accounts_at_once(cloud: Cloud, scan: Run) -> None:
     """Two requests for any number of accounts, those that refused the role included."""
     cloud.add(FIRST, "first-1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -66,28 +65,6 @@ def user(tmp_path: Path) -> Iterator[User]:
         for number in range(6):
             add_training_job(session, f"bert-{number}", days_ago=6 - number, minutes=30)
         yield User(session, aws, tmp_path)
-
-
-def test_ctrl_c_keeps_and_ranks_what_is_done(user: User) -> None:
-    """Exit 130 after the ranking; the next scan goes on from there."""
-    user.aws.slow_s = 0.4
-    process = user.start("scan", "--output", "json")
-    while sum("Describe" in call for call in user.aws.calls) < 3:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    printed, said = process.communicate(timeout=300)
-    assert process.returncode == 130, said
-    assert "stopping: what is done is kept" in said
-    assert "run the same command again" in said
-    assert "Traceback" not in said
-    first = json.loads(printed)
-    assert first["scan"]["jobs"]["left"] + first["scan"]["jobs"]["audited"] == 6
-    assert first["ranking"]["total"]["jobs"] == first["scan"]["jobs"]["audited"] < 6
-    user.aws.slow_s = 0
-    code, printed, _ = user.scan("--output", "json")
-    second = json.loads(printed)["scan"]["jobs"]
-    assert (code, second["known"]) == (0, first["scan"]["jobs"]["audited"])
-    assert second["known"] + second["audited"] == 6
 
 
 def test_a_process_that_is_killed_loses_no_audit_that_was_recorded(user: User) -> None:

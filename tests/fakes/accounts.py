@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.bill.finding import Found, NotApplicable, Outcome
+from sageaudit.domain.bill.finding import Found, Outcome
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge
@@ -33,10 +33,3 @@ def account_found(rule: str, runs: Sequence[EarlierRun], **more: object) -> Foun
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
     assert isinstance(answer, Found), answer
     return answer
-
-
-def account_not_applicable(rule: str, runs: Sequence[EarlierRun], **more: object) -> str:
-    """The reason why the rule does not apply to the account."""
-    answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
-    assert isinstance(answer, NotApplicable), answer
-    return answer.reason

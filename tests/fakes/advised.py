@@ -20,7 +20,8 @@ from decimal import Decimal
 
 from sageaudit.domain.alert.advice import Advice, Decision, Verb, advice_id, advices_of
 from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
-from sageaudit.domain.alert.rule import Case, Notify, dearer_than, decide, told_by
+from sageaudit.domain.alert.comparison import dearer_than
+from sageaudit.domain.alert.rule import AlertCase, Notify, decide, told_by
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -67,7 +68,7 @@ class Family:
         found = [advice_id("1", self.region, "f", one) for one in advised]
         dear = dearer_than(run, others, policy)
         told, since = self.past.told, now - YEAR_BACK
-        case = Case(figures, found, self.advices(now), dear, told, policy, now, since)
+        case = AlertCase(figures, found, self.advices(now), dear, told, policy, now, since)
         last = self.alerts.get(run.name)
         outcome = decide(case, last)
         if not isinstance(outcome, Notify):

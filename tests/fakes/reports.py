@@ -51,12 +51,17 @@ def page_of(contents: AccountReport | JobReport) -> str:
     return page(title, body, generated_at=MADE_AT, version="0")
 
 
-def many(jobs: int, seed: int = 11) -> AccountReport:
-    """An account with so many jobs of 30 days, in families, with owners, types and findings."""
+def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
+    """An account with so many jobs of 30 days, in families, with owners, types and findings.
+
+    `before`: jobs of the 30 days before; with some, each of these days but the last has a job.
+    """
     history = SqliteHistory()
     rng = random.Random(seed)
     for number in range(jobs):
         history.record(_entry(number, rng))
+    for number in range(before):
+        history.record(_entry(jobs + number, rng, FIRST - timedelta(days=30 - number % 29)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
     heads, left_out = report_contents.heads_of(history, period, None)
     return report_contents.account_report(history, period, None, heads, left_out, period.until)
@@ -74,8 +79,8 @@ def _detail() -> Detail:
     return detail_of(recorded.describe, recorded.tags, run_of(recorded).usage)
 
 
-def _entry(number: int, rng: random.Random) -> Entry:
-    ended_at = FIRST + timedelta(minutes=rng.randrange(29 * 1440))
+def _entry(number: int, rng: random.Random, ended_at: datetime | None = None) -> Entry:
+    ended_at = ended_at or FIRST + timedelta(minutes=rng.randrange(29 * 1440))
     begun = ended_at - timedelta(minutes=rng.randrange(20, 900))
     family = f"training/pytorch/train.py/model-{rng.randrange(60):02d}"
     name = f"model-{family[-2:]}-{ended_at:%Y-%m-%d-%H-%M-%S}-{number:04d}"

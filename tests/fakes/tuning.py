@@ -63,10 +63,3 @@ def asked(rule: str, trials: Sequence[Trial], of: Job | None, **more: Any) -> Fi
         return answer
     named = [(card(rule).name, answer)]
     return allocate_trials(named, trials, Severities(), {}).findings[0]
-
-
-def priced_in(rule: str, trials: Sequence[Trial], of: Job | None) -> Finding:
-    """The finding with its dollars; fails with its answer where it found nothing."""
-    answer = asked(rule, trials, of)
-    assert isinstance(answer, Finding), answer
-    return answer

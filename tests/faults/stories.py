@@ -104,7 +104,7 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
-DECIDES = Call("notify", "dynamodb.GetItem FAMILYDAY", 1)
+DECIDES = Call("notify", "dynamodb.GetItem TOLD TOLD", 1)
 QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
 
 

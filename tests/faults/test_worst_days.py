@@ -180,10 +180,12 @@ def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, Recorde
 
 
 def _live(one: World, of: Week, dice: Random) -> None:
+    swept = one.now
     for moment, what, job in sorted(_happenings(of, dice), key=lambda one: one[0]):
-        while one.now + HOUR < moment:
-            one.quiet(one.now + HOUR)
-            one.sweep()
+        while swept + HOUR < moment:
+            swept += HOUR
+            one.quiet(swept)
+            one.aws.sweep()
         one.quiet(moment)
         match what:
             case "ends":

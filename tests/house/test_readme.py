@@ -1,4 +1,4 @@
-"""The README's numbers and names are those of the product: each is compared with its source."""
+"""The numbers and names of the README and two pages are those of the product."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from sageaudit.rules.card import RequestCase
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-WORDS = re.sub(r"\s+", " ", README)
-"""The same without line breaks, so that a sentence is found wherever it is wrapped."""
+
+
+def words(page: str) -> str:
+    """A page without line breaks, so that a sentence is found wherever it is wrapped."""
+    return re.sub(r"\s+", " ", (ROOT / page).read_text(encoding="utf-8"))
 
 
 def table() -> dict[str, list[str]]:
@@ -25,9 +28,16 @@ def table() -> dict[str, list[str]]:
     return {ids: names.split(", ") for ids, names in rows}
 
 
-def test_the_ranking_is_what_a_scan_of_the_demos_jobs_prints() -> None:
-    """Its beginning, which `make docs` writes."""
-    assert build_readme.with_ranking(README) == README, "run make docs"
+def test_what_is_shown_is_what_a_scan_of_the_sample_jobs_prints() -> None:
+    """In README.md and docs/scan.md, by `make docs`."""
+    for page, text in build_readme.pages().items():
+        assert text == page.read_text(encoding="utf-8"), "run make docs"
+
+
+def test_the_readme_is_short() -> None:
+    """At most 130 lines, with the two commands of a clone."""
+    assert len(README.splitlines()) <= 130
+    assert {"make demo", "make test"} <= set(re.findall(r"^make \w+", README, re.MULTILINE))
 
 
 def test_the_table_of_rules_has_a_row_for_each_hundred() -> None:
@@ -49,7 +59,9 @@ def test_the_quality_is_that_of_the_labelled_set() -> None:
     """What every rule reaches on the generated jobs."""
     golden = ROOT / "tests" / "golden" / "labelled" / "confusion.txt"
     lines = golden.read_text(encoding="utf-8").splitlines()
-    [percent] = re.findall(r"every rule reaches (\d+)% precision and recall", WORDS)
+    [percent] = re.findall(
+        r"every rule reaches (\d+)% precision and recall", words("docs/rules/README.md")
+    )
     rates = [line.split()[-2:] for line in lines if re.search(r"\d\.\d\d +\d\.\d\d$", line)]
     of_runs = [rule for rule in catalogue.load() if rule.scope is not RequestCase]
     assert len(rates) >= len(of_runs), "confusion.txt lacks a rule: run make golden"
@@ -60,19 +72,20 @@ def test_the_number_of_jobs_with_debuggers_answers_is_that_of_the_page() -> None
     """docs/evidence/debugger.md is written from the recordings."""
     page = (ROOT / "docs" / "evidence" / "debugger.md").read_text(encoding="utf-8")
     [count] = re.findall(r"^(\d+) recorded jobs", page, re.MULTILINE)
-    assert f"on {count} real jobs" in WORDS
+    assert f"on {count} real jobs" in words("docs/rules/README.md")
 
 
 def test_other_facts_are_the_products() -> None:
     """The oldest Python, the kinds of job, the Lambdas, and the date of the packaged prices."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     [python] = re.findall(r'requires-python = ">=([\d.]+)"', project)
-    assert f"Python {python} or newer" in WORDS
-    assert f"{len(JobKind)} job kinds" in WORDS
+    readme = words("README.md")
+    assert f"Python {python} or newer" in readme
+    assert f"{len(JobKind)} job kinds" in readme
     numbers = {2: "two", 3: "three", 4: "four"}
     handlers = len(list((ROOT / "functions").glob("*/handler.py")))
-    assert f"{numbers[handlers]} Lambdas" in WORDS
-    assert f"packaged prices are of {packaged.tables().as_of}" in WORDS
+    assert f"{numbers[handlers]} Lambdas" in readme
+    assert f"packaged prices are of {packaged.tables().as_of}" in words("docs/own-rates.md")
 
 
 def test_how_many_types_have_a_rate() -> None:
@@ -83,8 +96,9 @@ def test_how_many_types_have_a_rate() -> None:
     guessed = sum(rate is not None and rate.is_estimate for rate in rates)
     unknown = rates.count(None)
     known = len(names) - guessed - unknown
-    assert f"{known} of {len(names)} training types have a packaged rate" in WORDS
-    assert f"{guessed} an estimated one; {unknown} are unknown" in WORDS
+    page = words("docs/own-rates.md")
+    assert f"{known} of {len(names)} training types have a packaged rate" in page
+    assert f"{guessed} an estimated one; {unknown} are unknown" in page
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 MADE = {
     ".git", ".venv", "build", "cdk.out", "node_modules",
@@ -67,16 +65,13 @@ def test_no_drawer_for_odds_and_ends() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in files(".py") if path.name.startswith("test_")],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)  # fmt: skip
-def test_every_test_says_the_behaviour_it_holds(path: Path) -> None:
+def test_every_test_says_the_behaviour_it_holds() -> None:
     """In one sentence."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     silent = [
-        node.name
-        for node in ast.walk(tree)
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in files(".py")
+        if path.name.startswith("test_")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
         and node.name.startswith("test_")
         and not ast.get_docstring(node)

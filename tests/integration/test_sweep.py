@@ -26,21 +26,6 @@ def with_pool(job: RecordedJob, status: str, retained_s: int | None = None) -> R
     return replace(job, describe=said)
 
 
-def test_a_job_whose_event_was_lost_is_audited_within_the_hour() -> None:
-    """It is counted once, and told as any other."""
-    job = a_failed_job()
-    with scene(job.ended_at - HOUR, sweeps=True) as one:
-        one.aws.advance(job.ended_at)
-        one.aws.sagemaker.add(job)
-        one.aws.advance(job.ended_at + HOUR)
-        assert one.versions(job) == 1
-        assert len(one.slack.posts) == 1
-        one.aws.advance(job.ended_at + 2 * HOUR)
-        assert one.count("ReconcilerFound", "sweep") == 1
-        assert one.count("JobsAudited", "audit") == 1
-        assert not one.dead_letters()
-
-
 def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found() -> None:
     """Its event came: it is not sent once more, and no alarm says that events are lost."""
     job = a_failed_job()

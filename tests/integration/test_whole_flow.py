@@ -14,8 +14,6 @@ from decimal import Decimal
 import pytest
 
 from local import demo
-from local.slack import Answer
-from tests.faults.world import renamed
 from tests.integration.whole_flow import Steps, a_failed_job, recorded, scene, tuning_set
 
 
@@ -55,47 +53,6 @@ def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
         assert headline.endswith(tuning.name)
         assert len(one.aws.mails) == 1
         assert "5 of 5 training jobs" in json.dumps(one.slack.posts)
-
-
-def test_a_bad_event_goes_to_the_dead_letters_and_its_batch_goes_on() -> None:
-    """One is no event, one forged in another account's name; the replayed job beside them is done.
-
-    AWS refuses `aws.*` sources from its customers: replays have a source of their own.
-    """
-    job = a_failed_job()
-    arn = job.arn.replace("111122223333", "999999999999")
-    stranger = replace(job, describe={**job.describe, "TrainingJobArn": arn})
-    with scene(job.ended_at) as one:
-        queue = one.aws.physical("TriggerFinishedJobs")
-        one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
-        one.aws.put_event(stranger.event())
-        one.aws.sagemaker.add(job)
-        one.aws.put_event(job.event(source="sageaudit.replay"))
-        one.aws.advance()
-        assert one.versions(job) == 1
-        reasons = [
-            letter["MessageAttributes"]["reason"]["StringValue"] for letter in one.dead_letters()
-        ]
-        assert sorted(reasons) == ["not_json", "wrong_account"]
-        log = one.aws.functions["audit"].log.getvalue()
-        assert log.count('"record rejected"') == 2
-        assert one.count("RejectedEvents", "audit") == 2
-
-
-def test_a_slack_that_asks_to_wait_is_waited_for_and_holds_up_nothing() -> None:
-    """The other channel is told meanwhile, the next job audited; then Slack has each once."""
-    first, second = a_failed_job(), renamed(a_failed_job(), "another-family")
-    with scene(first.ended_at) as one:
-        one.slack.will_answer(*[Answer(429, "rate_limited", {"Retry-After": "600"})] * 2)
-        one.aws.ends(first)
-        one.aws.ends(second)
-        one.aws.advance(one.aws.clock.now() + timedelta(seconds=360))
-        assert [one.versions(job) for job in (first, second)] == [1, 1]
-        assert len(one.aws.mails) == 2
-        assert not one.slack.posts
-        one.aws.advance()
-        assert len(set(one.headlines())) == len(one.slack.posts) == 2
-        assert not one.dead_letters()
 
 
 def test_the_demo_names_a_job_that_is_not_audited(

@@ -17,7 +17,7 @@ from local.recorded import RecordedJob, of_file, recorded_jobs
 from sageaudit.adapters.files.policy_file import load
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
 
-README = Path(__file__).parents[2] / "README.md"
+MESSAGES = Path(__file__).parents[2] / "docs" / "messages.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> No
     assert f"{job.name} is made up" in played.shown
 
 
-def test_the_readme_shows_that_very_message(played: Played) -> None:
+def test_the_page_of_messages_shows_that_very_message(played: Played) -> None:
     """Its sample is pasted from the demo's output; paste it again when a text changes."""
-    section = README.read_text(encoding="utf-8").split("## What a message says")[1]
+    section = MESSAGES.read_text(encoding="utf-8").split("## What a message says")[1]
     sample = section.split("```\n")[1].splitlines()
     lines = [line.rstrip() for line in played.shown.splitlines()]
     first = lines.index(sample[0])

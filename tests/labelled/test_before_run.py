@@ -200,12 +200,12 @@ def last_part(path: str) -> str:
     return re.sub(r"\[[^\]]*\]|_", "", inside).lower()
 
 
-def test_every_request_has_its_case_and_the_readme_their_numbers() -> None:
+def test_every_request_has_its_case_and_the_list_of_rules_their_numbers() -> None:
     """No request is left over."""
     assert {path.stem for path in CASES[0].file.parent.iterdir()} == set(BY_NAME)
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert f"labelled {len(CASES)} requests" in readme
-    assert f"{sum(len(case.said['must']) for case in CASES)} issues" in readme
+    page = (Path(__file__).parents[2] / "docs" / "rules" / "README.md").read_text("utf-8")
+    assert f"labelled {len(CASES)} requests" in page
+    assert f"{sum(len(case.said['must']) for case in CASES)} issues" in page
 
 
 @EVERY

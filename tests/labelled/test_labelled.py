@@ -1,7 +1,8 @@
 """The jobs whose truth is known, audited once: what is found, missed and counted, and for whom.
 
 How often each rule is right, with a bar to hold; what an expert says of the same jobs in dollars;
-how many healthy jobs each rule speaks of; and the pages and goldens that are made of all these.
+how many healthy jobs each rule speaks of; what is true of every sentence, whichever rule wrote it;
+and the pages and goldens that are made of all these.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import pytest
 from docs.build_track_records import DATA
 from sageaudit.cli.support.rules.track_record import packaged, section, to_text
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.finding_document import stands
+from sageaudit.domain.audit.finding_document import FindingDocument, stands
+from sageaudit.output.text.headline import headline
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.golden import regenerate
@@ -192,3 +194,53 @@ def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
     assert set(said.values()) == {None}
     assert {again[rule] for rule in ONCE & again.keys()} == {first["job"]["name"]}
     assert second["possible_usd"]
+
+
+def findings() -> Iterator[FindingDocument]:
+    """Those that stand, of every labelled job."""
+    return (one for job in of_stories() for one in job.document["findings"] if stands(one))
+
+
+def test_a_finding_without_a_parameter_says_what_to_do_first() -> None:
+    """What its page begins with, on one line."""
+    without = [one for one in findings() if not (one["fix"] or one["alternatives"])]
+    assert len({one["rule"] for one in without}) > 8
+    for one in without:
+        assert one["first_step"], one["rule"]
+        assert len(one["first_step"]) < 400
+        assert "\n" not in one["first_step"]
+
+
+def test_another_type_beside_the_first_has_its_dollars() -> None:
+    """They are never more than those of the first, which is the best."""
+    compared = 0
+    for one in findings():
+        ways = [way for way in one["alternatives"] if way[0]["parameter"].endswith("InstanceType")]
+        if (
+            one["bucket"] == "avoidable"
+            and ways
+            and one["fix"][0]["parameter"].endswith("InstanceType")
+        ):
+            [second] = one["alternatives_usd"]
+            assert second is not None, one["rule"]
+            assert 0 < second <= (one["saving_alone_usd"] or 0), one["rule"]
+            compared += 1
+    assert compared > 20
+
+
+def test_a_caution_does_not_take_back_what_is_counted() -> None:
+    """Only a finding of which nothing is counted says so."""
+    for one in findings():
+        if one["saving_usd"] and one["bucket"] != "possible":
+            for words in ("othing is counted", "none of it is counted", "nothing is saved"):
+                assert words not in (one["caution"] or ""), one["summary"]
+
+
+def test_no_headline_says_none_where_a_sum_is_worth_a_trial() -> None:
+    """And it says the dollars."""
+    tried = 0
+    for job in of_stories():
+        if (job.document["possible_usd"] or 0) >= 1:
+            assert not headline(job.document).startswith("none"), job.name
+            tried += "worth a trial" in headline(job.document)
+    assert tried > 5

@@ -51,16 +51,17 @@ def window_before(window: Window) -> Window:
     return Window(window.since - (window.until - window.since), window.since)
 
 
+def covers_before(lists: Lists, question: Question) -> bool:
+    """Whether the history has audits of as long ago as the window before."""
+    before = window_before(lists.window)
+    wide = lists.within(Window(before.since, lists.window.until))
+    return first_covered(wide, question, before.first_day) <= before.first_day
+
+
 def changes(lists: Lists, question: Question, *, today: date) -> list[FamilyChange]:
     """Each family with its change of spend, the largest first, then the most waste."""
     earlier = lists.within(window_before(lists.window))
-    first = earlier.window.first_day
-    covered = (
-        first_covered(
-            lists.within(Window(earlier.window.since, lists.window.until)), question, first
-        )
-        <= first
-    )
+    covered = covers_before(lists, question)
     now, before = (
         {row.family: row for row in by(of, question, [Column.FAMILY], today=today)}
         for of in (lists, earlier)

@@ -126,9 +126,7 @@ class JobCase(_OnTypes, Case):
         """
         headroom = Decimal(str(self.limit(HEADROOM)))
         also = self.pool.for_peaks if self.pool and self.pooled else ()
-        return self._resizes.resize(
-            self.job, self.whole, self.market, headroom, also, self._tried()
-        )
+        return self._resizes.resize(self.job, self.whole, self.market, headroom, also, self._tried)
 
     @property
     def advised_type(self) -> str | None:

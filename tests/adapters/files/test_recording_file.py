@@ -214,6 +214,14 @@ def test_another_file_or_link_is_not_replaced_unasked(tmp_path: Path, *, link: b
     assert (path.is_symlink(), other.exists()) == (link, False)
 
 
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    """A pipe, or root's /dev/null, stays one."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadUsage, match="is not a file"):
+        recording_file.write(tmp_path / "pipe", "{}", replace=True)
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_full_disk_leaves_the_old_file_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,10 +229,10 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     path = tmp_path / "job.json"
     path.write_text("old", encoding="utf-8")
 
-    def full(_: int) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(BadUsage, match="No space left"):
         recording_file.write(path, "new", replace=True)
     assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["old"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
@@ -149,6 +151,21 @@ def test_a_busy_table_is_asked_again(
     with meanwhile(client, "before-call TransactWriteItems", busy):
         assert dynamo.record(entry()).verdict is Verdict.RECORDED
     assert waited == list(WAITS_S[:2])
+
+
+@pytest.mark.parametrize("code", ["TransactionInProgressException", "ConditionalCheckFailed"])
+def test_a_write_whose_answer_was_lost_is_recorded_by_the_next_try(
+    client: Any, dynamo: DynamoHistory, code: str
+) -> None:
+    """The next try finds its own document, also of a reaudit: no duplicate of another delivery."""
+
+    def refuse() -> None:
+        raise ClientError({"Error": {"Code": code}}, "TransactWriteItems")
+
+    for given in (entry(), replace(entry(findings=[finding("other")]), again=True)):
+        with meanwhile(client, "after-call TransactWriteItems", once(refuse)):
+            assert dynamo.record(given).verdict is Verdict.RECORDED
+        assert dynamo.record(replace(given, again=False)).verdict is Verdict.DUPLICATE
 
 
 @pytest.mark.parametrize(

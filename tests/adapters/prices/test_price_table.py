@@ -16,7 +16,7 @@ from sageaudit.adapters.prices.price_book import PriceBook
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
-from sageaudit.errors import BadUsage, Unavailable
+from sageaudit.errors import Unavailable
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 
@@ -57,7 +57,7 @@ def read(**by_component: dict[str, str]) -> list[PriceListing]:
 def again(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
     """The book over the written table."""
     path = tmp_path / "hourly_prices.json"
-    price_table.write(price_table.text_of(price_table.refreshed(OLD, listings, DAY).table), path)
+    path.write_text(price_table.text_of(price_table.refreshed(OLD, listings, DAY).table), "utf-8")
     table = json.loads(path.read_text("utf-8"), parse_float=Decimal)
     return replace(OLD, hourly_table=table)
 
@@ -149,21 +149,10 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
     ]
     done = price_table.refreshed(book, listings, DAY)
     path = tmp_path / "table.json"
-    price_table.write(price_table.text_of(done.table), path)
+    path.write_text(price_table.text_of(done.table), "utf-8")
     after = replace(book, hourly_table=json.loads(path.read_text("utf-8"), parse_float=Decimal))
     assert (done.known, done.came_back, done.added, done.superseded) == (2065, 2065, 0, 0)
     assert all(rates(after, *place) == rates(book, *place) for place in places)
-
-
-def test_the_file_is_replaced_in_one_step(tmp_path: Path) -> None:
-    """Nothing of a half-written one stays; a folder that is not there is one sentence."""
-    path = tmp_path / "table.json"
-    path.write_text("old")
-    price_table.write("new", path)
-    assert [one.name for one in tmp_path.iterdir()] == ["table.json"]
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
-    with pytest.raises(BadUsage, match="cannot be written: No such file"):
-        price_table.write("new", tmp_path / "nowhere" / "table.json")
 
 
 def test_no_packaged_price_is_zero_or_less() -> None:

@@ -11,5 +11,5 @@ from tests.fakes.jobs import ran
 def test_no_more_final_metrics_are_kept_than_a_job_may_define() -> None:
     """The first 40, so that a row of the history stays small."""
     metrics = {f"metric-{n}": Decimal(n) for n in range(41)}
-    facts = facts_of(ran(3600, final_metrics=metrics), reason_class=None, found=())
+    facts = facts_of(ran(3600, final_metrics=metrics))
     assert list(facts.final_metrics) == list(metrics)[:40]

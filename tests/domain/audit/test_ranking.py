@@ -15,7 +15,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument
 from sageaudit.domain.audit.ranking import RankedName, Ranking, family_fix, ranking
 from sageaudit.domain.audit.record import Entry, JobKey
-from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, total
+from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, added, total
 from tests.fakes.documents import document, finding, job
 
 DAY = date(2026, 11, 10)
@@ -123,15 +123,15 @@ def fix_of(*documents: AuditDocument) -> Any:
         history.record(Entry(keys[-1], NOON, one, 1, None, None))
     heads = [head for key in keys if (head := history.head(key))]
     newest_first = sorted(heads, key=lambda head: head.ended_at, reverse=True)
-    return family_fix(newest_first, history.audit)
+    return family_fix(added([head.sums for head in heads]), newest_first, history.audit)
 
 
 def test_the_fix_is_that_of_the_newest_of_the_dearest_runs() -> None:
     """A newer run with less to save is not asked."""
     some = {"avoidable_usd": Decimal(3), "lost_usd": Decimal(0)}
-    less = {"avoidable_usd": Decimal(1), "lost_usd": Decimal(0)}
+    less = finding(saving_usd=Decimal("0.1"))
     runs = [audited("a", 1, finding(), **some), audited("b", 2, finding(), **some)]
-    found = fix_of(*runs, audited("c", 3, finding(), **less))
+    found = fix_of(*runs, audited("c", 3, less, **some))
     assert found.job == "b"
     assert found.finding["fix"] == finding()["fix"]
 

@@ -120,6 +120,9 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
     takes = known(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).takes)
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
     assert takes.because == ("At times more cores were busy than 8 vCPUs hold with headroom.")
+    for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long
+        done = tried(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
+        assert (on("ml.c.2xlarge", done).refused is None) is held
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -86,7 +87,9 @@ def test_a_fingerprint_is_keyed() -> None:
 
 
 def test_a_fingerprint_follows_what_was_run() -> None:
-    """Image, data and the user's hyperparameters; not the SDK's own, nor type or name."""
+    """Image, data and the user's hyperparameters; not the SDK's own, nor type or name. Of the code
+    archive only what a hash of its content names.
+    """
 
     def of(**changes: object) -> str | None:
         return parse(training_answer(**changes), {}, key=b"k").fingerprint
@@ -104,3 +107,11 @@ def test_a_fingerprint_follows_what_was_run() -> None:
         InputDataConfig=[{"ChannelName": "a", "DataSource": {"S3DataSource": {"S3Uri": "s3://x"}}}],
     )
     assert same != of(HyperParameters={"lr": "0.1"}, Environment={"EPOCHS": "5"})
+
+    def code(address: str) -> str | None:
+        submitted = json.dumps(f"s3://bucket/{address}/sourcedir.tar.gz")
+        return of(HyperParameters={"lr": "0.1", "sagemaker_submit_directory": submitted})
+
+    assert same == code("job-2026-05-01/source") == code("job-2026-05-02/source")
+    assert same != code(f"pipe/code/{'0a' * 32}") != code(f"pipe/code/{'1b' * 32}")
+    assert code(f"pipe/code/{'0a' * 32}") == code(f"pipe/code/{'0a' * 32}")

@@ -147,10 +147,8 @@ SIGNS: dict[tuple[str, object], list[str]] = {
     ("schedule", "linear"): [
         'lr_scheduler_type="linear"', 'deepspeed={"scheduler": {"type": "WarmupDecayLR"}}',
     ],
-    ("schedule", "polynomial"): ["lr_scheduler=poly"],
-    ("schedule", "onecycle"): ['lr-schedule="OneCycleLR"'],
-    ("schedule", "step"): ["lr_scheduler=step"],
     ("schedule", None): [
+        "lr_scheduler=poly", 'lr-schedule="OneCycleLR"', "lr_scheduler=step",
         "lr_scheduler_step=10,20", "use_lr_scheduler=true", 'noise_scheduler="linear"',
         'loss="cosine"', "cosine_similarity=true", 'lr_scheduler_type="my-secret-thing"',
     ],

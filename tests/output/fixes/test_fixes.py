@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.fixes.dialects import DIALECTS, Dialect, fix_text
-from sageaudit.output.fixes.names import ELEMENT_NAMES, NAMES
+from sageaudit.output.fixes.names import ELEMENT_NAMES, names_of
 from sageaudit.output.fixes.ways import way
 from tests.fakes.documents import fix
 
 PYTHON: tuple[Dialect, ...] = ("sdk-v3", "sdk-v2", "boto3")
-KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind, table in NAMES.items() for path in table]
+KINDS: list[tuple[JobKind, str]] = [(kind, path) for kind in JobKind for path in names_of(kind)]
 REQUESTS: dict[JobKind, str] = {
     JobKind.TRAINING: "CreateTrainingJob",
     JobKind.PROCESSING: "CreateProcessingJob",
@@ -37,7 +37,7 @@ def one(path: str, new: Any) -> list[FixDocument]:
 def test_every_path_is_one_of_the_request(kind: JobKind) -> None:
     """And the elements of its lists are told apart by a member that they have."""
     service = botocore.session.get_session().get_service_model("sagemaker")
-    for path in NAMES[kind]:
+    for path in names_of(kind):
         shape: Any = service.operation_model(REQUESTS[kind]).input_shape
         for part in path.split("."):
             name = part.removesuffix("[*]")
@@ -53,8 +53,8 @@ def test_every_path_is_one_of_the_request(kind: JobKind) -> None:
 
 def test_a_slip_in_the_table_fails() -> None:
     """Here, and not in somebody's terminal."""
-    for _, names in ((kind, names) for kind in NAMES for names in NAMES[kind].values()):
-        for text in (names.v3, names.v2):
+    for names in (names for kind in JobKind for names in names_of(kind).values()):
+        for text in names:
             assert text is None or way(text, ["x", "y", "z"])
     with pytest.raises(ValueError, match="is not a way"):
         way("ModelTrainer > compute: Compute", [])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, ChartLimit, JobReport
@@ -27,14 +28,14 @@ _ALLOWED = {
     "figcaption", "figure", "footer", "form", "g", "h1", "h2", "h3", "h4", "head", "header", "html",
     "i", "input", "label", "li", "line", "link", "main", "meta", "option", "p", "path", "pre",
     "rect", "script", "section", "select", "span", "strong", "style", "summary", "svg", "symbol",
-    "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "use",
+    "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "ul", "use", "wbr",
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def account() -> AccountReport:
-    """150 jobs of 30 days."""
-    return reports.many(150)
+    """150 jobs of 30 days, and 100 of the days before."""
+    return reports.many(150, 100)
 
 
 def words(markup: str) -> str:
@@ -82,27 +83,63 @@ def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
     assert f"150 jobs cost {total}: {avoidable} was avoidable." in words(body)
     for title in ("By family", "By owner", "By instance type"):
         rows = amounts(body, title)
-        off_by = abs(sum(usd(row[2]) for row in rows) - account.total.total_usd)
-        assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
+        assert account.before is not None
+        for cell, sums in ((1, account.total), (2, account.before.total)):
+            off_by = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
+            assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
         assert sum(int(row[5]) for row in rows) == 150
     micros = sum(int(micros) for micros in re.findall(r'data-u="(\d+)"', body))
     assert Decimal(micros) / 1_000_000 == account.total.total_usd
 
 
-def test_the_page_says_where_to_begin_and_ends_with_what_was_needed(
-    account: AccountReport,
-) -> None:
-    """The families that wasted most, each with a link; spend, less each rule's share."""
-    body = account_body(account)
-    [begin] = re.findall(r'<div class="begin">.*?</div>', body)
-    wasted = sorted((sums.waste_usd for sums in account.families.values()), reverse=True)
-    shown = [usd(amount) for amount in re.findall(r"\$[\d,.]+\d", words(begin))]
-    assert abs(sum(shown, Decimal(0)) - sum(wasted[:3], Decimal(0))) <= Decimal("0.03")
-    links = re.findall(r'href="#(j\d+)"', begin)
-    assert len(links) == 3
-    assert all(f'<details id="{link}"' in body for link in links)
-    rows = amounts(body, "From spend to what was needed")
-    steps = [usd(row[2]) for row in rows]
+def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
+    """Three families, the most dollars first, each with its fix and one link."""
+    cards = re.findall(r'<article class="card">.*?</article>', account_body(account), re.DOTALL)
+    shown = [usd(re.findall(r"<strong>(?:about )?(.*?)</strong>", card)[0]) for card in cards]
+    rules = [rule for sums in account.by[0].sums.values() for rule in sums.rules.values()]
+    most = max(rule.waste_usd for rule in rules)
+    assert len(cards) == 3
+    assert most * Decimal("1.1") >= shown[0] >= shown[1] * Decimal("0.9") > 0
+    for card in cards:
+        [link] = re.findall(r'href="#(j\d+)"', card)
+        assert f'<details id="{link}"' in account_body(account)
+        assert 'instance_type="ml.g4dn.xlarge"' in words(card)
+
+
+def test_advice_that_the_newest_run_no_longer_has_is_left_out(account: AccountReport) -> None:
+    """It was taken, or what it was about is gone."""
+    for advice in account.advice:
+        runs = [head for head in account.heads if head.family == advice.family]
+        judged = [head for head in runs if head.judged is Judged.YES]
+        newest = max(judged, key=lambda head: head.ended_at)
+        rule = advice.fix.finding["rule"]
+        assert rule in newest.sums.rules or newest.ended_at <= advice.fix.ended_at
+
+
+def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> None:
+    """Each difference is of the two sums beside it; a family of one side is new or gone."""
+    rows = amounts(account_body(account), "What changed")
+    assert len(rows) == 10
+    differences = [usd(row[4].replace("+", "")) for row in rows]
+    assert [abs(one) for one in differences] == sorted(map(abs, differences), reverse=True)
+    for row, difference in zip(rows, differences, strict=True):
+        assert abs(usd(row[2]) - usd(row[3]) - difference) <= Decimal("0.02")
+        words = {(True, False): {"new"}, (False, True): {"gone"}}
+        found = (int(row[5]) > 0, int(row[6]) > 0)
+        assert row[1] in words.get(found, {"dearer", "cheaper"})
+    body = words_of_page(reports.many(5))
+    assert "Nothing is compared: the history does not cover the 30 days before." in body
+
+
+def words_of_page(report: AccountReport) -> str:
+    """The text of an account's page."""
+    return words(account_body(report))
+
+
+def test_the_page_ends_with_what_was_needed(account: AccountReport) -> None:
+    """Spend, less each rule's share."""
+    rows = amounts(account_body(account), "From spend to what was needed")
+    steps = [usd(row[1]) for row in rows]
     needed = account.total.total_usd - account.total.waste_usd
     assert rows[0][0] == "Spend"
     assert abs(steps[-1] - needed) <= Decimal("0.005")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.headline import account_headline
 from tests.fakes.documents import GUESSED, document, estimated_document, perhaps_lost_document
@@ -47,6 +47,8 @@ def test_what_is_not_known_of_any_job_is_not_0(
         (Sums(jobs=2, not_judged=2, total_usd=USD),
          "2 jobs cost $6.06: how much of it was avoidable is not known"),
         (Sums(jobs=1, total_usd=USD), "1 job cost $6.06: none of it was found avoidable or lost"),
+        (Sums(jobs=1, total_usd=USD, rules={"idle-tail": RuleSums(findings=2)}),
+         "1 job cost $6.06: 2 findings, none of which saves anything for certain"),
         (Sums(jobs=1, total_usd=USD, avoidable_usd=Decimal(2), lost_usd=Decimal(1)),
          "1 job cost $6.06: $2.00 was avoidable and $1.00 was lost"),
         (Sums(jobs=1, total_usd=USD, lost_up_to_usd=USD), "1 job cost $6.06: up to $6.06 was lost"),

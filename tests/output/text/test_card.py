@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.alert.alert import Kind
-from sageaudit.domain.alert.rule import Dearer, Month, Notify
+from sageaudit.domain.alert.comparison import Dearer
+from sageaudit.domain.alert.month import Month
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack

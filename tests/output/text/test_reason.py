@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.rule import FIRST, Dearer, Month, Notify
+from sageaudit.domain.alert.comparison import Dearer
+from sageaudit.domain.alert.month import Month
+from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
@@ -83,16 +85,16 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
             HIGH,
-            "the dollars are not known; $412.00 avoidable is withdrawn",
+            "HIGH, dollars not known; was HIGH $412.00",
         ),
         (
             document(lost_usd=Decimal(3), lost_up_to_usd=Decimal(3)),
             HIGH,
-            "$5.04 avoidable or lost, not $412.00 avoidable",
+            "HIGH $5.04; was HIGH $412.00",
         ),
-        (document(), IDLE, "$2.04 avoidable; the earlier message had only idle hours"),
-        (unpriced_idle_document(), IDLE, "1,024 GPU-hours were idle, not 40"),
-        (not_judged_document(), IDLE, "few or no hours were idle, not 40 GPU-hours"),
+        (document(), IDLE, "HIGH $2.04; was IDLE 40 GPU-hours"),
+        (unpriced_idle_document(), IDLE, "IDLE 1,024 GPU-hours; was IDLE 40 GPU-hours"),
+        (not_judged_document(), IDLE, "few or no hours were idle; was IDLE 40 GPU-hours"),
     ],
 )
 def test_the_first_line_of_a_correction_has_the_new_figure_first(

@@ -29,7 +29,7 @@ test_cases = cases(
     RULE,
     "A run that completed before is found. The newest of those that are the same.",
     row(finds("train-3 had completed for $0.23 with the same image, data, entry point and "
-        "hyperparameters.", builder="possible", caution="…code archive…",
+        "hyperparameters.", builder="possible", caution="The code is compared only…",
         evidence={"same_runs": 2}), RUN, earlier=[earlier_run(1, fingerprint="f2"), same(3),
         same(9)]),
     "The saving is the whole run.",

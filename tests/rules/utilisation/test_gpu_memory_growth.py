@@ -55,6 +55,8 @@ test_cases = cases(
     row(CLEAR, RUN, memory(steps((15, 20), (15, 40), (15, 60), (75, 80)))),
     "What is given back is no leak. Up and down with each epoch.",
     row(CLEAR, RUN, memory(steps(*[(15, 20), (15, 60)] * 3, (30, 20)))),
+    # A tenth of it at the end is enough: from 96% back to 83%.
+    row(CLEAR, RUN, memory([*leak(0.8, 108), *[83.0] * 12])),
     "The start is left out. A model that is loaded in steps during the first 8 minutes.",
     row(CLEAR, RUN, memory([*[1.0, 12.0, 25.0, 40.0, 55.0, 70.0, 80.0, 85.0], *[90.0] * 112])),
     "A slow leak shows over hours. A tenth of a point a minute: 72 points in 12 hours.",

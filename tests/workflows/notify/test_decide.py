@@ -299,8 +299,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         assert isinstance(story.audited(figures, at, version=number), Notify)
     assert isinstance(story.audited(ONE, NOON + timedelta(days=4), version=4), Quiet)
     assert [one.subject for one in story.messages[1:]] == [
-        "Correction: $9.04, not $2.04, was avoidable - train-bert",
-        "Correction: $2.04, not $9.04, was avoidable - train-bert",
+        "Correction: HIGH $9.04; was HIGH $2.04 - train-bert",
+        "Correction: HIGH $2.04; was HIGH $9.04 - train-bert",
     ]
 
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -236,38 +236,9 @@ def _one_account_denied() -> Counter[str]:
     return _counts(parts)
 
 
-def _killed_before_the_watermark() -> Counter[str]:
-    """Or anywhere else."""
-    for number in count():
-        office = an_office(row("lost", NOON - HOUR))
-        if not office.is_killed_at(number):
-            assert number > 20
-            return Counter(ReconcilerFound=1)
-        office.audit_sent()
-        office.now += QUARTER
-        office.sweep()
-        assert office.queue.names == ["lost"]
-    raise AssertionError
-
-
-def _two_at_once() -> Counter[str]:
-    """One has its turn; `test_handler.py` lets the function itself try."""
-    office = an_office(row("lost", NOON - HOUR))
-    assert office.notes.take_turn("a", NOON, 660)
-    assert not office.notes.take_turn("b", NOON, 660)
-    return _counts(office.sweep())
-
-
 def _audit_is_broken() -> Counter[str]:
     office = an_office(*(row(f"job-{n}", NOON + n * MINUTE / 10) for n in range(40)))
     return _sweeps(office, 1, audits=False)
-
-
-def _denied_for_a_day() -> Counter[str]:
-    office = an_office(row("denied", NOON - HOUR))
-    found = _sweeps(office, 24, audits=False)
-    assert office.queue.names == ["denied"]
-    return found
 
 
 STORIES: dict[str, Story] = {
@@ -292,11 +263,8 @@ STORIES: dict[str, Story] = {
     "A101": _ends_meanwhile,
     "A102": _long_job,
     "A103": _one_account_denied,
-    "A104": _killed_before_the_watermark,
-    "A105": _two_at_once,
     "A106": _audit_is_broken,
     "A107": lambda: _sweeps(an_office(), 48),
-    "A108": _denied_for_a_day,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from weakref import WeakSet
 
@@ -28,8 +29,6 @@ PERMISSIONS = CLI_PERMISSIONS
 """What a sweep calls; its role alone has them."""
 _MOST_WITHOUT_NEWS = 50
 """A list by creation time has full pages, so this many in a row have no end."""
-_MOST_PAGES = 10_000
-"""A million jobs: a cap on a list whose pages do not end."""
 
 
 class SageMakerJobLists:
@@ -43,29 +42,28 @@ class SageMakerJobLists:
 
     def listed(self, kind: JobKind, region: str, period: Period) -> Iterator[Listed]:
         """The jobs that were created in the period or at most 30 days before it."""
-        call = _by_creation(period.created_after, period.created_before)
-        for _ in range(_MOST_PAGES):
-            answer = self._page(kind, region, call)
-            yield from _rows(kind, answer)
-            token = answer.get("NextToken")
-            if not token or token == call.get("NextToken"):
-                return
-            call["NextToken"] = token
-        raise Unavailable(f"sagemaker:{kind.row.list_call} in {region} returned no last page.")
+        pages = self._pages(kind, region, period.created_after, period.created_before)
+        return chain.from_iterable(pages)
 
     def pages(
         self, of: ListOfJobs, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[Listed]]:
-        """Implements JobPages for its account. Raises Unavailable where the pages do not end.
+        """Implements JobPages for its account."""
+        return self._pages(of.kind, of.region, created_after, created_before)
+
+    def _pages(
+        self, kind: JobKind, region: str, after: datetime, before: datetime
+    ) -> Iterator[list[Listed]]:
+        """Raises Unavailable where the pages do not end.
 
         That is where a token repeats, and after _MOST_WITHOUT_NEWS pages without a new row: a list
         that seems to be whole and is not would move the watermark past jobs that nobody saw.
         """
-        method, seen, without_news = f"sagemaker:{of.kind.row.list_call}", set[Listed](), 0
-        call = _by_creation(created_after, created_before)
+        seen, without_news = set[Listed](), 0
+        call = _by_creation(after, before)
         while True:
-            answer = self._page(of.kind, of.region, call)
-            page = list(_rows(of.kind, answer))
+            answer = self._page(kind, region, call)
+            page = list(_rows(kind, answer))
             without_news = 0 if not seen.issuperset(page) else without_news + 1
             seen.update(page)
             yield page
@@ -73,7 +71,8 @@ class SageMakerJobLists:
             if not token:
                 return
             if token == call.get("NextToken") or without_news >= _MOST_WITHOUT_NEWS:
-                raise Unavailable(f"{method} in {of.region} returned no last page.")
+                method = f"sagemaker:{kind.row.list_call}"
+                raise Unavailable(f"{method} in {region} returned no last page.")
             call["NextToken"] = token
 
     def _page(self, kind: JobKind, region: str, call: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,45 +62,11 @@ def _own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
 
 
 def line_of(text: str, key: KeyPath) -> int | None:
-    """The first line of the statement that first sets `key`; None where the key is absent.
-
-    `text` is valid TOML. A binary search parses the file up to each whole statement, and finds the
-    shortest such beginning that has the key.
-    """
-    lines = text.split("\n")
-    starts = _starts(lines)
-    if not key or not _holds(text, key):
-        return None
-    index = bisect.bisect_left(
-        starts[1:], True, key=lambda start: _holds("\n".join(lines[:start]), key)
-    )
-    return starts[index] + 1
-
-
-def _starts(lines: list[str]) -> list[int]:
-    """Line indexes at which statements begin or end; each statement is valid TOML by itself."""
-    starts = [0]
-    for end in range(1, len(lines) + 1):
-        if _parsed("\n".join(lines[starts[-1] : end])) is not None:
-            starts.append(end)
-    return starts
-
-
-def _holds(text: str, key: KeyPath) -> bool:
-    value: Any = _parsed(text)
-    for part in key:
-        indexes = range(len(value)) if isinstance(value, list) else ()
-        if part not in (value if isinstance(value, dict) else indexes):
-            return False
-        value = value[part]
-    return True
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
+    """The line that sets the last name of `key`; None where that is not one line alone."""
+    name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
+    sets = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
+    found = [number for number, line in enumerate(text.split("\n"), 1) if sets.match(line)]
+    return found[0] if name and len(found) == 1 else None
 
 
 def _check_names(discounts: Discounts) -> None:

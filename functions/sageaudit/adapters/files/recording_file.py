@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files import as_read
+from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
@@ -137,21 +134,4 @@ def write(path: Path, text: str, *, replace: bool) -> None:
     the file cannot be written.
     """
     check_free(path, replace=replace)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
-        beside = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if not replace:
-                path.touch(mode=0o600, exist_ok=False)  # fails where a file came into the way
-            beside.replace(path)
-        finally:
-            with suppress(FileNotFoundError):
-                beside.unlink()
-    except FileExistsError as error:
-        raise BadUsage(f"{path} was written by another program meanwhile") from error
-    except OSError as error:
-        raise BadUsage(f"{path}: cannot be written ({error.strerror})") from error
+    whole_file.write_text(path, text, mode=0o600)

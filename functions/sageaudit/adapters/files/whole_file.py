@@ -16,11 +16,12 @@ _PREFIX = 40
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yields the path to write to: a file beside `path`, which then takes its place and mode.
+def whole_file(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """Yields the path to write to: a file beside `path`, which then takes its place.
 
-    A link stays a link, and its file is replaced. A device or a pipe is written to itself, never
-    replaced. Raises BadUsage where the file cannot be written; an older one is then kept.
+    It gets `mode`, else that of the file before. A link stays a link, and its file is replaced. A
+    device or a pipe is written to itself, never replaced. Raises BadUsage where the file cannot be
+    written; an older one is then kept.
     """
     try:
         if path.exists() and not path.is_file():
@@ -32,7 +33,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside = Path(name)
         try:
             yield beside
-            beside.chmod(target.stat().st_mode if target.exists() else _MODE)
+            known = target.stat().st_mode if target.exists() else _MODE
+            beside.chmod(known if mode is None else mode)
             beside.replace(target)
         finally:
             with suppress(OSError):
@@ -46,3 +48,9 @@ def whole_file(path: Path) -> Iterator[Path]:
         if "loop" not in str(error).lower():
             raise
         raise BadUsage(f"{path} is a link that leads to itself: name another file") from error
+
+
+def write_text(path: Path, text: str, mode: int | None = None) -> None:
+    """Writes a whole file. Raises BadUsage where it cannot be written."""
+    with whole_file(path, mode) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace")

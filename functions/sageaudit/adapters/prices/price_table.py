@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import to_json
@@ -17,7 +14,7 @@ from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import SAME_WITHIN, KnownRate
 from sageaudit.domain.prices.price_list import STORAGE, PriceListing
-from sageaudit.errors import BadUsage, Unavailable
+from sageaudit.errors import Unavailable
 
 LEAST_SHARE = Decimal("0.8")
 """If less than this share of the known rows came back, the price list was incomplete."""
@@ -77,23 +74,6 @@ def storage_refreshed(old: Mapping[str, Any], listings: list[PriceListing], day:
             row = regions.setdefault(listing.region, {})
             row |= {part: rate.usd, "basis": "observed: Price List API", "as_of": str(day)}
     return {"provenance": old["provenance"], "regions": dict(sorted(regions.items()))}
-
-
-def write(text: str, path: Path) -> None:
-    """Replaces the file atomically. Raises BadUsage where it cannot be written."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        raise BadUsage(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def text_of(table: TableRow) -> str:

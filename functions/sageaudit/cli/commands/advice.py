@@ -16,14 +16,14 @@ from sageaudit.domain.alert.advice import Decision, State, Verb
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 
-_SNOOZE = timedelta(days=30)
+_USUALLY = timedelta(days=30)
 _LONGEST = 200
 _EPILOG = """\b
 Examples:
   sageaudit advice
   sageaudit advice --owner ana --state measured
   sageaudit advice snooze abcdefgh --until 2027-01-31 --reason "release week"
-  sageaudit advice exempt abcdefgh --by ana --reason "two GPUs by contract" --table NAME"""
+  sageaudit advice exempt abcdefgh --until 2027-06-30 --reason "two GPUs" --table NAME"""
 _LIST_EPILOG = """\b
 Examples:
   sageaudit advice list --all --since 180d
@@ -32,9 +32,9 @@ _DECIDE_EPILOG = """\b
 Example:
   sageaudit advice {verb} abcdefgh --by ana"""
 _HELP = {
-    Verb.ACCEPT: "Says that it will be followed: no message speaks of it until it comes back.",
+    Verb.ACCEPT: "Says that it will be followed, until a day; without --until within 30 days.",
     Verb.SNOOZE: "Keeps it out of messages until a day; without --until for 30 days.",
-    Verb.EXEMPT: "Keeps it out of messages, for a --reason; without --until for good.",
+    Verb.EXEMPT: "Keeps it out of messages for a --reason, --until a day.",
     Verb.REOPEN: "Undoes what was decided, or that the runs withdrew it.",
 }
 
@@ -101,6 +101,8 @@ def _decide(verb: Verb) -> None:
         last = _last_day(verb, until, now)
         if verb is Verb.EXEMPT and not reason:
             raise BadUsage("an exemption needs its reason: --reason TEXT")
+        if verb is Verb.EXEMPT and last is None:
+            raise BadUsage("an exemption needs its end: --until DATE")
         made = Decision(
             name, verb, (by or getpass.getuser())[:_LONGEST], now, last, (reason or "")[:_LONGEST]
         )
@@ -114,9 +116,9 @@ def _decide(verb: Verb) -> None:
 def _last_day(verb: Verb, until: datetime | None, now: datetime) -> date | None:
     """Raises BadUsage for a day that is over, and for one that means nothing."""
     if until is None:
-        return (now + _SNOOZE).date() if verb is Verb.SNOOZE else None
-    if verb in {Verb.ACCEPT, Verb.REOPEN}:
-        raise BadUsage(f"{verb.value} has no end: --until is for snooze and exempt")
+        return (now + _USUALLY).date() if verb in {Verb.SNOOZE, Verb.ACCEPT} else None
+    if verb is Verb.REOPEN:
+        raise BadUsage("reopen has no end: --until is for the other answers")
     if until.date() < now.date():
         raise BadUsage(f"--until {until.date()} is over")
     return until.date()

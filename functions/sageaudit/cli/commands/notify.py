@@ -78,7 +78,7 @@ def notify(
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
-    """Shows the message that a job would cause and why, or why there would be none.
+    """Shows the message that a job causes, or why there is none.
 
     It is decided as after an installation, by the runs of the job's family in the history, and with
     --table by the messages that were sent. A job that ended more than 30 days ago is decided about

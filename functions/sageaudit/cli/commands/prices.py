@@ -11,6 +11,7 @@ import click
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import own_rates_file, policy_file
+from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, exit_of, gravest
@@ -70,7 +71,7 @@ def prices() -> None:
 )
 @click.option(
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD.",
+    help="Price on a day in the past, as YYYY-MM-DD; not with --live.",
 )  # fmt: skip
 @click.option("--live", is_flag=True, help="Read AWS's Price List API; needs --region.")
 @options.PROFILE
@@ -89,7 +90,7 @@ def show(
     Without --live only the packaged tables are read; no AWS account is needed. Where no rate is
     known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on)
+    day = _past_day(on, live=live)
     _check(instance_type, region, live=live)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
@@ -100,7 +101,7 @@ def show(
         book = sources.offline_book(region_name, job_component, day)
         if live:
             book, error = live_prices.book(
-                instance_type, region_name, job_component, clients, day=day, now=_now(), say=say
+                instance_type, region_name, job_component, clients, _now()
             )
             if error is not None:
                 say(f"{region_name}, {job_component.value}: {error}")
@@ -192,8 +193,8 @@ def refresh(path: Path | None, profile: str | None) -> int:
     path = path or made_data_folder() / packaged.HOURLY
     day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
     storage = price_table.storage_refreshed(old.storage_table, listings, day)
-    price_table.write(price_table.text_of(refreshed.table), path)
-    price_table.write(price_table.text_of(storage), beside)
+    write_text(path, price_table.text_of(refreshed.table))
+    write_text(beside, price_table.text_of(storage))
     say(
         f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
         f" {refreshed.added:,} are new,"
@@ -247,7 +248,7 @@ def learn(
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
     if not dry_run:
-        price_table.write(own_rates_file.text_of(view.merged.rates), path)
+        write_text(path, own_rates_file.text_of(view.merged.rates))
     in_use = policy.discounts.learnt is not None
     for line in learnt_rates.closing(
         view.merged, path, policy_path, in_use=in_use, written=not dry_run
@@ -256,7 +257,9 @@ def learn(
     return Exit.DONE
 
 
-def _past_day(on: datetime | None) -> date | None:
+def _past_day(on: datetime | None, *, live: bool) -> date | None:
+    if on is not None and live:
+        raise BadUsage("--live reads today's price list: leave out --on, or --live")
     if on is not None and on.date() > _now().date():
         raise BadUsage(f"{on.date()} is in the future: its prices are not known")
     return None if on is None else on.date()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -10,17 +12,22 @@ from click.core import ParameterSource
 from sageaudit import __version__
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli import options
+from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import say
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import asking, report_contents, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
+from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadUsage, JobNotFound
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
+from sageaudit.output.html.job_table import job_words
 from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
@@ -29,6 +36,7 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 
 _STDOUT = "-"
+_OF_A_HISTORY = ("history", "table", "table_region")
 _KIB = 1024
 _EPILOG = """\b
 Examples:
@@ -58,6 +66,12 @@ Examples:
     show_default=True,
     help="A page for a browser, or Markdown for a pull request.",
 )
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Also say how much of the account's SageMaker bill these jobs are: a Cost Explorer request"
+    " of $0.01 or more.",
+)
 @asking.WHERE
 @options.POLICY
 @click.pass_context
@@ -70,34 +84,58 @@ def report(
     account: str | None,
     output: str | None,
     form: str,
+    coverage: bool,
     where: HistoryOptions,
     policy: Policy,
-) -> None:
+) -> Exit:
     """Writes a page about one job, or about all jobs of some days.
 
     The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
-    written from a history, and asks AWS nothing else. A single --recording gives that job's page,
-    several give a page about all of them.
+    written from a history; AWS is asked nothing else, but for --coverage. A single --recording
+    gives that job's page, several give a page about all of them.
     """
     if recordings and (named := _named_too(context)):
         raise BadUsage(f"--recording is all that the report is about: leave out {named}")
     if _given(context, "policy") and len(recordings) != 1:
         raise BadUsage("--policy judges a single --recording: the audits of a history stay as is")
+    if coverage and job:
+        raise BadUsage("--coverage is of an account: leave out JOB")
+    codes: frozenset[Exit] = frozenset()
     if recordings:
         contents = _of_recordings(recordings, policy)
     else:
         days = window_of_days(since, until, asking.now())
         with where.open() as opened:
             contents = _of_history(opened.history, days, job, account)
+            if coverage and isinstance(contents, AccountReport):
+                session = opened.session or open_session(where.profile, None)
+                covered = _covered(opened.history, session, contents, account)
+                codes = covered.codes
+                contents = replace(contents, coverage=covered.coverage)
     text = _written(contents, form)
     _write(text, output or f"report.{'html' if form == 'html' else 'md'}", contents)
+    return gravest(codes)
+
+
+def _covered(
+    history: History, session: Any, report: AccountReport, account: str | None
+) -> billed.Covered:
+    """The bill of the session's own account. Raises BadUsage for a report of other ones."""
+    rows = history.sums(Scope.ACCOUNT, report.since, report.until, account=account)
+    places = {(row.account, row.region) for row in rows}
+    regions = sorted({region for _, region in places})
+    asked = billed.of_one(session, regions[0])
+    if {own for own, _ in places} != {asked.own}:
+        raise BadUsage(f"--coverage reads the bill of your own account: give --account {asked.own}")
+    say(billed.cost_line(asked))
+    return billed.read(asked, history, places, regions, Period(report.since, report.until))
 
 
 def _named_too(context: click.Context) -> str:
     """The options of a history that were given, as one reads them."""
     given = (
         name
-        for name in ("job", "since", "until", "account", "history", "table", "table_region")
+        for name in ("job", "since", "until", "account", "coverage", *_OF_A_HISTORY)
         if _given(context, name)
     )
     words = ("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
@@ -167,7 +205,7 @@ def _write(text: str, output: str, contents: AccountReport | JobReport) -> None:
     size = f"{max(len(written) // _KIB, 1):,} KB"
     about = "1 job"
     if isinstance(contents, AccountReport):
-        about = f"{len(contents.heads):,} jobs, {contents.since} to {contents.until}"
+        about = f"{job_words(contents.heads)}, {contents.since} to {contents.until}"
         if contents.left_out:
             about = f"the dearest {about} ({contents.left_out:,} others are in its sums alone)"
     say(f"wrote {output}: {about}, {size}")

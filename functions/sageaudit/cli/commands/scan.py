@@ -226,7 +226,8 @@ def _show(
     ranked, statuses = run.ranking(period), run.accounts(period)
     covered = billed.Covered()
     if bill is not None:
-        covered = billed.read(bill, run, period, ranked.total.total_usd)
+        covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
+        run.tally.codes.update(covered.codes)
     if printed.json:
         echo_json(
             {

@@ -12,27 +12,23 @@ import enum
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.alert.comparison import (
-    COMPARED,
     Comparison,
-    Outcome,
+    Effect,
     compared,
     mended_otherwise,
     started_at,
 )
+from sageaudit.domain.alert.episodes import CLOSED_AFTER, amount_of, episodes_of
 from sageaudit.domain.audit.earlier import Advised, Worth, own_value
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.bill.finding import Severity
 
-CLOSED_AFTER = timedelta(days=60)
-"""Without a run, or the finding, for so long, it is over: our choice."""
-_USED_BEFORE = 5
-"""Runs before the first finding: a value that one of them had is taken by several in a row."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
 
@@ -54,10 +50,10 @@ class State(enum.StrEnum):
 WAITING = frozenset({State.ACCEPTED, State.SNOOZED})
 """Said to be done or heard of later: a message speaks of it only where it got worse."""
 _OUTCOMES = {
-    Outcome.TOO_FEW: State.TAKEN,
-    Outcome.CHEAPER: State.MEASURED,
-    Outcome.CHANGED_TOO: State.NOT_COMPARABLE,
-    Outcome.WORSE: State.WITHDRAWN,
+    Effect.TOO_FEW: State.TAKEN,
+    Effect.CHEAPER: State.MEASURED,
+    Effect.CHANGED_TOO: State.NOT_COMPARABLE,
+    Effect.WORSE: State.WITHDRAWN,
 }
 
 
@@ -227,15 +223,6 @@ def _promise(one: Advice) -> Decimal:
     return (one.comparison.predicted_usd if one.comparison else None) or Decimal(0)
 
 
-@dataclass(slots=True)
-class _Episode:
-    """The runs of an advice from when it came to when it comes back."""
-
-    runs: list[Head] = field(default_factory=list)
-    carriers: list[Head] = field(default_factory=list)
-    back: bool = False
-
-
 def _advice(
     name: str,
     one: Advised,
@@ -245,10 +232,10 @@ def _advice(
     now: datetime,
 ) -> Advice:
     """One advice, by the runs of its family. `paths`: of all that the family was advised."""
-    episodes = list(_episodes(runs, one))
+    episodes = list(episodes_of(runs, one))
     last, told = episodes[-1], [run for part in episodes for run in part.runs]
     newest = told[-1]
-    hits = [(run.ended_at, _amount(run, one)) for run in last.runs]
+    hits = [(run.ended_at, amount_of(run, one)) for run in last.runs]
     judged = [
         compared(runs, part.runs, part.carriers, one, paths) for part in episodes if part.carriers
     ]
@@ -256,7 +243,7 @@ def _advice(
     reopened_at = decision.at if decision and decision.verb is Verb.REOPEN else None
     followed = [run.ended_at for part in episodes for run in part.carriers]
     undone = reopened_at is not None and reopened_at > max(followed, default=reopened_at)
-    wrong = next((of for of in judged if of.outcome is Outcome.WORSE and not undone), None)
+    wrong = next((of for of in judged if of.effect is Effect.WORSE and not undone), None)
     advice = Advice(
         id=name,
         account=newest.account,
@@ -272,7 +259,7 @@ def _advice(
         worth=one.worth,
         amount=one.amount,
         hits=tuple(sorted(hits)),
-        total=sum((_amount(run, one) for run in told), Decimal(0)),
+        total=sum((amount_of(run, one) for run in told), Decimal(0)),
         runs=len(told),
         times=1 + sum(part.back for part in episodes),
         first_at=min(run.ended_at for run in told),
@@ -285,67 +272,11 @@ def _advice(
     return replace(advice, state=_state(advice, max(run.ended_at for run in runs), now))
 
 
-def _told(run: Head, one: Advised) -> Advised | None:
-    """What the run was advised of the same line."""
-    advised = run.facts.advised if run.facts else None
-    return next((known for known in advised or () if known.line == one.line), None)
-
-
-def _amount(run: Head, one: Advised) -> Decimal:
-    told = _told(run, one)
-    return (told.amount if told else None) or Decimal(0)
-
-
-def _episodes(runs: Sequence[Head], one: Advised) -> Iterator[_Episode]:
-    """A run that is advised so after one that followed it begins anew, and so does one after 60
-    days without.
-    """
-    episode, before = _Episode(), list[Head]()
-    used, row = False, list[Head]()
-    for run in runs:
-        told = _told(run, one)
-        if told is not None:
-            last = episode.runs[-1] if episode.runs else None
-            gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
-            if not episode.runs:
-                used = any(own_value(old.facts, one.parameter) == told.new for old in before)
-            if episode.carriers or gone:
-                yield episode
-                episode = _Episode(back=bool(episode.carriers))
-            episode.runs.append(run)
-            row = []
-        elif not episode.runs:
-            before = [*before, run][-_USED_BEFORE:]
-        elif _carries(run, episode.runs[-1], one):
-            row.append(run)
-            if not used or len(row) >= COMPARED:
-                episode.carriers[:] = [*episode.carriers, *row]
-                row, used = [], False
-    yield episode
-
-
-def _carries(run: Head, before: Head, one: Advised) -> bool:
-    """Whether it ran with the value; of a number also with one nearer to it than to the old one."""
-    told = _told(before, one)
-    own, old = (own_value(of.facts, one.parameter) for of in (run, before))
-    if told is None or not one.parameter or own is None or own == old:
-        return False
-    numbers = [_number(value) for value in (own, told.new, old)]
-    if None in numbers:
-        return own == told.new
-    at, to, since = (number or Decimal(0) for number in numbers)
-    return abs(at - to) <= abs(at - since)
-
-
-def _number(value: str | None) -> Decimal | None:
-    return Decimal(value) if value and value.replace(".", "", 1).isdigit() else None
-
-
 def _state(advice: Advice, last_run_at: datetime, now: datetime) -> State:
     decision, found = advice.decision, advice.comparison
     silent_for = now - (last_run_at if found else min(last_run_at, advice.last_at))
     if found is not None:
-        state = _OUTCOMES[found.outcome]
+        state = _OUTCOMES[found.effect]
         unfinished = state is State.TAKEN and silent_for >= CLOSED_AFTER
         return State.CLOSED if unfinished else state
     if advice.exempt:

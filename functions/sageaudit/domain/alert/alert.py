@@ -15,6 +15,12 @@ from sageaudit.domain.usage.work_share import Unit
 TOLD_DAYS = 400
 """For so long after the last one the messages about a family are kept: what was said once is not
 said again because it was forgotten. Our choice."""
+CHANGED_USD = Decimal(1)
+CHANGED_HOURS = Decimal(1)
+CHANGED_SHARE = Decimal("0.1")
+"""A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
+move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
+have acted on. Our choice."""
 _MOST_TOLD = 50
 """Of a family, the newest: an item of the table stays small."""
 
@@ -65,6 +71,25 @@ class AlertFigures:
     def stands(self) -> bool:
         """False where everything was taken back: then it silences nobody."""
         return bool(self.usd is None or self.at_stake_usd or self.idle)
+
+
+def matters(figures: AlertFigures, before: AlertFigures) -> bool:
+    """Whether a figure of the last alert changed enough to be corrected."""
+    if not before.of_money and not figures.of_money:
+        idle, last = figures.idle, before.idle
+        if idle is None or last is None or idle.unit != last.unit:
+            return last is not None
+        return _changed(idle.hours, last.hours, CHANGED_HOURS)
+    if (figures.usd is None) != (before.usd is None):
+        return True
+    if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
+        return True
+    certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
+    return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
+
+
+def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
+    return abs(now - before) >= max(least, CHANGED_SHARE * before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What an advice saved: the bills of runs before it was taken beside those of runs after it.
+"""Bills beside bills: what an advice saved, and what a run cost beyond its like.
 
 Bill against bill, never the promise. Where something else changed too, nothing is claimed.
 """
@@ -6,14 +6,16 @@ Bill against bill, never the promise. Where something else changed too, nothing 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
 from sageaudit.domain.audit.earlier import Advised, RunFacts, own_value
-from sageaudit.domain.audit.record import Head
+from sageaudit.domain.audit.like_runs import newest_level
+from sageaudit.domain.audit.record import Head, earlier_run
+from sageaudit.domain.policy.policy import Policy
 
 COMPARED = 3
 """So many runs before, and as many after, are compared by their medians: our choice."""
@@ -35,7 +37,7 @@ _OF_FINGERPRINT = (
 _NOT_ITS_FAULT = frozenset({"CapacityError", "InternalServerError"})
 
 
-class Outcome(enum.Enum):
+class Effect(enum.Enum):
     """What the runs after say."""
 
     TOO_FEW = "too few runs"
@@ -52,7 +54,7 @@ class Comparison:
     `after`: the keys of the compared ones. `evidence`: one sentence.
     """
 
-    outcome: Outcome
+    effect: Effect
     evidence: str
     runs: int = 0
     predicted_usd: Decimal | None = None
@@ -63,7 +65,7 @@ class Comparison:
     @property
     def saved_usd(self) -> Decimal | None:
         """A run, in USD; None where nothing is claimed."""
-        if self.outcome is not Outcome.CHEAPER or self.before_usd is None or self.after_usd is None:
+        if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
         return self.before_usd - self.after_usd
 
@@ -89,17 +91,17 @@ def compared(
     first, after = started_at(carriers[0]), {run.key for run in carriers}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
     if failing := _failing(before, carriers):
-        return Comparison(Outcome.WORSE, failing)
+        return Comparison(Effect.WORSE, failing)
     was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
     was, done = was[-COMPARED:], _completed(carriers)
     promises = [usd for run in told[-COMPARED:] if (usd := _promise(run, advised)) is not None]
     found = Comparison(
-        Outcome.CHANGED_TOO,
+        Effect.CHANGED_TOO,
         "its dollars lay in runs that did not complete",
         len(done),
         median(promises) if promises else None,
     )
-    if 2 * sum(run.status == "Completed" for run in told) < len(told):
+    if len(done) >= COMPARED and 2 * len(_completed(told)) < len(told):
         return found
     free = paths | {advised.parameter, *advised.also}
     odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}
@@ -107,8 +109,8 @@ def compared(
     outcome, evidence = _judged(was, done, now, first)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, odd.values())))} changed too"
-    found = replace(found, outcome=outcome, evidence=evidence)
-    if outcome in {Outcome.CHANGED_TOO, Outcome.TOO_FEW}:
+    found = replace(found, effect=outcome, evidence=evidence)
+    if outcome in {Effect.CHANGED_TOO, Effect.TOO_FEW}:
         return found
     keys = tuple(run.key for run in now)
     return replace(found, before_usd=_median_usd(was), after_usd=_median_usd(now), after=keys)
@@ -116,21 +118,21 @@ def compared(
 
 def _judged(
     was: Sequence[Head], done: Sequence[Head], now: Sequence[Head], first: datetime
-) -> tuple[Outcome, str | None]:
+) -> tuple[Effect, str | None]:
     """The outcome and its evidence; None where that is what else changed."""
     if len(done) < COMPARED:
-        return Outcome.TOO_FEW, f"{len(done)} of {COMPARED} runs since"
+        return Effect.TOO_FEW, f"{len(done)} of {COMPARED} runs since"
     if len(was) < COMPARED:
-        return Outcome.CHANGED_TOO, f"only {len(was)} completed runs like them before"
+        return Effect.CHANGED_TOO, f"only {len(was)} completed runs like them before"
     if first - was[0].ended_at > _OLDEST:
-        return Outcome.CHANGED_TOO, f"the runs before are of {was[0].ended_at:%Y-%m-%d} on"
+        return Effect.CHANGED_TOO, f"the runs before are of {was[0].ended_at:%Y-%m-%d} on"
     if len(now) < COMPARED:
         enough = len(done) >= _LOOKED_AT
-        return (Outcome.CHANGED_TOO, None) if enough else (Outcome.TOO_FEW, "not yet 3 like runs")
+        return (Effect.CHANGED_TOO, None) if enough else (Effect.TOO_FEW, "not yet 3 like runs")
     before_usd, after_usd = _median_usd(was), _median_usd(now)
     bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
     worse = after_usd >= before_usd
-    return (Outcome.WORSE, f"{bills}: no cheaper") if worse else (Outcome.CHEAPER, bills)
+    return (Effect.WORSE, f"{bills}: no cheaper") if worse else (Effect.CHEAPER, bills)
 
 
 def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comparison | None:
@@ -142,7 +144,7 @@ def mended_otherwise(runs: Sequence[Head], last: Head, advised: Advised) -> Comp
     if len(since) < COMPARED or not advised.parameter or not (others or another):
         return None
     value = f"{advised.parameter} = {own}" if another else "other instances"
-    return Comparison(Outcome.CHANGED_TOO, f"mended with {value} in its place", len(since))
+    return Comparison(Effect.CHANGED_TOO, f"mended with {value} in its place", len(since))
 
 
 def _failing(before: Sequence[Head], carriers: Sequence[Head]) -> str | None:
@@ -210,3 +212,27 @@ def _data_s(facts: RunFacts) -> Decimal | None:
 
 def _median_usd(runs: Sequence[Head]) -> Decimal:
     return median([run.total_usd or Decimal(0) for run in runs])
+
+
+@dataclass(frozen=True, slots=True)
+class Dearer:
+    """What a run was expected to cost by its like, and what it cost, in USD."""
+
+    expected_usd: Decimal
+    cost_usd: Decimal
+
+    @property
+    def more_usd(self) -> Decimal:
+        """How much more it cost."""
+        return self.cost_usd - self.expected_usd
+
+
+def dearer_than(own: Head, others: Iterable[Head], policy: Policy) -> Dearer | None:
+    """A run beside what its like usually cost before it; None where either is not known."""
+    runs = [run for run in others if run.ended_at < own.ended_at]
+    earlier = [one for one in map(earlier_run, runs) if one is not None]
+    if own.total_usd is None or own.facts is None:
+        return None
+    percent = policy.dearer_percent
+    level = newest_level(own.kind, own.facts, earlier, spreads=Decimal(0), percent=percent)
+    return Dearer(level.usual_usd, own.total_usd) if level else None

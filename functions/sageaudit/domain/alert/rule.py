@@ -11,12 +11,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import CLOSED_AFTER, WAITING, Advice, State
-from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind, Told
+from sageaudit.domain.alert.advice import WAITING, Advice, State
+from sageaudit.domain.alert.alert import (
+    CHANGED_USD,
+    Alert,
+    AlertFigures,
+    Kind,
+    Told,
+    matters,
+)
+from sageaudit.domain.alert.comparison import Dearer
+from sageaudit.domain.alert.episodes import CLOSED_AFTER
+from sageaudit.domain.alert.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.like_runs import newest_level
-from sageaudit.domain.audit.record import Head, earlier_run
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 
@@ -26,68 +34,14 @@ GROWN = Decimal(4) / 3
 """A month that grew by a third is told again: our choice."""
 AGAIN_AFTER = timedelta(days=30)
 """The same advice is not told again before, unless it is worse."""
-MONTH_DAYS = 30
-_KNOWN_AFTER = timedelta(days=29)
-_OCCASION = timedelta(hours=20)
-"""Runs that end within it are one occasion, by which a family's first month is projected."""
-_ONE_OCCASION_DAYS = 7
 _APART = timedelta(hours=24)
 """A family has at most one message of a worth in it, but for what is worse."""
-_MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
-"""From so many USD a month a family's waste is high or medium. All of these are our choice."""
-CHANGED_USD = Decimal(1)
-CHANGED_HOURS = Decimal(1)
-CHANGED_SHARE = Decimal("0.1")
-"""A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
-move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
-have acted on. Our choice."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Month:
-    """What open advices of one worth come to in 30 days: `total` of `runs`, and `said`, which is
-    projected until the first of them is 29 days old. USD; hours of prepaid and unpriced capacity.
-    """
-
-    worth: Worth
-    total: Decimal
-    said: Decimal
-    runs: int
-
-    @property
-    def severity(self) -> Severity:
-        """By what is said; hours have none."""
-        if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
-            return Severity.INFO
-        return _severity(self.said)
-
-
-def _severity(usd: Decimal) -> Severity:
-    return next((level for level, least in _MONTHLY_USD.items() if usd >= least), Severity.LOW)
-
-
-@dataclass(frozen=True, slots=True)
-class Dearer:
-    """What a run was expected to cost by its like, and what it cost, in USD."""
-
-    expected_usd: Decimal
-    cost_usd: Decimal
-
-    @property
-    def more_usd(self) -> Decimal:
-        """How much more it cost."""
-        return self.cost_usd - self.expected_usd
-
-    @property
-    def severity(self) -> Severity:
-        """As of a month that came to as much."""
-        return _severity(self.more_usd)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
+class AlertCase:
     """What a decision about a run rests on.
 
     `found`: the ids of what this run is advised; `advices`: all of its family, by id, what is worth
@@ -157,11 +111,11 @@ class Quiet:
     reason: str
 
 
-Reason = Callable[[Case], Notify | None]
+Reason = Callable[[AlertCase], Notify | None]
 """Whether a run without an alert is notified."""
 
 
-def decide(case: Case, last: Alert | None) -> Notify | Quiet:
+def decide(case: AlertCase, last: Alert | None) -> Notify | Quiet:
     """What to do about an audit. `last`: the last alert of its run."""
     if last is not None:
         return _correction(case.figures, last, case.policy)
@@ -171,7 +125,7 @@ def decide(case: Case, last: Alert | None) -> Notify | Quiet:
     return Quiet(_why_quiet(case))
 
 
-def dearer(case: Case) -> Notify | None:
+def dearer(case: AlertCase) -> Notify | None:
     """A run that cost far more than its like: again after 30 days, at once at ten times."""
     found, policy = case.dearer, case.policy
     if found is None:
@@ -185,18 +139,7 @@ def dearer(case: Case) -> Notify | None:
     return Notify(Kind.DEARER, after=None, worth=None, dearer=found)
 
 
-def dearer_than(own: Head, others: Iterable[Head], policy: Policy) -> Dearer | None:
-    """A run beside what its like usually cost before it; None where either is not known."""
-    runs = [run for run in others if run.ended_at < own.ended_at]
-    earlier = [one for one in map(earlier_run, runs) if one is not None]
-    if own.total_usd is None or own.facts is None:
-        return None
-    percent = policy.dearer_percent
-    level = newest_level(own.kind, own.facts, earlier, spreads=Decimal(0), percent=percent)
-    return Dearer(level.usual_usd, own.total_usd) if level else None
-
-
-def told_by(case: Case, notify: Notify, run: str, alert: Alert) -> list[Told]:
+def told_by(case: AlertCase, notify: Notify, run: str, alert: Alert) -> list[Told]:
     """What a message counts as: none for a correction, one for all else that was due with it."""
     found: list[Told] = []
     if notify.kind is Kind.CORRECTION:
@@ -215,7 +158,7 @@ def told_by(case: Case, notify: Notify, run: str, alert: Alert) -> list[Told]:
 def _about(worth: Worth) -> Reason:
     """What a family's open advices of one worth come to."""
 
-    def reason(case: Case) -> Notify | None:
+    def reason(case: AlertCase) -> Notify | None:
         before = next((one for one in reversed(case.told) if one.worth is worth), None)
         kind, why, after = _news(case, worth, before)
         if kind is None:
@@ -236,7 +179,7 @@ _News = tuple[Kind | None, str, Told | None]
 _NOTHING: _News = (None, "", None)
 
 
-def _news(case: Case, worth: Worth, before: Told | None) -> _News:
+def _news(case: AlertCase, worth: Worth, before: Told | None) -> _News:
     """What is new since the family's last message of this worth."""
     if before and case.fresh(case.of(worth, waiting=True)):
         month = month_of(case.of(worth, waiting=True), worth, case.now)
@@ -255,7 +198,7 @@ def _news(case: Case, worth: Worth, before: Told | None) -> _News:
     return next((one for one in news if one[0] is not None), _NOTHING)
 
 
-def _news_of(case: Case, advice: Advice, before: Told, month: Month) -> _News:
+def _news_of(case: AlertCase, advice: Advice, before: Told, month: Month) -> _News:
     """What is new of one advice that the run was given."""
     same = case.last_of(advice)
     lines = {one.id for one in case.advices.values() if one.line == advice.line}
@@ -280,40 +223,11 @@ def _news_of(case: Case, advice: Advice, before: Told, month: Month) -> _News:
     return _NOTHING
 
 
-def _seen_again(case: Case, advice: Advice) -> bool:
+def _seen_again(case: AlertCase, advice: Advice) -> bool:
     """Whether it was told, and has come anew after it was not seen for long."""
     told, unseen = case.last_of(advice), advice.since - case.read_from >= CLOSED_AFTER
     anew = advice.times == 1 and (advice.since > advice.first_at or unseen)
     return told is not None and anew and advice.since > told.alert.at
-
-
-def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
-    """What these advices come to in 30 days."""
-    since = now - timedelta(days=MONTH_DAYS)
-    hits = sorted((at, amount) for one in advices for at, amount in one.hits if at > since)
-    total = sum((amount for _, amount in hits), Decimal(0))
-    began = min((one.since for one in advices if one.hits), default=now)
-    runs = len({at for at, _ in hits})
-    if not hits or now - began >= _KNOWN_AFTER:
-        return Month(worth, total, total, runs)
-    occasions = [hits[0][0]]
-    for at, _ in hits:
-        if at - occasions[-1] > _OCCASION:
-            occasions.append(at)
-    count, days = len(occasions), Decimal(_ONE_OCCASION_DAYS)
-    if count > 1:
-        span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
-        days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
-    return Month(worth, total, total * MONTH_DAYS / days, runs)
-
-
-def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:
-    """From what on a worth is told, in USD or hours."""
-    if worth in {Worth.PREPAID, Worth.UNPRICED}:
-        of_gpus = all(one.new == "gpu_hours" for one in advices)
-        return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
-    usd = {Worth.COUNTED: policy.floor_usd, Worth.TRIAL: policy.trial_floor_usd}
-    return usd.get(worth, policy.idle_floor_usd)
 
 
 def _came_back(advice: Advice) -> str:
@@ -333,12 +247,12 @@ def _worse(month: Month, before: Told, *, apart: bool) -> str:
     was = before.amount
     if was and month.said >= TIMES * was:
         return _TEN_TIMES
-    step = month.severity.rank > _severity(was).rank and month.severity is not Severity.INFO
+    step = month.severity.rank > severity_of(was).rank and month.severity is not Severity.INFO
     more = step and apart and month.said >= GROWN * was
     return f"its month is {month.severity.value} now" if more else ""
 
 
-def _why_quiet(case: Case) -> str:
+def _why_quiet(case: AlertCase) -> str:
     """The first reason that holds of what the run was advised."""
     found = [case.advices[name] for name in case.found if name in case.advices]
     silent = next((one for one in found if one.state is not State.OPEN), None)
@@ -376,22 +290,3 @@ def severe_unknown(figures: AlertFigures) -> bool:
     """Whether a severe finding has dollars that are not known."""
     severe = figures.severity.rank >= _UNKNOWN_FROM.rank
     return figures.usd is None and not figures.perhaps_usd and severe
-
-
-def matters(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Whether a figure of the last alert changed enough to be corrected."""
-    if not before.of_money and not figures.of_money:
-        idle, last = figures.idle, before.idle
-        if idle is None or last is None or idle.unit != last.unit:
-            return last is not None
-        return _changed(idle.hours, last.hours, CHANGED_HOURS)
-    if (figures.usd is None) != (before.usd is None):
-        return True
-    if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
-        return True
-    certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
-    return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
-
-
-def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
-    return abs(now - before) >= max(least, CHANGED_SHARE * before)

@@ -127,8 +127,8 @@ class EarlierRun:
 def facts_of(
     job: Job,
     *,
-    reason_class: str | None,
-    found: Iterable[str],
+    reason_class: str | None = None,
+    found: Iterable[str] = (),
     usage: Measurements | None = None,
 ) -> RunFacts:
     """What is stored of this run for comparison with later runs of its family."""
@@ -149,7 +149,7 @@ def facts_of(
         final_metrics=dict(islice(job.final_metrics.items(), MOST_METRICS)),
         found=tuple(found),
         use_digest=None if usage is None else use_digest(usage),
-        first_point_s=None if usage is None else _first_point_s(job, usage),
+        first_point_s=None if usage is None else first_point_s(job, usage),
         settings=_settings(job),
     )
 
@@ -234,8 +234,10 @@ def value_text(value: Scalar) -> str:
     return text[:_LONGEST_VALUE]
 
 
-def _first_point_s(job: Job, usage: Measurements) -> Decimal | None:
-    """None for a training job, whose download is a phase of its own."""
+def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
+    """Seconds from its start to its first point; None for a training job, whose download is a phase
+    of its own.
+    """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
     return Decimal(round((usage.begins_at - job.started_at).total_seconds()))

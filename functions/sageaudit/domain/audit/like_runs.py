@@ -31,7 +31,7 @@ def like_runs(job: Job, runs: Sequence[EarlierRun], *, but: str | None = None) -
     They have its kind, type, count and purchase, `but` for one of these. Whether they did the same
     work is another question (`same_settings`).
     """
-    own = facts_of(job, reason_class=None, found=())
+    own = facts_of(job)
     same = [name for name in _INSTANCES if name != but]
     return [
         run

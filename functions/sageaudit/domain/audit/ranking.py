@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,7 +12,6 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
-from sageaudit.domain.bill.finding import Bucket
 
 SHOWN = 10
 """Names of each scope in a ranking."""
@@ -113,39 +112,26 @@ def ranked_rules(sums: Sums) -> list[tuple[str, RuleSums]]:
 
 
 def family_fix(
-    heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
+    sums: Sums, heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
 ) -> FamilyFix | None:
-    """The first fix of the run with the most avoidable and lost dollars, of equal ones the newest.
+    """The family's rule with the most dollars, and its finding in the run where it has the most.
 
-    `heads` are runs of one family, newest first. One without such dollars is asked for a possible
-    saving.
+    `heads` are runs of one family, newest first; of equal runs the newest is read. Avoidable and
+    lost dollars come before possible ones. None where no such finding can be read.
     """
     runs = [head for head in heads if not head.rollup]
-    dearest = max(runs, key=_worth, default=None)  # of equal ones, the first
-    written = None if dearest is None else audit_of(dearest.key)
-    if dearest is None or written is None:
-        return None
-    finding = _first(written["findings"])
-    return None if finding is None else FamilyFix(dearest.name, dearest.ended_at, finding)
+    for rule, _ in ranked_rules(sums):
+        having = [head for head in runs if rule in head.sums.rules]
+        dearest = max(having, key=lambda head: _worth(head, rule), default=None)
+        written = audit_of(dearest.key) if dearest else None
+        for finding in written["findings"] if written else ():
+            if dearest and finding["rule"] == rule and stands(finding):
+                return FamilyFix(dearest.name, dearest.ended_at, finding)
+    return None
 
 
-def _worth(head: Head) -> tuple[Decimal, Decimal]:
-    possible = head.sums.possible_usd if head.sums else _ZERO
-    return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO), possible
-
-
-def _first(findings: Sequence[FindingDocument]) -> FindingDocument | None:
-    """The standing finding with the largest counted saving; else the largest possible one."""
-    standing = [finding for finding in findings if stands(finding)]
-    return max(
-        standing,
-        key=lambda finding: (
-            Bucket(finding["bucket"]).counted and bool(finding["saving_usd"]),
-            finding["saving_usd"] or _ZERO,
-            bool(finding["fix"]),
-        ),
-        default=None,
-    )
+def _worth(head: Head, rule: str) -> tuple[Decimal, Decimal]:
+    return head.sums.rules[rule].waste_usd, head.sums.rules[rule].possible_usd
 
 
 def _names(rows: Iterable[SumRow], shown: int) -> RankedNames:

@@ -23,9 +23,7 @@ from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
 HEADROOM_PERCENT = Decimal(20)
-_Question = tuple[
-    Job, Measurements, Market, Decimal, tuple[Measurements, ...], tuple[TriedType, ...]
-]
+_Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,16 +268,16 @@ class Resizes:
         market: Market,
         headroom_percent: Decimal,
         also: tuple[Measurements, ...] = (),
-        tried: tuple[TriedType, ...] = (),
+        tried: Callable[[], tuple[TriedType, ...]] = tuple,
     ) -> Resize:
-        """As the function `resize`, for equal arguments once."""
-        asked = (job, whole, market, headroom_percent, also, tried)
+        """As the function `resize`, for equal arguments once; `tried` is asked only then."""
+        asked = (job, whole, market, headroom_percent, also)
         for question, answer in self._known:
             if question == asked:
                 return answer
         today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
-
-        names = {one.type.name for one in tried}
+        known_types = tried()
+        names = {one.type.name for one in known_types}
 
         def may_cost_less(other: InstanceType) -> bool:
             if other.name in names:
@@ -294,7 +292,7 @@ class Resizes:
             market,
             headroom_percent=headroom_percent,
             also=also,
-            tried=tried,
+            tried=known_types,
             only=may_cost_less,
         )
         self._known.append((asked, answer))

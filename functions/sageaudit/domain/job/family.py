@@ -10,11 +10,11 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields
-from sageaudit.domain.job.buckets import CODE_INPUTS
+from sageaudit.domain.job.buckets import CODE_INPUTS, s3_inputs
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.user_settings import entry_point
@@ -30,6 +30,8 @@ _TIMESTAMP = re.compile(
 _TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
 _PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
 _TOKEN_LENGTH = 12
+_CONTENT_HASH = re.compile(r"/[0-9a-f]{32,64}(?=/|\Z)")
+"""In a pipeline the SDK uploads code below a hash of its content; else below the job's name."""
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 
 
@@ -96,6 +98,7 @@ def settings_of(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | No
         JobKind.TRAINING: {
             "image": algorithm.get("TrainingImage") or algorithm.get("AlgorithmName"),
             "entry": entry_point(answer),
+            "code": sorted(filter(_CONTENT_HASH.search, _code_addresses(answer))),
             "data": [
                 item
                 for item in fields.items(answer, "InputDataConfig")
@@ -122,6 +125,15 @@ def settings_of(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | No
     if kind not in parts:
         return None
     return {"kind": kind.value, "environment": answer.get("Environment"), **parts[kind]}
+
+
+def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Where a training job's code comes from: the SDK's own hyperparameter, or an input."""
+    submitted = fields.text(fields.section(answer, "HyperParameters"), "sagemaker_submit_directory")
+    yield (submitted or "").strip('"')
+    for one in s3_inputs(JobKind.TRAINING, answer):
+        if one.name in CODE_INPUTS:
+            yield one.address or ""
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:

@@ -67,15 +67,9 @@ _DECLINES = frozenset({"decay", "annealing", "schedule", "scheduler"})
 _NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
 _SCHEDULES = {
     "cosine": re.compile(r"cos(?:ine|_|\b)"),
-    "onecycle": re.compile(r"(?:one|1)_?cycle"),
-    "polynomial": re.compile(r"poly"),
     "linear": re.compile(r"linear|warmup_?decay"),
-    "inverse_sqrt": re.compile(r"inv(?:erse)?_sqrt|noam"),
-    "exponential": re.compile(r"\bexp"),
-    "plateau": re.compile(r"plateau"),
-    "step": re.compile(r"step"),
-    "constant": re.compile(r"constant"),
 }
+"""Those that gain late."""
 
 
 def of_answer(answer: Mapping[str, Any]) -> Hints:
@@ -167,9 +161,7 @@ def _is_flash(setting: UserSetting) -> bool:
 
 
 def _saves(setting: UserSetting) -> bool:
-    if not setting.on:
-        return False
-    if setting.words & _NOT_SAVED:
+    if not setting.on or setting.words & _NOT_SAVED:
         return False
     if _CHECKPOINT_PLACE.search(setting.text) or _SAVES.search(setting.name):
         return True

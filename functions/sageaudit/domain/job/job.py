@@ -94,7 +94,7 @@ class Hints:
 
     `mixed_precision`: signs of 16 bits or less, `fp8` of 8.
     `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi", ... or None for no sign.
-    `schedule`: "cosine", "linear", ..., which improve late. False means no sign, not a proof.
+    `schedule`: "cosine" or "linear", which gain late. False means no sign, not a proof.
     """
 
     deep_learning: bool = False

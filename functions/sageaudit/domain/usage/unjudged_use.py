@@ -100,18 +100,13 @@ def _gaps(usage: Measurements) -> Iterator[str]:
         runs = [_missing_runs(line) for line in hosts.values()]
         ends[metric] = max((end for _, end in runs), default=0)
         inside[metric] = max((longest for longest, _ in runs), default=0)
-    for points, metrics in _by_value({m: n for m, n in ends.items() if n >= least}):
-        before = duration(Decimal(points * period_s))
-        yield (
-            f"The metrics of {_named(metrics)} end {before} before the job does: "
-            "what came then was not judged."
-        )
-    for points, metrics in _by_value({m: n for m, n in inside.items() if n >= least}):
-        gap = duration(Decimal(points * period_s))
-        yield (
-            f"The metrics of {_named(metrics)} have no points for {gap}: "
-            "what happened then was not judged."
-        )
+    for missing, words in (
+        (ends, "end {} before the job does: what came then"),
+        (inside, "have no points for {}: what happened then"),
+    ):
+        for points, metrics in _by_value({m: n for m, n in missing.items() if n >= least}):
+            gap = words.format(duration(Decimal(points * period_s)))
+            yield f"The metrics of {_named(metrics)} {gap} was not judged."
 
 
 def _missing_runs(line: Series) -> tuple[int, int]:

@@ -13,10 +13,10 @@ from sageaudit.output.fixes import literals
 from sageaudit.output.fixes.names import (
     DEFINITION,
     ELEMENT_NAMES,
-    NAMES,
     NOT_IN_TERRAFORM,
     TEXT_MAPS,
     Names,
+    names_of,
 )
 
 MAPPING, LIST, BLOCK = "{}", "[]", "block"
@@ -58,7 +58,7 @@ class MappedParameter:
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
     """Finds a path in the table. Tuning jobs also accept the paths of training jobs."""
-    names = NAMES.get(kind, {})
+    names = names_of(kind)
     mapped = _match(names, path)
     if mapped is None and kind is JobKind.TUNING:
         words = path.removeprefix("HyperParameters.")

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.sums import Sums
-from sageaudit.output.html.contents import AccountReport, JobReport
+from sageaudit.domain.audit.sums import RuleSums, Sums, added
+from sageaudit.output.html.contents import AccountReport, JobReport, SumsBy
 from sageaudit.output.html.figure import BarRow, Piece, bar_table, pieces_of, waterfall
+from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
-from sageaudit.output.html.job_table import COLUMNS, family_name, job_table, owner_name, type_name
-from sageaudit.output.html.markup import Child, Markup, join, tag
-from sageaudit.output.html.page import section, tiles
+from sageaudit.output.html.job_table import (
+    PLACES,
+    family_name,
+    job_table,
+    job_words,
+    owner_name,
+    type_name,
+)
+from sageaudit.output.html.markup import Child, Markup, join, path, tag
+from sageaudit.output.html.page import section
 from sageaudit.output.html.spend_chart import spend_over_time
 from sageaudit.output.text.amounts import of_document, of_rule, of_sums
-from sageaudit.output.text.headline import (
-    account_headline,
-    judged_words,
-    part_of_judged,
-    period_words,
-)
-from sageaudit.output.text.money import NEAREST, Figure, share
-from sageaudit.output.text.notes import price_dates
-from sageaudit.output.text.words import counted
+from sageaudit.output.text.headline import account_headline, period_words
+from sageaudit.output.text.money import Figure
 
 _NAMES = 15
 """Rows of a table of sums; the others are one row, so that it adds up."""
 _STEPS = 8
-_BEGIN = 3
-_ZERO, _CENT = Decimal(0), Decimal("0.01")
-_NO_SUM = "not in the totals"
+_ZERO = Decimal(0)
+_BEFORE = "Before"
 _DETAILS = (
     "The most avoidable and lost dollars first, then the highest cost. Beside each name: the"
     " avoidable and lost dollars, of the cost."
@@ -43,27 +43,17 @@ _OF_RULES = "Each dollar is counted once: where fixes overlap, by the rule that 
 def account_body(report: AccountReport) -> Markup:
     """The main part of an account's page."""
     total = report.total
-    shown = enumerate(zip(report.heads, report.details, strict=False))
-    details = join(_detail(number, head, detail) for number, (head, detail) in shown if detail)
+    details = join(_detail(at, report.heads[at], one) for at, one in sorted(report.details.items()))
     return join(
         [
-            _lead(report),
-            _tiles(total),
-            _where_to_begin(report),
-            _doubts(total),
+            first_screen(report),
             section(
                 "Spend over time",
                 spend_over_time(report.days, report.since, report.until) if total.jobs else None,
             ),
             section("From spend to what was needed", _waterfall(total)),
-            section("By rule", _rules(total), note=_OF_RULES),
-            tag(
-                "div",
-                _named("By family", "Family", _by(family_name, report.families)),
-                _named("By owner", "Owner", _by(owner_name, report.owners)),
-                _named("By instance type", "Instance type", _by(type_name, report.types)),
-                class_="columns",
-            ),
+            section("By rule", _rules(report), note=_OF_RULES),
+            tag("div", map(_sums_by, report.by), class_="columns"),
             section("Every job", job_table(report), id_="jobs", note=_note(report)),
             section("The most wasteful jobs in detail", details, note=_DETAILS),
         ]
@@ -75,7 +65,7 @@ def _note(report: AccountReport) -> str:
     said = []
     if report.left_out:
         said.append(
-            f"The {len(report.heads):,} jobs with the most avoidable and lost dollars, then the"
+            f"The {job_words(report.heads)} with the most avoidable and lost dollars, then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
     if any(head.rollup for head in report.heads):
@@ -86,78 +76,6 @@ def _note(report: AccountReport) -> str:
 def account_title(report: AccountReport) -> str:
     """The page's title: the news, then the period."""
     return f"{account_headline(report.total)} - {period_words(report.since, report.until)}"
-
-
-def _lead(report: AccountReport) -> Markup:
-    dates = price_dates([one.document for one in report.details if one])
-    facts = [judged_words(report.total), "days in UTC, by the end of the job", dates]
-    return join(
-        [
-            tag("p", report.scope, class_="eyebrow"),
-            tag("h1", f"SageMaker jobs, {period_words(report.since, report.until)}"),
-            tag("p", f"{account_headline(report.total)}.", class_="news"),
-            tag("p", " · ".join(fact for fact in facts if fact), class_="note"),
-        ]
-    )
-
-
-def _tiles(total: Sums) -> Markup:
-    found, idle = of_sums(total), _NO_SUM
-    if total.idle_counted_usd:
-        idle = f"{Figure(total.idle_counted_usd, rough=NEAREST)} of it is counted already"
-
-    def part(figure: Figure) -> str:
-        known = figure.most and total.total_usd
-        return f"{share(figure.most or _ZERO, total.total_usd)} of spend" if known else ""
-
-    parts = part_of_judged(found.avoidable, total), part(found.lost)
-    jobs, trial = counted(total.jobs, "job"), f"worth a trial; {_NO_SUM}"
-    return tiles("Spend", found, jobs, *parts, trial, idle)
-
-
-def _where_to_begin(report: AccountReport) -> Markup | None:
-    """The families that wasted most, each with the job in which to look first."""
-    first: dict[str | None, tuple[int, Head]] = {}
-    for number, (head, detail) in enumerate(zip(report.heads, report.details, strict=False)):
-        if detail and head.top_rule and not head.rollup:
-            first.setdefault(head.family, (number, head))
-    ranked = sorted(report.families.items(), key=lambda row: -row[1].waste_usd)
-    lines = [
-        tag(
-            "li",
-            tag("bdi", family_name(name)),
-            f": {_wasted(sums)} in {counted(sums.jobs, 'job')}; look at ",
-            tag("a", tag("bdi", first[name][1].name), href=f"#j{first[name][0]}"),
-            f" ({first[name][1].top_rule})",
-        )
-        for name, sums in ranked
-        if sums.waste_usd >= _CENT and name in first
-    ]
-    if not lines:
-        return None
-    return tag("div", "Begin with these families:", tag("ol", lines[:_BEGIN]), class_="begin")
-
-
-def _wasted(sums: Sums) -> str:
-    """`$387.82 avoidable and $107.89 lost`; what is 0 is left out."""
-    named = zip(of_sums(sums)[1:3], ("avoidable", "lost"), strict=True)
-    return " and ".join(f"{figure} {word}" for figure, word in named if figure.most)
-
-
-def _doubts(total: Sums) -> Markup | None:
-    """Why the sums may be less than the whole, one sentence each."""
-    said = [
-        (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
-        (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
-        (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
-        (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
-    ]
-    lines = [
-        tag("li", f"{counted(count, 'job')} {one if count == 1 else many} {rest}.")
-        for count, one, many, rest in said
-        if count
-    ]
-    return tag("ul", lines, class_="doubts") if lines else None
 
 
 def _waterfall(total: Sums) -> Markup | None:
@@ -174,34 +92,63 @@ def _waterfall(total: Sums) -> Markup | None:
     return waterfall(title, spend, steps, "Needed, or not judged") if steps else None
 
 
-def _rules(total: Sums) -> Markup | None:
+def _rules(report: AccountReport) -> Markup | None:
+    total, before = report.total, report.before
     estimated = bool(total.estimated)
-    rows = [
-        BarRow(
-            _pick("Findings", name),
-            (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable")),
-            (*map(str, of_rule(rule, estimated=estimated)), f"{rule.findings:,}"),
-        )
-        for name, rule in ranked_rules(total)
-    ]
-    titles = ("Rule", "Avoidable", "Lost", "Possible", "Findings")
+    rows = []
+    for name, rule in ranked_rules(total):
+        avoidable, *others = map(str, of_rule(rule, estimated=estimated))
+        cells = [avoidable, *others, f"{rule.findings:,}"]
+        if before:
+            then = before.total.rules.get(name, RuleSums())
+            known = of_rule(then, estimated=bool(before.total.estimated))
+            cells.insert(1, _before(known[0]))
+        pieces = (Piece(rule.lost_usd, "lost"), Piece(rule.avoidable_usd, "avoidable"))
+        rows.append(BarRow(_pick("Findings", name), pieces, cells))
+    titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]
+    if before:
+        titles.insert(2, _BEFORE)
     return bar_table("By rule", titles, rows) if rows else None
 
 
-def _named(title: str, word: str, sums: Mapping[str, Sums]) -> Markup | None:
+def _before(figure: Figure) -> Markup:
+    return tag("span", str(figure), class_="dim")
+
+
+def _sums_by(of: SumsBy) -> Markup | None:
     """Sums by name, the most avoidable and lost dollars first, then the highest spend."""
-    ranked = sorted(sums.items(), key=lambda row: (-row[1].waste_usd, -row[1].total_usd, row[0]))
-    shown, rest = ranked[:_NAMES], ranked[_NAMES:]
-    rows = [_sums_row(_pick(word, name), one) for name, one in shown]
-    others = sum((one for _, one in rest), Sums())
-    if others.jobs or others.total_usd or others.waste_usd:
-        rows.append(_sums_row(f"{len(rest):,} more", others))
-    titles = (word, "Spend", "Avoidable", "Lost", "Jobs")
+    sums, before = (_by(_NAMED.get(of.column, _name), one or {}) for one in (of.sums, of.before))
+    none = Sums()
+
+    def order(name: str) -> tuple[Decimal, Decimal, str]:
+        now = sums.get(name, none)
+        return -now.waste_usd, -now.total_usd, name
+
+    def row(name: Child, names: Sequence[str]) -> BarRow:
+        now, then = (added([by.get(one, none) for one in names]) for by in (sums, before))
+        cells: list[Child] = [*map(str, of_sums(now)[:3]), f"{now.jobs:,}"]
+        if of.before is not None:
+            cells.insert(1, _before(of_sums(then).spend))
+        return BarRow(name, pieces_of(now) if len(names) == 1 else (), cells)
+
+    known = {name for by in (sums, before) for name, one in by.items() if one != none}
+    names = sorted(known, key=order)
+    rows = [row(_pick(of.column, name), [name]) for name in names[:_NAMES]]
+    if rest := names[_NAMES:]:
+        rows.append(row(f"{len(rest):,} more", rest))
+    titles = [of.column, "Spend", "Avoidable", "Lost", "Jobs"]
+    if of.before is not None:
+        titles.insert(2, _BEFORE)
+    title = f"By {of.column.lower()}"
     return section(title, bar_table(title, titles, rows) if rows else None)
 
 
-def _sums_row(name: Child, sums: Sums) -> BarRow:
-    return BarRow(name, pieces_of(sums), (*map(str, of_sums(sums)[:3]), f"{sums.jobs:,}"))
+def _name(value: str | None) -> str:
+    return value or "unknown"
+
+
+_NAMED = {"Family": family_name, "Owner": owner_name, "Instance type": type_name}
+"""What a value is called in the table of jobs."""
 
 
 def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
@@ -214,7 +161,7 @@ def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> d
 
 def _pick(column: str, name: str) -> Markup:
     """A name that, pressed, leaves only its jobs in the table; plain text without the script."""
-    return tag("span", name, class_="pick", data_c=COLUMNS.index(column))
+    return tag("span", path(name), class_="pick", data_c=PLACES[column])
 
 
 def _detail(number: int, head: Head, detail: JobReport) -> Markup:

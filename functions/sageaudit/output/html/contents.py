@@ -8,8 +8,10 @@ from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
 LISTED = 20_000
@@ -37,12 +39,57 @@ class JobReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedFamily:
+    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone."""
+
+    family: str | None
+    word: str
+    change_usd: Decimal
+    jobs_before: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DaysBefore:
+    """As many days before those of a report, both included, with their sums.
+
+    `changes`: the families whose spend changed since, the largest change first.
+    """
+
+    since: date
+    until: date
+    total: Sums
+    changes: Sequence[ChangedFamily]
+
+
+@dataclass(frozen=True, slots=True)
+class SumsBy:
+    """Daily sums by the values of one column of the table of jobs.
+
+    `before`: those of the days before; None where the history does not cover them.
+    """
+
+    column: str
+    sums: Mapping[str | None, Sums]
+    before: Mapping[str | None, Sums] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to change in a family: a finding of its run `heads[at]`."""
+
+    family: str
+    fix: FamilyFix
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class AccountReport:
     """The audits of a period, `since` and `until` included, in days of UTC.
 
-    `total`, `days`, `families`, `owners` and `types` are daily sums. `heads` are in the order of
-    `by_rank`; `details` belong to the first of them, None where the audit is not kept. `left_out`:
-    how many jobs come after these heads, and are in the sums alone.
+    `total`, `days` and `by` are daily sums. `heads` are in the order of `by_rank`; `details` are of
+    some of them, by their place. `before` is None where the history does not cover the days before.
+    `left_out`: how many jobs come after these heads, and are in the sums alone.
     """
 
     scope: str
@@ -50,11 +97,12 @@ class AccountReport:
     until: date
     total: Sums
     days: Mapping[date, Sums]
-    families: Mapping[str | None, Sums]
-    owners: Mapping[str | None, Sums]
-    types: Mapping[str | None, Sums]
+    by: Sequence[SumsBy]
     heads: Sequence[Head]
-    details: Sequence[JobReport | None]
+    details: Mapping[int, JobReport]
+    advice: Sequence[Advice] = ()
+    before: DaysBefore | None = None
+    coverage: Coverage | None = None
     left_out: int = 0
 
 

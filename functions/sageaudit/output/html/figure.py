@@ -75,7 +75,7 @@ def table(
 
 def scrolling(label: str, *children: Child) -> Markup:
     """A place that scrolls sideways by itself, with the keyboard too."""
-    return tag("div", *children, class_="scroll", role="region", tabindex=0, aria_label=label)
+    return tag("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +106,13 @@ def pieces_of(sums: Sums) -> tuple[Piece, Piece, Piece]:
 
 
 def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
-    """`titles`: of the name's column, then of the cells; the bar stands between them."""
+    """`titles`: of the name's column, then of the cells; the bar stands after them."""
     most = max((_end(row) for row in rows), default=Decimal(0))
     first, *others = titles
     heads = [
         tag("th", first, scope="col"),
-        tag("td", class_="bar"),
         *(tag("th", title, scope="col", class_="n") for title in others),
+        tag("td", class_="bar"),
     ]
     body = (_row(row, most) for row in rows)
     whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
@@ -151,8 +151,8 @@ def _row(row: BarRow, most: Decimal) -> Markup:
     return tag(
         "tr",
         tag("th", row.name, scope="row"),
-        tag("td", _bar(row, most), class_="bar"),
         join(cells),
+        tag("td", _bar(row, most), class_="bar"),
         class_="strong" if row.strong else None,
     )
 

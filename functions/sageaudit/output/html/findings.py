@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FixDocument
@@ -17,20 +17,24 @@ from sageaudit.output.text.words import assignment, before
 _FACT = 240
 _SHORT_FINDINGS = 6
 """Findings of one job in an account's report; the job's own report has all."""
-_SHAPES = {
+_SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
     Severity.LOW: "M2 2H10V10H2Z",
     Severity.INFO: "M6 1A5 5 0 1 1 6 11A5 5 0 1 1 6 1Z",
+    "sun": "M6 3.2A2.8 2.8 0 1 1 6 8.8A2.8 2.8 0 1 1 6 3.2ZM5.5 0H6.5V2H5.5ZM5.5 10H6.5V12H5.5Z"
+    "M0 5.5H2V6.5H0ZM10 5.5H12V6.5H10ZM1.4 2.1 2.1 1.4 3.5 2.8 2.8 3.5ZM9.9 1.4 10.6 2.1 9.2 3.5"
+    " 8.5 2.8ZM1.4 9.9 2.1 10.6 3.5 9.2 2.8 8.5ZM8.5 9.2 9.9 10.6 10.6 9.9 9.2 8.5Z",
+    "moon": "M10.8 8A5.2 5.2 0 1 1 5 1A4.2 4.2 0 0 0 10.8 8Z",
 }
 """How bad a finding is: a word, a shape and a colour, so that none of them is needed."""
 
 
 def shapes() -> Markup:
-    """The shapes of severities, drawn once for the whole page."""
+    """The shapes of severities and of the themes, drawn once for the whole page."""
     symbols = (
-        tag("symbol", tag("path", d=path), id=f"s-{severity.value}", viewBox="0 0 12 12")
-        for severity, path in _SHAPES.items()
+        tag("symbol", tag("path", d=path), id=f"s-{name}", viewBox="0 0 12 12")
+        for name, path in _SHAPES.items()
     )
     return tag("svg", symbols, width=0, height=0, aria_hidden="true", class_="off")
 
@@ -67,11 +71,15 @@ def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
     )
 
 
+def shape(name: str) -> Markup:
+    """One of the shapes, as large as a letter."""
+    return tag("svg", tag("use", href=f"#s-{name}"), width=12, height=12, aria_hidden="true")
+
+
 def _badge(severity: str) -> Markup:
     """`▲ high`."""
     known = Severity(severity).value
-    shape = tag("svg", tag("use", href=f"#s-{known}"), width=12, height=12, aria_hidden="true")
-    return tag("span", shape, known, class_=f"sev {known}")
+    return tag("span", shape(known), known, class_=f"sev {known}")
 
 
 def _caveat(finding: FindingParts) -> Markup | None:
@@ -95,12 +103,18 @@ def _fix(kind: str, title: str, way: Sequence[FixDocument]) -> Markup:
         tag("li", tag("code", assignment(fix)), " ", tag("span", before(fix), class_="dim"))
         for fix in way
     )
-    codes = (
+    heading = tag("p", tag("strong", title))
+    return tag(
+        "div", heading, *((tag("ul", changes), codes(kind, way)) if way else ()), class_="fix"
+    )
+
+
+def codes(kind: str, way: Sequence[FixDocument]) -> Markup:
+    """The parameters to paste, in each dialect."""
+    return join(
         tag("pre", tag("b", one), tag("code", _lines(fix_text(kind, way, one))), data_d=one)
         for one in DIALECTS
     )
-    heading = tag("p", tag("strong", title))
-    return tag("div", heading, *((tag("ul", changes), codes) if way else ()), class_="fix")
 
 
 def _lines(code: str) -> Markup:

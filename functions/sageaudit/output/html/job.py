@@ -121,8 +121,14 @@ def _tiles(document: AuditDocument) -> Markup:
     def part(amount: Figure) -> str:
         return f"{share(amount.most, total)} of the cost" if amount.most and total else ""
 
-    parts = part(found.avoidable), part(found.lost)
-    return tiles("Cost", found, "", *parts, "worth a trial, in no total", idle)
+    trial = "worth a trial, in no total"
+    return tiles(
+        ("avoidable", "Avoidable", str(found.avoidable), part(found.avoidable)),
+        ("spent", "Cost", str(found.spend), ""),
+        ("lost", "Lost", str(found.lost), part(found.lost)),
+        ("possible", "Possible", str(found.possible), trial),
+        ("idle", "Idle capacity", str(found.idle), idle),
+    )
 
 
 def _doubts(document: AuditDocument) -> Markup | None:

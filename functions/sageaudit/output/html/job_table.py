@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head
@@ -10,23 +11,18 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.figure import scrolling
 from sageaudit.output.html.markup import Child, Markup, join, tag
-from sageaudit.output.text.amounts import of_head, of_sums
+from sageaudit.output.text.amounts import Amounts, of_head, of_sums
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.untrusted import middle
-from sageaudit.output.text.words import NO_OWNER, counted
+from sageaudit.output.text.words import NO_OWNER, PURCHASE, counted
 
 _NAME = 90
 _MILLION = 1_000_000
+_MINUTE_S = 60
 FIRST = 100
 """Rows that are laid out at once; the others are drawn when they are asked for."""
-_NOTHING = "$0.00"
-COLUMNS = (
-    *("Job", "Spend", "Avoidable", "Lost", "Findings", "Possible", "Idle"),
-    *("Ended (UTC)", "Kind", "Status", "Instance type", "Count", "Owner", "Family", "Judged"),
-)
-"""First what one decides by; on a narrow screen the others are further right."""
-_AMOUNTS = frozenset({"Spend", "Avoidable", "Lost", "Possible", "Idle"})
+_NOTHING = frozenset({"$0.00", "-"})
 _JUDGED = {
     Judged.YES: "yes",
     Judged.PARTLY: "in part",
@@ -35,82 +31,23 @@ _JUDGED = {
 }
 
 
-def job_table(report: AccountReport) -> Markup | None:
-    """The table with its filters; None without jobs."""
-    if not report.heads:
-        return None
-    detailed = {at for at, detail in enumerate(report.details) if detail}
-    rows = [_row(head, at if at in detailed else None) for at, head in enumerate(report.heads)]
-    heads = (
-        tag("th", title, scope="col", class_="n" if title in _AMOUNTS else None)
-        for title in COLUMNS
-    )
-    whole = tag(
-        "table",
-        tag("thead", tag("tr", heads)),
-        tag("tbody", rows[:FIRST]),
-        tag("tbody", rows[FIRST:], class_="rest"),
-        tag("tfoot", _foot(report.total)),
-        id="all",
-        class_="all",
-    )
-    return join([_filters(report), scrolling("Every job", whole)])
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of the table: a figure, which has a sum too, or a text.
 
+    `first`: it is shown to begin with; the others are chosen. `number`: it sorts by its size.
+    """
 
-def _filters(report: AccountReport) -> Markup:
-    """Shown by the script, which can use them."""
-    search = tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off"))
-    kinds = sorted({head.kind for head in report.heads})
-    statuses = sorted({head.status for head in report.heads})
-    picks = (
-        _select("Kind", kinds),
-        _select("Status", statuses),
-        _select("Judged", list(_JUDGED.values())),
-    )
-    said = tag("p", counted(len(report.heads), "job"), id="found", role="status")
-    clear = tag("button", "Clear", type="button", id="clear")
-    return tag(
-        "form",
-        tag("div", search, picks, clear, class_="filters"),
-        said,
-        id="filters",
-        role="search",
-        aria_label="Filter the jobs",
-        hidden=True,
-    )
+    title: str
+    text: Callable[[Head], str] | None = None
+    figure: Callable[[Amounts], Figure] | None = None
+    first: bool = False
+    number: bool = False
+    wide: bool = False
 
-
-def _select(title: str, values: list[str]) -> Markup:
-    options = (tag("option", value, value=value) for value in values)
-    every = tag("option", "all", value="")
-    return tag(
-        "label", f"{title} ", tag("select", every, options, data_column=COLUMNS.index(title))
-    )
-
-
-def _row(head: Head, section: int | None) -> Markup:
-    name: Child = middle(head.name, _NAME)
-    first = name if section is None else tag("a", name, href=f"#j{section}")
-    spend, *found = of_head(head)
-    avoidable, lost, possible, idle = map(_amount, found)
-    cells = (
-        tag("td", str(spend), class_="n", data_u=_micros(head)),
-        *(avoidable, lost, tag("td", ", ".join(_rules(head)) or "-"), possible, idle),
-        *(tag("td", text) for text in _texts(head)),
-    )
-    return tag("tr", tag("th", first, scope="row"), cells)
-
-
-def _micros(head: Head) -> int | None:
-    """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
-    known = head.sums is not None and not head.rollup and head.total_usd is not None
-    return int(head.sums.total_usd * _MILLION) if known and head.sums else None
-
-
-def _amount(figure: Figure) -> Markup:
-    """Nothing is shown paler than something."""
-    shown = str(figure)
-    return tag("td", shown, class_="n z" if shown == _NOTHING else "n")
+    def of(self, head: Head, found: Amounts) -> str:
+        """What a job's row says."""
+        return str(self.figure(found)) if self.figure else self.text(head) if self.text else ""
 
 
 def _rules(head: Head) -> list[str]:
@@ -119,16 +56,19 @@ def _rules(head: Head) -> list[str]:
     return list(dict.fromkeys([*filter(None, (head.top_rule,)), *found]))
 
 
-def _texts(head: Head) -> Iterator[str]:
-    facts = head.facts
-    yield f"{head.ended_at:%Y-%m-%d %H:%M}"
-    yield head.kind
-    yield head.status
-    yield type_name(facts.instance_type if facts else None)
-    yield f"{facts.instance_count}" if facts and facts.instance_count else "-"
-    yield owner_name(head.owner)
-    yield family_name(head.family)
-    yield _JUDGED[head.judged]
+def _fact(name: str) -> Callable[[Head], str]:
+    """What the row of a job tells of its run, or a dash."""
+
+    def text(head: Head) -> str:
+        value = getattr(head.facts, name, None)
+        return "-" if value is None else f"{value}"
+
+    return text
+
+
+def _minutes(head: Head) -> str:
+    elapsed_s = head.facts.elapsed_s if head.facts else None
+    return "-" if elapsed_s is None else f"{elapsed_s / _MINUTE_S:,.0f}"
 
 
 def family_name(name: str | None) -> str:
@@ -146,9 +86,132 @@ def type_name(name: str | None) -> str:
     return name or "several or unknown"
 
 
-def _foot(total: Sums) -> Markup:
-    spend, avoidable, lost, possible, idle = map(str, of_sums(total))
-    shown = (spend, avoidable, lost, "", possible, idle)
-    cells = (tag("td", text, class_="n") for text in shown)
-    empty = (tag("td") for _ in COLUMNS[len(shown) + 1 :])
-    return tag("tr", tag("th", "All jobs", scope="row"), cells, empty)
+COLUMNS = (
+    TableColumn("Job", lambda head: middle(head.name, _NAME), first=True),
+    TableColumn("Spend", figure=lambda found: found.spend, first=True),
+    TableColumn("Avoidable", figure=lambda found: found.avoidable, first=True),
+    TableColumn("Lost", figure=lambda found: found.lost, first=True),
+    TableColumn("Findings", lambda head: ", ".join(_rules(head)) or "-", first=True, wide=True),
+    TableColumn("Instance type", lambda head: type_name(_of_type(head)), first=True),
+    TableColumn("Owner", lambda head: owner_name(head.owner), first=True),
+    TableColumn("Ended (UTC)", lambda head: f"{head.ended_at:%Y-%m-%d %H:%M}", first=True),
+    TableColumn("Possible", figure=lambda found: found.possible),
+    TableColumn("Idle", figure=lambda found: found.idle),
+    TableColumn("Count", _fact("instance_count"), number=True),
+    TableColumn("Minutes", _minutes, number=True),
+    TableColumn("Purchase", lambda head: PURCHASE[head.facts.purchase] if head.facts else "-"),
+    TableColumn("Kind", lambda head: head.kind),
+    TableColumn("Status", lambda head: head.status),
+    TableColumn("Family", lambda head: family_name(head.family), wide=True),
+    TableColumn("Judged", lambda head: _JUDGED[head.judged]),
+    TableColumn("Account", lambda head: head.account),
+    TableColumn("Region", lambda head: head.region),
+)
+"""First what one decides by. A new field of a job's row is one row here; the last two are left out
+where all jobs ran in one place."""
+PLACES = {column.title: at for at, column in enumerate(COLUMNS)}
+
+
+def _of_type(head: Head) -> str | None:
+    return head.facts.instance_type if head.facts else None
+
+
+def job_table(report: AccountReport) -> Markup | None:
+    """The table with its filters; None without jobs."""
+    if not report.heads:
+        return None
+    places = {(head.account, head.region) for head in report.heads}
+    columns = COLUMNS if len(places) > 1 else COLUMNS[:-2]
+    rows = [_row(columns, head, at, at in report.details) for at, head in enumerate(report.heads)]
+    whole = tag(
+        "table",
+        tag("thead", tag("tr", map(_head, columns))),
+        tag("tbody", rows[:FIRST]),
+        tag("tbody", rows[FIRST:], class_="rest"),
+        tag("tfoot", _foot(columns, report.total)),
+        id="all",
+        class_="all",
+    )
+    return join([_filters(report), scrolling("Every job", whole)])
+
+
+def _head(column: TableColumn) -> Markup:
+    number = column.figure or column.number
+    return tag(
+        "th",
+        column.title,
+        scope="col",
+        class_="n" if number else None,
+        data_more=not column.first,
+    )
+
+
+def _filters(report: AccountReport) -> Markup:
+    """Shown by the script, which can use them."""
+    search = tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off"))
+    kinds = sorted({head.kind for head in report.heads})
+    statuses = sorted({head.status for head in report.heads})
+    picks = (
+        _select("Kind", kinds),
+        _select("Status", statuses),
+        _select("Judged", list(_JUDGED.values())),
+    )
+    said = tag("p", job_words(report.heads), id="found", role="status")
+    clear = tag("button", "Clear", type="button", id="clear")
+    return tag(
+        "form",
+        tag("div", search, picks, clear, class_="filters"),
+        said,
+        id="filters",
+        role="search",
+        aria_label="Filter the jobs",
+        hidden=True,
+    )
+
+
+def job_words(heads: Iterable[Head]) -> str:
+    """`26 jobs and 1 tuning job`: rows of tuning jobs are no jobs of their own in any sum."""
+    of_rollups = [head.rollup for head in heads]
+    rollups = sum(of_rollups)
+    jobs = counted(len(of_rollups) - rollups, "job")
+    return f"{jobs} and {counted(rollups, 'tuning job')}" if rollups else jobs
+
+
+def _select(title: str, values: list[str]) -> Markup:
+    options = (tag("option", value, value=value) for value in values)
+    every = tag("option", "all", value="")
+    return tag("label", f"{title} ", tag("select", every, options, data_column=PLACES[title]))
+
+
+def _row(columns: Sequence[TableColumn], head: Head, at: int, detailed: bool) -> Markup:
+    found = of_head(head)
+    first, *others = ((column, column.of(head, found)) for column in columns)
+    name: Child = tag("a", first[1], href=f"#j{at}") if detailed else first[1]
+    cells = (_cell(column, text, head) for column, text in others)
+    return tag("tr", tag("th", name, scope="row"), cells, data_r=head.rollup)
+
+
+def _cell(column: TableColumn, text: str, head: Head) -> Markup:
+    """Nothing is shown paler than something."""
+    kind = "w" if column.wide else None
+    if column.figure or column.number:
+        kind = "n z" if text in _NOTHING else "n"
+    micros = _micros(head) if column is _SPEND else None
+    return tag("td", text, class_=kind, data_u=micros)
+
+
+_SPEND = COLUMNS[PLACES["Spend"]]
+
+
+def _micros(head: Head) -> int | None:
+    """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
+    known = head.sums is not None and not head.rollup and head.total_usd is not None
+    return int(head.sums.total_usd * _MILLION) if known and head.sums else None
+
+
+def _foot(columns: Sequence[TableColumn], total: Sums) -> Markup:
+    found = of_sums(total)
+    sums = (str(column.figure(found)) if column.figure else "" for column in columns[1:])
+    return tag(
+        "tr", tag("th", "All jobs", scope="row"), (tag("td", one, class_="n") for one in sums)
+    )

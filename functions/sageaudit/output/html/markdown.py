@@ -61,7 +61,7 @@ def job_markdown(document: AuditDocument) -> str:
 def account_markdown(report: AccountReport) -> str:
     """An account: the headline, its sums, rules with findings, the dearest jobs."""
     total = report.total
-    dates = price_dates([one.document for one in report.details if one])
+    dates = price_dates([one.document for one in report.details.values()])
     facts = (report.scope, period_words(report.since, report.until), judged_words(total), dates)
     lines = [
         "### SageMaker jobs: what they cost and what was avoidable",

@@ -24,7 +24,7 @@ Child: TypeAlias = "str | Iterable[Child] | None"
 Value = str | int | float | Decimal | bool | None
 """Of an attribute: True writes the name alone, None and False leave it out."""
 
-_VOID = frozenset({"br", "col", "input", "link", "meta"})
+_VOID = frozenset({"br", "col", "input", "link", "meta", "wbr"})
 _NAMES = {"class_": "class", "for_": "for"}
 _LOADS = frozenset({"src", "srcset", "action", "formaction", "background", "poster", "data"})
 _ADDRESSES = ("#", "https://", "data:,")
@@ -45,6 +45,12 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
 def join(children: Iterable[Child]) -> Markup:
     """The children one after the other."""
     return Markup("".join(map(_child, children)))
+
+
+def path(name: str) -> Markup:
+    """A name with slashes, after each of which a line may end."""
+    first, *others = name.split("/")
+    return join([first, *(["/", tag("wbr"), part] for part in others)])
 
 
 def _child(child: Child) -> str:

@@ -34,9 +34,7 @@
     area.remove();
     return done;
   };
-  const dress = (fix) => {
-    const codes = all("pre[data-d]", fix);
-    if (!codes.length || fix.querySelector(".says")) return;
+  const barOf = (codes) => {
     const bar = document.createElement("div");
     bar.className = "says";
     bar.setAttribute("role", "group");
@@ -48,6 +46,12 @@
       one.addEventListener("click", () => choose(code.dataset.d));
       bar.append(one);
     }
+    return bar;
+  };
+  const dress = (fix) => {
+    const codes = all("pre[data-d]", fix);
+    if (!codes.length || fix.querySelector(".says")) return;
+    const bar = barOf(fix.closest(".card") ? [] : codes);
     const copy = button("Copy", "copy");
     copy.addEventListener("click", async () => {
       const code = codes.find((one) => one.dataset.d === root.dataset.dialect) || codes[0];
@@ -58,6 +62,9 @@
     codes[0].before(bar);
   };
   root.dataset.dialect = "sdk-v3";
+  const cards = document.querySelector(".cards");
+  const first = cards && cards.querySelector(".fix pre");
+  if (first) cards.before(barOf(all("pre", first.parentElement)));
   for (const fix of all(".fix")) if (!fix.closest("details.job")) dress(fix);
   for (const job of all("details.job")) {
     job.addEventListener("toggle", () => { for (const fix of all(".fix", job)) dress(fix); });
@@ -87,8 +94,8 @@
 
   const dollars = (cell) => {
     if (cell.dataset.u) return Number(cell.dataset.u) / 1e6;
-    const found = /-?\$([\d,]+(?:\.\d+)?)/.exec(cell.textContent);
-    return found ? Number(found[1].replaceAll(",", "")) : Number.parseFloat(cell.textContent);
+    const found = /^[^\d]*([\d,]+(?:\.\d+)?)/.exec(cell.textContent);
+    return found ? Number(found[1].replaceAll(",", "")) : Number.NaN;
   };
   const texts = new Map();
   const text = (row) => {
@@ -113,14 +120,43 @@
     rest.replaceChildren(...rows.filter((row) => !kept.has(row)));
     label();
   };
+  const every = rows.filter((row) => "r" in row.dataset).length;
   const say = () => {
     let sum = 0;
     for (const row of matching) sum += Number(row.cells[1].dataset.u || 0);
     const usd = (sum / 1e6).toLocaleString("en", { style: "currency", currency: "USD" });
-    const count = matching.length.toLocaleString("en");
-    const of = matching.length === rows.length ? "" : ` of ${rows.length.toLocaleString("en")}`;
-    found.textContent = `${count}${of} job${rows.length === 1 ? "" : "s"}, spend ${usd}`;
+    const rollups = matching.filter((row) => "r" in row.dataset).length;
+    const of = matching.length === rows.length ? "" : ` of ${(rows.length - every).toLocaleString("en")}`;
+    const words = (count, word, part = "") => `${count.toLocaleString("en")}${part} ${word}${count === 1 && !part ? "" : "s"}`;
+    const more = rollups ? ` and ${words(rollups, "tuning job")}` : "";
+    found.textContent = `${words(matching.length - rollups, "job", of)}${more}, spend ${usd}`;
   };
+
+  // columns: some to begin with, the others when they are chosen
+  const sheet = document.styleSheets[0];
+  const hidden = new Set([...heads.keys()].filter((at) => "more" in heads[at].dataset));
+  sheet.insertRule("#none { display: none; }", sheet.cssRules.length);
+  const hide = () => {
+    const cells = [...hidden].map((at) => `#all tr > :nth-child(${at + 1})`);
+    sheet.cssRules[sheet.cssRules.length - 1].selectorText = cells.join(", ") || "#none";
+  };
+  const choices = document.createElement("details");
+  choices.className = "choose";
+  choices.append(document.createElement("summary"), document.createElement("fieldset"));
+  choices.firstChild.textContent = "Columns";
+  choices.lastChild.setAttribute("aria-label", "Columns of the table");
+  heads.forEach((head, at) => {
+    if (!at) return;
+    const choice = document.createElement("label");
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = !hidden.has(at);
+    box.addEventListener("change", () => { hidden[box.checked ? "delete" : "add"](at); hide(); });
+    choice.append(box, head.textContent);
+    choices.lastChild.append(choice);
+  });
+  table.parentElement.before(choices);
+  hide();
 
   const form = document.getElementById("filters");
   const find = document.getElementById("find");

@@ -12,11 +12,11 @@ from datetime import datetime
 from functools import cache
 from importlib import resources
 
-from sageaudit.output.html.findings import shapes
+from sageaudit.output.html.findings import shape, shapes
 from sageaudit.output.html.markup import Child, Markup, join, tag
-from sageaudit.output.text.amounts import TITLES, Amounts
 
-_KINDS = ("spent", "avoidable", "lost", "possible", "idle")
+_THEMES = (("moon", "Dark"), ("sun", "Light"))
+"""What the button changes to; the style sheet shows the one that is not there yet."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> str:
@@ -41,7 +41,8 @@ def _head(title: str) -> Markup:
 
 def _body(main: Child, generated_at: datetime, version: str) -> Markup:
     skip = tag("a", "Skip to the report", href="#main", class_="skip")
-    theme = tag("button", "Dark or light", type="button", id="theme", hidden=True)
+    themes = (tag("span", shape(to), f" {name}", class_=to) for to, name in _THEMES)
+    theme = tag("button", themes, type="button", id="theme", hidden=True)
     bar = tag("header", tag("span", "sageaudit", class_="brand"), theme, class_="top")
     made = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
     what = (
@@ -64,21 +65,19 @@ def section(title: str, *parts: Child, id_: str | None = None, note: Child = Non
     return tag("section", tag("h2", title), below, shown, id=id_)
 
 
-def tiles(first: str, found: Amounts, *notes: str) -> Markup:
-    """The five figures of the first screen, each with its note; the first has another name."""
+def tiles(*figures: tuple[str, str, str, str]) -> Markup:
+    """The figures of the first screen, each (class, title, figure, note); the first is large."""
     return tag(
         "dl",
         (
             tag(
                 "div",
                 tag("dt", title),
-                tag("dd", str(figure), class_="amount"),
+                tag("dd", figure, class_="amount"),
                 tag("dd", note, class_="dim") if note else None,
                 class_=kind,
             )
-            for kind, title, figure, note in zip(
-                _KINDS, (first, *TITLES[1:]), found, notes, strict=True
-            )
+            for kind, title, figure, note in figures
         ),
         class_="tiles",
     )

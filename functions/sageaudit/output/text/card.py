@@ -27,7 +27,7 @@ from sageaudit.output.text.notice import (
     counted_findings,
     for_chat,
     is_regression,
-    severity_of,
+    message_severity,
     trial_findings,
 )
 from sageaudit.output.text.reason import news, said_before
@@ -237,7 +237,7 @@ def _besides(
 
 def _place(document: AuditDocument, notify: Notify) -> str:
     """`MEDIUM, 111122223333`."""
-    severity = severity_of(document, notify).upper()
+    severity = message_severity(document, notify).upper()
     apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: severity}
     word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
     return f"{word}, {document['job']['account'] or 'account unknown'}"

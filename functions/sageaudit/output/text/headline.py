@@ -133,6 +133,8 @@ def account_headline(total: Sums) -> str:
         said = "how much of it was avoidable is not known"
     if not said and (found.possible.most or _ZERO) >= _CENT:
         said = f"{found.possible} is worth a trial"
+    if not said and (findings := sum(rule.findings for rule in total.rules.values())):
+        said = f"{counted(findings, 'finding')}, none of which saves anything for certain"
     cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
     return f"{cost}: {said or 'none of it was found avoidable or lost'}"
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from sageaudit.domain.alert.advice import Advice
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
+from sageaudit.domain.alert.month import severity_of
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
@@ -129,10 +130,10 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
 
 
-def severity_of(document: AuditDocument, notify: Notify) -> Severity:
+def message_severity(document: AuditDocument, notify: Notify) -> Severity:
     """That of the family's month, or of the dear run; else of the worst finding."""
     if notify.dearer:
-        return notify.dearer.severity
+        return severity_of(notify.dearer.more_usd)
     if notify.month and notify.month.said and not notify.corrects:
         return notify.month.severity
     return worst(counted_findings(document))

@@ -11,7 +11,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import Card, Line, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
-from sageaudit.output.text.notice import counted_findings, severity_of
+from sageaudit.output.text.notice import counted_findings, message_severity
 from sageaudit.output.text.untrusted import log, middle, plain
 
 SUBJECT = 99
@@ -84,7 +84,7 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
     findings = counted_findings(document)
     job = document["job"]
     texts = {
-        "severity": severity_of(document, notify),
+        "severity": message_severity(document, notify),
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import AlertFigures, IdleHours, Kind
+from sageaudit.domain.alert.alert import AlertFigures, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -24,8 +24,10 @@ _MOST_CHANGES = 4
 def news(family: str, document: AuditDocument, notify: Notify) -> str:
     """`train-bert: about $540 a month, 12 runs`: whose message it is, and what is new."""
     if notify.corrects:
-        figures = figures_of(document)
-        return f"Correction: {_corrected(document, figures, notify.corrects.figures)} - {family}"
+        now = figures_of(document)
+        gone = notify.idle and not now.idle
+        said = _few_idle(document) if gone else _summary(now)
+        return f"Correction: {said}; was {_summary(notify.corrects.figures)} - {family}"
     if dear := notify.dearer:
         return f"{family}: one run cost {usd(dear.cost_usd)}, expected {usd(dear.expected_usd)}"
     return f"{family}: {_month(document, notify)}"
@@ -86,50 +88,19 @@ def said_before(document: AuditDocument, notify: Notify) -> Iterator[tuple[str, 
         yield "What changed", f"{'; '.join(changes)}."
 
 
-def _corrected(document: AuditDocument, now: AlertFigures, before: AlertFigures) -> str:
-    """`$95.00, not $412.00, was avoidable`: the new figure first."""
-    if not (now.of_money or before.of_money):
-        return _idle_corrected(document, now.idle, before.idle)
-    if now.usd is None and not now.perhaps_usd:
-        return f"the dollars are not known; {_amount(before)} is withdrawn"
-    if not before.of_money:
-        return (
-            f"{_amount(now)}; the earlier message had only idle hours"
-            if before.idle
-            else _amount(now)
-        )
-    if before.usd is None and not before.perhaps_usd:
-        return f"{_amount(now)}; the dollars were not known"
-    if not now.at_stake_usd:
-        return f"nothing was {_word(before)}, not {_dollars(before)}"
-    if _amount(now) == _amount(before):
-        return f"{now.severity.upper()}, not {before.severity.upper()}: {_amount(now)}"
-    if _word(now) == _word(before):
-        return f"{_dollars(now)}, not {_dollars(before)}, was {_word(now)}"
-    return f"{_amount(now)}, not {_amount(before)}"
-
-
-def _idle_corrected(
-    document: AuditDocument, now: IdleHours | None, before: IdleHours | None
-) -> str:
-    was = _hours(before) if before else "idle hours"
-    if document.get("idle_capacity") is None:
-        return f"{_few_idle(document)}; {was} are withdrawn"
-    if now is None or before is None or now.unit != before.unit:
-        return f"{_few_idle(document)}, not {was}"
-    return f"{_hours(now)} were idle, not {shown_hours(before.hours)}"
-
-
 def _few_idle(document: AuditDocument) -> str:
     known = document.get("idle_capacity") is not None
     return "few or no hours were idle" if known else "the idle hours are not known"
 
 
 def _summary(figures: AlertFigures) -> str:
-    """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`."""
+    """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`, `nothing avoidable`."""
+    if not figures.of_money and figures.idle:
+        hours, unit = shown_hours(figures.idle.hours), UNIT_WORDS[figures.idle.unit]
+        return f"IDLE {hours} {unit}"
     if not figures.of_money:
-        return f"IDLE {_hours(figures.idle)}" if figures.idle else "no certain saving"
-    if not figures.at_stake_usd and figures.usd is None:
+        return _NO_DOLLARS if figures.avoidable_usd is None else "nothing avoidable"
+    if figures.usd is None and not figures.perhaps_usd:
         return f"{figures.severity.upper()}, {_NO_DOLLARS}"
     return f"{figures.severity.upper()} {_dollars(figures)}"
 
@@ -137,25 +108,9 @@ def _summary(figures: AlertFigures) -> str:
 def _dollars(figures: AlertFigures) -> str:
     certain = figures.usd or Decimal(0)
     if not figures.perhaps_usd:
-        return _NO_DOLLARS if figures.usd is None else usd(certain)
+        return usd(certain)
     perhaps = f"up to {usd(figures.perhaps_usd)}"
     return f"{usd(certain)} and {perhaps} more" if certain else perhaps
-
-
-def _amount(figures: AlertFigures) -> str:
-    return f"{_dollars(figures)} {_word(figures)}"
-
-
-def _word(figures: AlertFigures) -> str:
-    """`avoidable`, `lost` or `avoidable or lost`."""
-    lost = bool(figures.lost_usd or figures.perhaps_usd)
-    if figures.avoidable_usd and lost:
-        return "avoidable or lost"
-    return "lost" if lost else "avoidable"
-
-
-def _hours(idle: IdleHours) -> str:
-    return f"{shown_hours(idle.hours)} {UNIT_WORDS[idle.unit]}"
 
 
 def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:

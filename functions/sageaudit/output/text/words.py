@@ -160,9 +160,7 @@ def label(key: str) -> str:
     if key in _SAID:
         return _SAID[key]
     words = [word for word in key.split("_") if word]
-    if key.endswith(f"_{_HOURLY}"):
-        words[-3:] = ["USD", "an", "hour"]
-    elif len(words) > 1 and _unit(key):
+    if len(words) > 1 and _unit(key):
         words.pop()
     if not words:
         return key

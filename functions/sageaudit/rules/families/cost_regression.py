@@ -3,18 +3,17 @@
 What it checks: The bill is above the family's newest level by at least 3 times its spread (the
     scaled median absolute deviation) and at least 25%. The level is the median of up to 10
     completed runs since the last change of type, count or purchase, or since the last lasting step
-    of cost. What is new becomes the level after 3 runs; until then it is compared with the level
-    before, and posted once unless it grows by a quarter. Runs that now and then use other instances
-    are compared with each other. At least 5 runs have a known cost.
-    The first run after a rise says that it has ended.
-Why it costs: A change of type, count, data or code that nobody intended is paid for again by each
-    later run.
-Saving: None: it is an alarm, not a part of the bill. The evidence has the dollars above the median;
-    the findings on what grew have the savings.
+    of cost. After 3 runs a new cost becomes the level. Until then it is compared with the level
+    before, and posted only once, unless it grows by a quarter. Runs on other instances are compared
+    with each other. At least 5 runs must have a known cost. The first run after a rise reports that
+    it has ended.
+Why it costs: Each later run pays again for an unintended change of type, count, data or code.
+Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
+    the savings.
 When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
     training under one name. A tag of the policy's `family_tag` separates them.
-What to do: Look at what changed, which the finding names if the history knows it, and undo it if
-    nobody intended it.
+What to do: Look at what changed (the finding names it if the history has it), and undo it if it was
+    not intended.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
     deviation that outliers do not move; 3 such deviations are the usual limit.
 """
@@ -26,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import facts_of
+from sageaudit.domain.audit.earlier import facts_of, first_point_s
 from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
 from sageaudit.rules import api
 
@@ -66,7 +65,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
         reason = f"{known} completed runs of known cost, {_COMPARED_RUNS} needed"
         return api.Unknown("too_few_runs", reason)
     spreads, percent = (Decimal(str(case.limit(limit))) for limit in (SPREADS, OVER))
-    kind, own = case.job.kind.value, facts_of(case.job, reason_class=None, found=())
+    kind, own = case.job.kind.value, facts_of(case.job)
     level = newest_level(kind, own, case.runs, spreads=spreads, percent=percent)
     if level is None:
         return api.Unknown("no_usual_cost", "no three of its family's runs in a row are alike")
@@ -110,11 +109,13 @@ def _ended(
 def _said_of(event: Sequence[api.EarlierRun], total_usd: Decimal, percent: Decimal) -> str | None:
     """The run that was told of the same rise of cost, if it has not grown since."""
     told = [
-        run for run in event if "cost-regression" in run.facts.found and run.total_usd is not None
+        (run.total_usd, run.name)
+        for run in event
+        if "cost-regression" in run.facts.found and run.total_usd is not None
     ]
-    most_usd = max((run.total_usd for run in told if run.total_usd), default=None)
-    grown = most_usd is None or total_usd >= most_usd * (1 + percent / 100)
-    return None if grown else told[0].name
+    if not told or total_usd >= max(told)[0] * (1 + percent / 100):
+        return None
+    return told[0][1]
 
 
 def _changes(
@@ -122,7 +123,7 @@ def _changes(
 ) -> Iterator[tuple[str, str]]:
     """What differs from most of the earlier runs, in words."""
     job = case.job
-    facts = facts_of(job, reason_class=None, found=(), usage=case.whole)
+    facts = facts_of(job)
     for key, word in (("instance_type", "type"), ("instance_count", "count")):
         usual, today = _most_common(completed, key), getattr(facts, key)
         if None not in (usual, today) and usual != today:
@@ -134,8 +135,9 @@ def _changes(
     if facts.fingerprint and fingerprints and facts.fingerprint not in fingerprints:
         yield "changed_settings", "image, data or hyperparameters"
     first_s = [run.facts.first_point_s for run in completed if run.facts.first_point_s is not None]
-    if first_s and facts.first_point_s is not None:
-        later_s = facts.first_point_s - median(first_s)
+    own_first_s = first_point_s(job, case.whole)
+    if first_s and own_first_s is not None:
+        later_s = own_first_s - median(first_s)
         if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
             yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
     billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()

@@ -2,11 +2,11 @@
 
 What it checks: DebugHookConfig, DebugRuleConfigurations, ProfilerRuleConfigurations, or a
     ProfilerConfig that is not switched off.
-Why it costs: A new account's request fails or has no rules evaluated. Where it still works, hooks
-    and profiler take time of the run, and custom rules are billed.
+Why it costs: A new account's request fails or has no rules evaluated. In an account where it still
+    works, hooks and profiler slow the run down, and custom rules are billed.
 Saving: None is counted: what the hooks cost is not known before the run.
-When it is wrong: Existing customers may use it as before; only new features are no longer made.
-    Older SDKs add the configuration by themselves.
+When it is wrong: Existing customers may use it as before, without new features. Older SDKs add the
+    configuration by themselves.
 What to do: Remove the parameters; with the SageMaker Python SDK v2 pass disable_profiler=True and
     debugger_hook_config=False. CloudWatch's metrics of the hosts stay. For profiles, use the
     framework's own profiler.

@@ -1,13 +1,12 @@
 """SageMaker Debugger's own rules found issues with the run.
 
-What it checks: A rule evaluation of the job ended with the status IssuesFound. Not where only those
-    did that say nothing of cost: rules on initial weights and input data, and the reports, whose
-    status is not that of one rule.
+What it checks: A rule evaluation of the job ended with the status IssuesFound. Rules that say
+    nothing about cost do not count: those on initial weights and input data, and the reports.
 Why it costs: Debugger samples each half second, and finds what minute means hide: I/O wait, single
     GPUs, tensors.
-Saving: None: Debugger gives no prices. A finding here about the same cause has the dollars.
-When it is wrong: Debugger's thresholds are those of its rules; its patience of some minutes
-    includes a slow start.
+Saving: None: Debugger gives no prices. If another rule here finds the same cause, it has the
+    dollars.
+When it is wrong: Debugger uses its own thresholds, and may count a slow start as an issue.
 What to do: Read the report under the job's output path (`rule-output/`), and compare it with the
     findings here.
 Sources: botocore, DescribeTrainingJob: ProfilerRuleEvaluationStatuses and

@@ -4,12 +4,13 @@ What it checks: An earlier completed run of the family, at most 30 days before t
     same fingerprint: image, entry point, hyperparameters, environment and inputs. The inputs of
     both name a version (a date, a hash, an object version), so that the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is paid for twice.
-Saving: Possible, never in a total: the whole run. None where the same runs come at a steady cadence
-    (of at least 4, three in four gaps are within 20% of the usual one): that is a schedule, whose
-    data most often changes under the same name. It is said once.
-When it is wrong: The code archive is not in the fingerprint, since the SDK uploads it under a new
-    name each time: the same entry point may contain other code. A repeat may be intended, to
-    measure the spread between random seeds or to try another instance type.
+Saving: Possible, never in a total: the whole run. No figure for a schedule, whose data usually
+    changes under the same name: at least 4 equal runs, with three in four gaps within 20% of the
+    usual one. This is reported once.
+When it is wrong: The code archive is in the fingerprint only where its address has a hash of its
+    content, as in pipelines. Elsewhere the SDK uploads it under a new name each time: the same
+    entry point may contain other code. A repeat may be intended, to measure the spread between
+    random seeds or to try another instance type.
 What to do: Look for an earlier run before starting one. A pipeline step with caching
     (`CacheConfig`) does it.
 Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the same arguments is not
@@ -79,8 +80,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         change=api.DropRun(),
         caution=(
-            "The code archive is not compared, and a repeat may be intended: to measure the spread "
-            "between random seeds, or to try another instance type."
+            "The code is compared only where its address has a hash of it, and a repeat may be "
+            "intended: to measure the spread between random seeds, or to try another type."
         ),
     )
 

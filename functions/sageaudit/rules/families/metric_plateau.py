@@ -1,18 +1,18 @@
 """Training went on long after its objective stopped improving.
 
 What it checks: After its last gain of more than 1% the objective did not improve for at least 25%
-    of Training, and at least 15 minutes of that came after 10 points of patience. The objective is
-    that of its tuning job, else what the policy names under `objectives`, else by a table of names,
-    validation before training. AWS gives a trial's objective without its direction, which comes
-    from the policy or the table. It needs 20 points, whose running median of 5 is judged. The
-    plateau ends with the last point, or where an idle tail begins, which is another finding.
+    of Training. The first 10 points after the gain are granted; at least 15 minutes must follow
+    them. The objective is that of the tuning job, else the policy's `objectives`, else from a table
+    of names, validation before training. Its direction comes from the policy or the table, because
+    AWS does not give it. At least 20 points are needed; a running median of 5 is judged. The
+    plateau ends with the last point, or when idle-tail begins.
 Why it costs: The seconds after the best model are billed like those before it.
-Saving: Possible, never in a total: what came after the best point and the 10 points of patience
-    that early stopping would have waited for.
-When it is wrong: Cosine and linear schedules gain late: for these only a gain of 0.1% or less is
-    none. A step schedule, or a loss that falls after hours on a plateau, looks the same until it
-    falls. 1% of an accuracy of 0.99 is the whole remaining error. A metric of the training data
-    does not show how the model does on new data.
+Saving: Possible, never in a total: the time after the best point and 10 more points, for which
+    early stopping would have waited.
+When it is wrong: Cosine and linear schedules gain late, so for these any gain above 0.1% counts. A
+    step schedule, or a loss that falls after hours on a plateau, looks the same until it falls. 1%
+    of an accuracy of 0.99 is the whole remaining error. A metric of the training data does not show
+    how the model does on new data.
 What to do: Stop early: with the algorithm's own parameter if it has one, else with a callback of
     the framework that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves
     the last checkpoint, and nothing at all without CheckpointConfig.
@@ -47,7 +47,6 @@ LATE_NO_GAIN = api.Threshold(
 PATIENCE = api.Threshold(
     "patience_points", 10, "points", "early stopping waits for a gain", "early_stopping_rounds 10"
 )
-_LATE_SCHEDULES = frozenset({"cosine", "linear"})
 _EARLY_STOPPING = {
     "xgboost": ("HyperParameters.early_stopping_rounds", "10"),
     "image-classification": ("HyperParameters.early_stopping", "True"),
@@ -67,7 +66,7 @@ _EARLY_STOPPING = {
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
-    late = job.hints.schedule in _LATE_SCHEDULES
+    late = job.hints.schedule is not None
     objective = objective_curve(case, LATE_NO_GAIN if late else api.NO_GAIN)
     if isinstance(objective, api.Missing):
         return api.unknown(objective)

@@ -3,7 +3,7 @@
 What it checks: It cost at least $50, its GPU (without one, its CPU) averaged under 50% of the
     active time, and no profiler was on.
 Why it costs: CloudWatch shows that it waits, not for what: the next run waits as long.
-Saving: None: a profile saves nothing by itself. Other findings price what is known already.
+Saving: None: a profile alone saves nothing.
 When it is wrong: Its code may run a profiler of its own, which AWS does not report. A model that
     must wait, such as for a simulator, cannot change.
 What to do: Profile a few hundred steps with the framework's own tool: torch.profiler or the

@@ -2,7 +2,7 @@
 
 What it checks: A profiler rule configuration asks for MaxInitializationTime,
     OverallFrameworkMetrics or StepOutlier.
-Why it costs: It is never evaluated: whoever waits for its result sees nothing.
+Why it costs: It is never evaluated, so it gives no result.
 Saving: None.
 When it is wrong: A custom rule of the same name, which has an instance type of its own, is left
     out.

@@ -4,22 +4,21 @@ What it checks: The job failed after it had started, or was stopped and left nei
     checkpoints. A failure for lack of GPU memory or host memory is named, with how full it was.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
-Saving: The whole bill of the run, as lost: it cannot be saved any more, only not be repeated. With
-    CheckpointConfig, signs of checkpoints of the script's own, or Continuous uploads of a
-    processing job, a resumed run keeps the work up to the last one, and how much that is, is not
-    recorded: lost is up to the whole bill, and 0 is counted. A run that failed before its training
-    began, or a tuning job's trial, which nobody resumes, is lost whole.
+Saving: The whole bill of the run, as lost. A resumed run may keep a part of the work if there is a
+    CheckpointConfig, a sign of the script's own checkpoints, or Continuous uploads of a processing
+    job. How much is not recorded, so up to the whole bill is lost, and 0 is counted. A run that
+    failed before its training began, and a trial of a tuning job, are lost completely.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
-    tracker) may have left something. A trial that its tuning job stopped early did its work, and a
-    run that a time limit ended with an artifact or checkpoints may be planned so: neither is lost.
-    If a limit ended it with nothing, limit-hit counts it. Exit code 137 says that a process was
-    killed; memory is the usual reason, not the only one.
+    tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
+    stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
+    ended it with nothing, limit-hit counts it. Exit code 137 says that a process was killed,
+    usually for lack of memory.
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
-    are any. For lack of GPU
-    memory: a smaller batch with gradient accumulation, or a GPU with more memory; of host memory:
-    fewer data-loader workers, or a larger type. A larger type costs all runs of the family more:
-    it is an alternative only where that is less than the failures cost, and both are shown. A
-    short run on one small instance, or local mode, finds most client and code errors for cents.
+    are any. For lack of GPU memory: a smaller batch with gradient accumulation, or a GPU with more
+    memory; of host memory: fewer data-loader workers, or a larger type. A larger type makes all
+    runs of the family dearer. It is an alternative only if that costs less than the failures; both
+    figures are shown. A short run on one small instance, or local mode, finds most client and code
+    errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
     copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL.

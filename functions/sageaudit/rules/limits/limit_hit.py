@@ -4,9 +4,9 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its s
     its failure text says so, or it is a processing job that was stopped after its limit.
 Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
     neither artifact nor checkpoints.
-Saving: With an artifact or checkpoints: none, the limit worked as planned. With nothing left: the
-    whole bill of the run, as lost; with signs of checkpoints of the script's own, up to that. The
-    finding of failed-spend is included: the loss is counted once.
+Saving: None with an artifact or checkpoints: the limit worked as planned. Else the whole bill is
+    lost, or up to the whole bill if there are signs of the script's own checkpoints. The loss is
+    not counted again by failed-spend.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial that ended with its tuning job did its work: it is not judged.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run

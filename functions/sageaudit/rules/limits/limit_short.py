@@ -5,7 +5,7 @@ What it checks: MaxRuntimeInSeconds is less than the longest of the last 3 compl
 Why it costs: A run that reaches its limit is stopped and billed; without checkpoints or a model it
     has given nothing.
 Saving: None is counted: it is the whole run, if it is stopped.
-When it is wrong: Where the new run is known to be shorter, such as a test on less data.
+When it is wrong: The new run is known to be shorter, such as a test on less data.
 What to do: One and a half times the longest of the last runs; more where each run is longer than
     the one before.
 Sources: API reference, StoppingCondition: "if the job does not complete during this time, SageMaker

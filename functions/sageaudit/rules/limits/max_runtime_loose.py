@@ -1,8 +1,8 @@
 """The run-time limit would let a hung job cost a lot.
 
 What it checks: MaxRuntimeInSeconds x rate is above $200 ($10 in a request), and the limit is at
-    least ten times what the run took, or, once 5 runs of its family are known with this one, ten
-    times what the longest of them took.
+    least ten times the run time. With 5 known runs of the family, the longest of them counts as the
+    run time.
 Why it costs: Nothing yet. A hung job is billed until its limit: one day by default, 28 at most.
 Saving: None: it is a guard-rail, stored and shown, and never posted to chat.
 When it is wrong: The next run of the same job is known to be much longer. Runs that a limit ended

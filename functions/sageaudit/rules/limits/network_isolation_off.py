@@ -4,8 +4,8 @@ What it checks: EnableNetworkIsolation is off on a training or processing job. O
     policy lists the rule under `rules.on` for the accounts that must isolate.
 Why it costs: Nothing. Code in the container can send data anywhere that its subnets allow.
 Saving: None: it is not about cost. It is stored and shown, and never posted to chat.
-When it is wrong: A VPC without a route out and with endpoint policies may do what the account
-    needs. A transform job has no such parameter: its model has it.
+When it is wrong: A VPC with endpoint policies and without a route out may be enough. Transform jobs
+    are not checked: their model has this parameter.
 What to do: Set EnableNetworkIsolation. SageMaker still copies the channels in and the model out;
     the code can no longer install packages, call AWS or report to a tracker, and takes its script
     from a channel.

@@ -7,8 +7,8 @@ Why it costs: Each failed run is billed until it fails. A schedule or a retry lo
     failure until somebody intervenes.
 Saving: None here: each run's dollars are counted as lost in its own audit. The finding has their
     sum so far, and since when.
-When it is wrong: Somebody is working on the fault: each try has other code, and the code archive is
-    not compared. The evidence says whether settings and data were the same each time.
+When it is wrong: Somebody may be fixing the fault, with new code in each try; only a hash in the
+    code's address shows that. The evidence says whether settings and data were the same each time.
 What to do: Stop the schedule or the retries until the fault is fixed; try the fix on one small
     instance or in local mode. For internal errors of AWS use a RetryStrategy: it retries only
     these, inside one job.

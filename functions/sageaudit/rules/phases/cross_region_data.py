@@ -2,9 +2,9 @@
 
 What it checks: S3's own answer on the region of each bucket of inputs, outputs and checkpoints,
     asked once the job has ended, against the job's region.
-Why it costs: AWS bills data transfer between regions by GB, to the bucket's owner for what is read.
-    No figure of an audit contains it. The distance also makes downloads and uploads slower, which
-    all instances wait for.
+Why it costs: AWS bills data transfer between regions by GB; for reads, the bucket's owner pays. No
+    figure of an audit contains it. The distance also makes downloads and uploads slower, which all
+    instances wait for.
 Saving: None: how much was transferred is not recorded.
 When it is wrong: The data must stay in its region by law, or the bucket holds some KB of code or
     settings. A manifest may name objects of other buckets, which are not asked for.

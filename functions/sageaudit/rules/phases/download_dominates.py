@@ -3,10 +3,11 @@
 What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
     least $10 and takes over 10 minutes, and a data channel reads S3 in File mode, which copies the
     data to every instance before the code starts. The SDK's own channels `code` and `sm_drivers` do
-    not count. Up to 30 minutes whose message says that the image was pulled are image-pull-heavy's.
+    not count. Up to 30 minutes whose message says that the image was pulled belong to
+    image-pull-heavy.
 Why it costs: Downloading is billed like Training: all instances wait for the copy.
 Saving: Possible, never in a total: 40 to 60% of what is above an image pull of 5 minutes. FastFile
-    and Pipe move the reads into Training, where a part of them goes on beside the work.
+    and Pipe move the reads into Training, where a part of them runs in parallel with the work.
 When it is wrong: Since 2024 Downloading includes the image pull, which SageMaker does not report
     separately. Code that opens many small files, or reads in random order, may be slower on
     FastFile, which also takes no augmented manifest. A `model` channel (incremental training) must

@@ -2,14 +2,13 @@
 
 What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or costs at
     least $10 and takes over 10 minutes, and it includes the image pull: its message says so, or the
-    job started in 2024 or later. Where a data channel is copied in File mode, only up to 30 minutes
-    whose message names the image; any other copy is download-dominates'.
+    job started in 2024 or later. If a data channel is copied in File mode, only up to 30 minutes
+    whose message names the image count; the rest belongs to download-dominates.
 Why it costs: The image pull is billed like Training, on every instance.
 Saving: Between 0 and the whole Downloading phase, because any image must be pulled. The low end, 0,
     is counted; the next run measures the rest.
-When it is wrong: SageMaker mounts file systems and copies data in the same phase, reports no split
-    and keeps only the phase's last message. With a copied channel no image is advised but the same
-    one nearby.
+When it is wrong: SageMaker also mounts file systems and copies data in this phase, and reports no
+    split. With a copied channel the only advice on the image is to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
     while it waits.

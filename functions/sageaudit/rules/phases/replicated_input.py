@@ -3,7 +3,7 @@
 What it checks: A training job on several instances of one type. Downloading is at least 20% of the
     billed phases and over 5 minutes, or costs at least $10 and takes over 10 minutes, and a
     File-mode channel named like "train" is distributed FullyReplicated. Up to 30 minutes whose
-    message says that the image was pulled are image-pull-heavy's.
+    message says that the image was pulled belong to image-pull-heavy.
 Why it costs: Each of n instances copies all data, and is billed for it. Data-parallel training
     gives each instance 1/n of the data to work on.
 Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of

@@ -8,8 +8,8 @@ Why it costs: Starting and Pending are not billed. The wait costs people's time.
 Saving: None: a warm pool is billed at the full rate while it waits, so it saves no dollars. The
     finding compares the minutes that a pool would have saved with its bill between these runs.
 When it is wrong: Nobody waits for the runs (a pipeline at night). If later runs come further apart,
-    the pool waits in vain, which warm-pool-idle reports. A family that kept a pool once does not
-    get this advice again.
+    the pool waits in vain, which warm-pool-idle reports. A family that had a pool before does not
+    get this advice.
 What to do: KeepAlivePeriodInSeconds just above the usual gap; the runs must have the same role,
     type, count, volume and network. The account's quota for warm pools is 0 until it is raised. For
     tests: local mode.

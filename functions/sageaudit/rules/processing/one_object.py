@@ -3,7 +3,7 @@
 What it checks: A transform request on several instances whose S3Uri names one file, by its ending;
     or a training request on several with such a channel that is ShardedByS3Key.
 Why it costs: An object is processed by one instance. The others are billed and idle.
-Saving: Derived, for as long as the job is taken to run: the run on one instance.
+Saving: Derived: the run on one instance, with the run time that the check assumes.
 When it is wrong: A prefix that ends like a file: every object whose key begins with it is an input.
 What to do: InstanceCount 1; or split the file into as many objects as there are instances, or more.
 Sources: SageMaker guide, batch transform: "only one instance processes the input file and the rest

@@ -1,12 +1,12 @@
 """Every instance of a processing job gets all of its data.
 
 What it checks: A processing request on several instances, whose inputs from S3 are all
-    FullyReplicated, which is what AWS takes where the request does not say.
+    FullyReplicated, which is AWS's default.
 Why it costs: Each instance copies all data and is billed meanwhile. Unless the code splits the work
     itself, all of them do the same work, and the instances above the first are paid for nothing.
 Saving: None is counted: whether the code splits the work is not known.
-When it is wrong: Code that splits the work by the host's number in resourceconfig.json, and Spark
-    or Ray containers, which do so themselves: images named after them are left out.
+When it is wrong: Code that splits the work by the host's number in resourceconfig.json. Spark and
+    Ray containers split it themselves; images with these names are left out.
 What to do: S3DataDistributionType ShardedByS3Key for the data, FullyReplicated for what each
     instance needs as a whole, such as a model; or one instance.
 Sources: botocore, ProcessingS3Input.S3DataDistributionType: "whether to distribute the data from

@@ -5,8 +5,8 @@ What it checks: An output is uploaded in mode EndOfJob, and CPU and GPU of all h
     that cost at least $10.
 Why it costs: All instances are billed until the upload has ended.
 Saving: Between 0 and the whole idle stretch, because Continuous uploads move into the run, which
-    may take longer. The low end, 0, is counted; the next run measures the rest. It includes the
-    finding of idle-tail about the same stretch, so no dollar is counted twice.
+    may take longer. The low end, 0, is counted. It replaces the finding of idle-tail about the same
+    minutes, so no dollar is counted twice.
 When it is wrong: Processing jobs have no phases and SageMaker publishes no network metric: code
     that hangs at its end looks the same. Continuous uploads a rewritten file again, and leaves
     partial results in S3 when the job fails.

@@ -6,9 +6,9 @@ Why it costs: The instance is billed while it waits for the next request to be r
     stored.
 Saving: Possible, without a figure: how much faster several requests at a time are depends on the
     container, and only a run shows it.
-When it is wrong: If it is not set, the container's execution-parameters decide, and it is 1 only
-    without them. One input file without SplitType is one request: then there are not several. A
-    model that fills the memory serves one request at a time.
+When it is wrong: If it is not set, the container's execution-parameters decide; without them it is
+    1. One input file without SplitType is only one request. A model that fills the memory serves
+    one request at a time.
 What to do: MaxConcurrentTransforms up to the number of vCPUs; times MaxPayloadInMB (6 by default)
     it may not exceed 100 MB. The alternative is a smaller type that one request keeps busy: use
     only one of the two.

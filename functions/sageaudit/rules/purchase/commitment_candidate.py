@@ -2,20 +2,19 @@
 
 What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand
     training, processing and transform jobs cost at least `[commitment] usd_per_hour`, the plan that
-    the policy asks about. What other findings count as avoidable or lost, and retained warm pools,
-    are subtracted first, hour by hour. Runs whose waste nobody could judge do not count; where they
-    would decide, the answer is unknown. Spot and training plans are left out. It judges the
-    account, never a single job.
+    the policy asks about. Avoidable and lost dollars of other findings, and retained warm pools,
+    are subtracted first, hour by hour. Runs that were not judged do not count; if they would change
+    the answer, it is unknown. Spot and training plans are left out. It judges the account, never a
+    single job.
 Why it costs: On-demand rates are for hours without a commitment. SageMaker Savings Plans commit to
     USD per hour for one or three years and discount what the plan covers, across types, regions and
     kinds of jobs.
 Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
-When it is wrong: Jobs change faster than plans end: a plan is paid whether it is used or not.
+When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
     Possible savings, such as managed spot, are not subtracted; the evidence has the steady sum
-    without those runs.
-    The figure includes volumes, a small part of each bill, which a plan does not cover. At the
-    plan's lower rates the same hours use less of the commitment. Endpoints and notebooks, which a
-    plan covers too, are not read.
+    without those runs. The figure includes volumes, which a plan does not cover. At the plan's
+    lower rates the same hours use less of the commitment. Endpoints and notebooks, which a plan
+    also covers, are not read.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
     recommendation, and commit to less than the steady sum: 70 to 80% of it, by published advice.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.

@@ -2,14 +2,13 @@
 
 What it checks: A managed spot run was interrupted and still completed, but was billed for more
     seconds than the same run takes on demand; or the wait for capacity passed MaxWaitTimeInSeconds.
-Why it costs: Spot saves by billing fewer seconds. What an interruption undoes is computed, and
-    billed, again.
-Saving: Derived: the billed seconds above those of the run on demand. These are the median of its
-    family's completed on-demand runs on this type and count (at least 3); with fewer, and without
-    checkpoints, the last attempt, which did all the work; else unknown. A run that MaxWait ended
-    has no figure: what it left may be used, and limit-hit counts a run that left nothing. A run
-    that lacks checkpoints gets them first: spot-without-checkpoint has its figure, and this rule
-    has none.
+Why it costs: Spot saves by billing fewer seconds. Work that an interruption destroys is computed
+    and billed again.
+Saving: Derived: the billed seconds above those of the run on demand. On demand means the median of
+    at least 3 completed on-demand runs of the family on this type and count. With fewer runs, and
+    without checkpoints, it is the last attempt, which did all the work; else unknown. A run that
+    MaxWait ended has no figure. For a run over an hour without checkpoints, spot-without-checkpoint
+    has the figure, and this rule has none.
 When it is wrong: Spot capacity changes by the hour: one bad run is no rule. Checkpoints make the
     next one cheaper.
 What to do: Run it on demand, or on another type with more spare capacity; keep checkpoints if it

@@ -6,13 +6,12 @@ What it checks: A completed on-demand training job of at least 30 minutes on one
     that was interrupted too much. Several p4, p5 or p6 instances are left out: AWS reserves these
     in Capacity Blocks because they are sought after, and a run needs all of them at once.
 Why it costs: Managed spot bills fewer seconds of the same run; on demand bills all of them.
-Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its own family on
-    this type, checkpoints or not, the saving is derived from their worst quartile; the range goes
-    to the best of them. It is posted of the first run only. With one or two it is possible, never
-    in a total. What an interrupted run was billed is compared with this run. Without own runs it is
-    possible by what is published of the instance family, which the sentence names: a managed spot
-    run, and EC2's mean. There is no figure for other families, nor for p4, p5 and p6, nor for a run
-    of an hour or more without CheckpointConfig: an interruption would restart it.
+Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its family on this
+    type, the saving is derived from their worst quartile; the range goes to the best of them. It is
+    posted only for the first run. With one or two such runs it is possible, never in a total.
+    Without any, it is possible by published figures of the instance family, which the finding
+    names. There is no figure for families without published figures, for p4, p5 and p6, and for a
+    run of an hour or more without CheckpointConfig, because an interruption would restart it.
 When it is wrong: EC2 spot prices lie between 62% above and 90% below on demand; a scarce type may
     wait for hours.
 What to do: Turn it on with a MaxWait above MaxRuntime, and write checkpoints. Built-in algorithms

@@ -4,16 +4,16 @@ What it checks: A training job on managed spot took more than an hour without Ch
     nothing in its hyperparameters, environment or command is a sign of checkpoints of its own.
 Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
     beginning, and what was billed before is wasted.
-Saving: Derived, where interruptions ended attempts of a run that completed: the last attempt did
-    all the work, so with checkpoints the earlier ones were not needed. Counted is what was billed
-    above the seconds of the last attempt; at best it is the earlier attempts' share of Training,
-    where that is more, since AWS does not state how an interrupted run's seconds are billed.
-    Without an interruption there is no figure: how often there will be one is not known.
+Saving: Derived, if a run was interrupted and completed: the last attempt did all the work, so with
+    checkpoints the earlier ones were not needed. The seconds that were billed above the last
+    attempt are counted. The high end of the range is the earlier attempts' share of Training,
+    because AWS does not state how an interrupted run is billed. Without an interruption there is no
+    figure.
 When it is wrong: Code that writes checkpoints to S3 itself, under a name that does not show it.
 What to do: Checkpoints first: set CheckpointConfig.S3Uri, write to its LocalPath (default
-    /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. The purchase
-    comes second: only a run with checkpoints that is still billed for more than on demand is
-    better bought on demand, and spot-interrupted-much says so then.
+    /opt/ml/checkpoints) and load from there at the start: SageMaker copies both ways. If a run with
+    checkpoints is still billed for more than on demand, spot-interrupted-much advises to buy it on
+    demand.
 Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWait is limited to
     3,600 s for built-in and marketplace algorithms.
 """

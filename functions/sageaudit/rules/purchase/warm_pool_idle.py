@@ -8,15 +8,15 @@ What it checks: The job's warm pool is final. Either it was never reused (Termin
     keep-alive the cheapest one.
 Why it costs: A retained pool is billed for every second and instance at the rate of the job, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: Never reused: measured, the retained seconds less what a shorter keep-alive would have
-    cost. Reused: derived, the retained seconds less that
-    keep-alive and a whole start, as if Starting were billed too; up to all retained seconds.
-When it is wrong: People who wait for each start may be worth more than the pool. The last job of a
-    chain always leaves a pool that no job uses: then the period is shortened, not removed.
-What to do: Set KeepAlivePeriodInSeconds to what the family's gaps suggest, the number of the fix:
-    it serves the gaps that cost less than a start, and ends before the others. Without such gaps
-    remove it. A pool is reused only by a job with the same role, type, count, volume, network and
-    encryption settings.
+Saving: If never reused, measured: the retained seconds minus the cost of a shorter keep-alive. If
+    reused, derived: the same minus a whole start, as if Starting were billed too; up to all
+    retained seconds.
+When it is wrong: The time of people who wait for each start may be worth more than the pool costs.
+    The last job of a chain always leaves a pool that no job uses: then the period is shortened, not
+    removed.
+What to do: Set KeepAlivePeriodInSeconds to the number of the fix. It covers the gaps of the family
+    that cost less than a start, and ends before the others. Without such gaps remove it. A pool is
+    reused only by a job with the same role, type, count, volume, network and encryption settings.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
     training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.
@@ -25,14 +25,10 @@ Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; bi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.rules import api
 from sageaudit.rules.phases.warm_pool_model import (
-    RunTimes,
     best_keep_alive,
     gaps_between,
     times_of,
@@ -50,25 +46,7 @@ TIMES_THE_WORK = api.Threshold(
 )
 GAPS_FROM = api.Threshold("gaps_from", 3, "gaps", "fewer show no habit")
 _KEEP_ALIVE = "ResourceConfig.KeepAlivePeriodInSeconds"
-_NEAR_S = 120
-"""Between the end of a run and its pool, and from a request to the takeover."""
 _ZERO = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    """The pools of a family's runs on the same instances, this run's with them.
-
-    `keep_s`: the keep-alive that pays best, None where too few gaps are known. Dollars are None
-    without a rate.
-    """
-
-    start_s: Decimal
-    keep_s: int | None
-    pools: int
-    pool_usd: Decimal | None
-    starts_saved: int
-    starts_saved_usd: Decimal | None
 
 
 def _no_pool(case: api.FamilyCase) -> str | None:
@@ -102,8 +80,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     """A pool that another run took over: was the wait worth a start?"""
-    family = _family(case, retained_s)
-    start_s, keep_s = family.start_s, family.keep_s or 0
+    start_s, known_keep_s = _best_keep_alive(case, retained_s)
+    keep_s = known_keep_s or 0
     job, waited = case.job, float(retained_s)
     many_starts = waited >= case.limit(TIMES_THE_START) * float(start_s)
     work_s = float(job.elapsed_s or 0)
@@ -114,10 +92,14 @@ def _reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     return api.derived(
         f"The warm pool waited {api.duration(retained_s)} on "
         f"{job.instances or 'unknown instances'} until another run took it over, to save a start "
-        f"of at most {minutes} min{_sums(family)}.",
-        _evidence(case, family) | {"retained_s": retained_s, "start_s": start_s},
+        f"of at most {minutes} min.",
+        {
+            "work_s": job.elapsed_s,
+            "retained_s": retained_s,
+            "start_s": start_s,
+        },
         # Where no habit is known: as long as a start, which costs at most twice the best choice.
-        fix=_fix(case, 60 * minutes if family.keep_s is None else family.keep_s),
+        fix=_fix(case, 60 * minutes if known_keep_s is None else known_keep_s),
         change=api.ShortenPool(keep_s + start_s),
         best=api.ShortenPool(_ZERO),
         caution=(
@@ -132,16 +114,20 @@ def _never_reused(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
     download_s = _download_s(job)
     if download_s is None:
         return api.PHASES_MISSING
-    family = _family(case, None)
-    keep_s = Decimal(family.keep_s or 0)
+    known_keep_s = _best_keep_alive(case, None)[1]
+    keep_s = Decimal(known_keep_s or 0)
     asked_s = pool.keep_alive_s if pool else None
     if retained_s <= max(keep_s, download_s):
         return api.Clear()
     return api.measured(
         f"The warm pool was retained for {api.duration(retained_s)} on "
-        f"{job.instances or 'unknown instances'} and never reused{_sums(family)}.",
-        _evidence(case, family)
-        | {"retained_s": retained_s, "keep_alive_s": asked_s, "downloading_s": download_s},
+        f"{job.instances or 'unknown instances'} and never reused.",
+        {
+            "work_s": job.elapsed_s,
+            "retained_s": retained_s,
+            "keep_alive_s": asked_s,
+            "downloading_s": download_s,
+        },
         fix=_fix(case, int(keep_s)),
         change=api.ShortenPool(keep_s),
         caution="The last job of a chain always leaves a pool: if other jobs reuse it, shorten the "
@@ -166,8 +152,12 @@ def _download_s(job: api.Job) -> Decimal | None:
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
-def _family(case: api.FamilyCase, gap_s: Decimal | None) -> _Family:
-    """This run's pool with those before it; `gap_s` until it was taken over, None: never."""
+def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
+    """How long a start takes, and the keep-alive that pays best over the gaps of the family's runs
+    on the same instances; None where too few gaps are known.
+
+    `gap_s`: until this run's pool was taken over, None: never.
+    """
     runs = case.runs_alike  # only such a run takes a pool over
     known = (times_of(case.job), *map(times_of_earlier, runs))
     starts = [times for times in known if times is not None]
@@ -176,60 +166,5 @@ def _family(case: api.FamilyCase, gap_s: Decimal | None) -> _Family:
     waited_s = max((times.waited_s for times in starts), default=_ZERO)
     downloading_s = max((seconds for seconds in downloads if seconds is not None), default=_ZERO)
     start_s = max(Decimal(str(case.limit(START_AT_LEAST))), waited_s + downloading_s)
-    pools = _retained(runs, starts)
-    own_s = case.job.warm_pool.retained_s if case.job.warm_pool else None
-    saved = sum(reused for _, reused in pools) + (gap_s is not None)
-    retained_s = sum((seconds for seconds, _ in pools), own_s or _ZERO)
-    rate = cluster_usd_per_hour(case.job, case.market)
-    return _Family(
-        start_s=start_s,
-        keep_s=best_keep_alive(gaps, start_s) if len(gaps) >= case.limit(GAPS_FROM) else None,
-        pools=len(pools) + 1,
-        pool_usd=None if rate is None else rate * retained_s / 3600,
-        starts_saved=saved,
-        starts_saved_usd=None if rate is None else rate * saved * start_s / 3600,
-    )
-
-
-def _retained(
-    runs: Sequence[api.EarlierRun], times: Sequence[RunTimes]
-) -> list[tuple[Decimal, bool]]:
-    """The retained seconds of each earlier pool, and whether a later run seems to have taken it."""
-    requests = [one.requested_at for one in times]
-    pools = []
-    for run in runs:
-        retained_s = run.facts.retained_s
-        if retained_s is None:
-            continue
-        waits = [(moment - run.ended_at).total_seconds() for moment in requests]
-        pools.append((retained_s, any(abs(wait - float(retained_s)) <= _NEAR_S for wait in waits)))
-    return pools
-
-
-def _sums(family: _Family) -> str:
-    """The family's pools against the starts that they saved, as the end of a sentence."""
-    if family.pools == 1 or family.pool_usd is None or family.starts_saved_usd is None:
-        return ""
-    starts = "1 start" if family.starts_saved == 1 else f"{family.starts_saved} starts"
-    return (
-        f"; the pools of {family.pools} runs cost ${family.pool_usd:,.2f} and saved {starts} "
-        f"worth at most ${family.starts_saved_usd:,.2f}"
-    )
-
-
-def _evidence(case: api.FamilyCase, family: _Family) -> dict[str, api.Evidence]:
-    """The numbers that both kinds of finding have."""
-    numbers: dict[str, api.Evidence] = {"work_s": case.job.elapsed_s}
-    if family.pools > 1:
-        numbers |= {
-            "pools": family.pools,
-            "pools_usd": _cents(family.pool_usd),
-            "starts_saved": family.starts_saved,
-            "starts_saved_usd": _cents(family.starts_saved_usd),
-            "suggested_keep_alive_s": family.keep_s,
-        }
-    return numbers
-
-
-def _cents(usd: Decimal | None) -> Decimal | None:
-    return None if usd is None else round(usd, 4)
+    enough = len(gaps) >= case.limit(GAPS_FROM)
+    return start_s, best_keep_alive(gaps, start_s) if enough else None

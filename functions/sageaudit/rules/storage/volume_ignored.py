@@ -3,8 +3,8 @@
 What it checks: A training job whose instances all have local NVMe storage, with a VolumeSizeInGB
     other than the 30 that SDK and console fill in. Off by default: it saves nothing, and holds for
     most GPU jobs.
-Why it costs: Nothing: SageMaker provisions no volume, and bills none. But somebody expected that
-    size: the space is that of the local disks, fixed by the type.
+Why it costs: Nothing: SageMaker provisions and bills no volume. But the space is not the expected
+    one: the type's local disks fix it.
 Saving: None.
 When it is wrong: The same configuration also runs on types with EBS volumes, where the size is
     needed.

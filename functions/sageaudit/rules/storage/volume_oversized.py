@@ -1,9 +1,9 @@
 """The storage volume is far larger than what was used of it.
 
-What it checks: A volume of more than 30 GB on instances that get an EBS volume, of a job all of
-    whose channels are streamed, of which at most 35% was used at any minute of the run, by
-    DiskUtilization. What is too much cost $0.10 or more. Of a job that copies its data to the
-    volume (File mode), or fetches it itself, nobody recorded how much that is: it is not judged.
+What it checks: An EBS volume of more than 30 GB, of a job that streams all its channels. By
+    DiskUtilization, at most 35% of it was used in every minute. The unused part cost $0.10 or more.
+    Jobs that copy data to the volume (File mode) or fetch it themselves are not judged, because the
+    size of that data is not recorded.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It is small beside the
     instance: 100 GB for an hour cost about $0.02.
 Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB.

@@ -2,8 +2,7 @@
 
 What it checks: At least 2 trials, and at least 20% of all, ended as Failed.
 Why it costs: A failed trial is billed until it fails, and gives the search nothing.
-Saving: Their cost is lost. The findings on the trials themselves count it already, so nothing is
-    left to count here; the evidence has the sum.
+Saving: None here: the findings on the trials count their cost as lost. The evidence has the sum.
 When it is wrong: A range may reach to where training fails on purpose, to find the limit.
 What to do: Read one trial's failure. If all fail the same way, run one training job before a tuning
     job; if some do, narrow the range that they share (memory grows with batch size and depth, loss

@@ -5,9 +5,9 @@ What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials complete
     other early stopping.
 Why it costs: A trial that is worse than the median of the others at the same epoch seldom wins, and
     is paid to its end.
-Saving: Possible, without a figure: at which epoch each would have been stopped is not known. The
-    evidence has the cost of trials that ended worse than the median of those before them: the
-    saving cannot be more.
+Saving: Possible, without a figure: at which epoch each would have been stopped is not known. It is
+    at most the cost of the trials that ended worse than the median of those before them, which the
+    evidence has.
 When it is wrong: It works on algorithms that report the objective each epoch. An algorithm that
     reports it once, at the end, is never stopped. A trial that starts slowly and ends well can be
     stopped too early.

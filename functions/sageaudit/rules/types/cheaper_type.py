@@ -4,13 +4,13 @@ What it checks: All types are ranked together: the same GPU in another size, few
     GPU, none. One of them is cheaper by the hour, offers no less of what the run used, and costs
     less even if the run takes as long as it can there.
 Why it costs: The dearer type gives the run nothing that it uses.
-Saving: Derived: the run billed on the type that saves most, at its longest run time; the range is
-    shown where it may be shorter. Never (1 - utilisation) x cost.
-    Possible where the family's runs cost less on a type that is dearer by the hour.
+Saving: Derived: the run billed on the type that saves most, at its longest run time; if it may be
+    shorter, a range is shown. Never (1 - utilisation) x cost. Possible, if the family's runs cost
+    less on a type that is dearer by the hour.
 When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
     The page cache gains from memory that no metric shows as used.
-What to do: Take the type, first for one run. This rule speaks where no other names a reason: the
-    GPU is well used and its host too large, or the CPU is busy on more memory than it needs.
+What to do: Take the type, first for one run. This rule reports only what no other rule explains: a
+    well used GPU on a host that is too large, or a busy CPU with more memory than it needs.
 Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times: domain/bill/moved_run.
 """
 

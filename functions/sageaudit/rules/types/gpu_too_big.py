@@ -5,15 +5,16 @@ What it checks: On a p type, over the active minutes: the mean GPU utilisation i
     that certainly saves most is a g type.
 Why it costs: p types are made for large models on several GPUs; a small model pays for what it
     leaves idle.
-Saving: Derived, never (1 - utilisation) x cost: the g type holds P99.5 of memory
-    plus 20%, and takes longer at most by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md) and where more cores were busy than it has: the slow end is
-    counted, the range shown. A type with this
-    GPU that saves more is left to gpu-underused.
-When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. Not advised: a
-    GPU without a measured ratio, T4 and V100 where the run shows signs of bf16 or FlashAttention,
-    GPUs without NVLink for several that are joined by it, any other GPU for several instances, one
-    that the image's CUDA has no code for, and a family that a built-in algorithm does not document.
+Saving: Derived, never (1 - utilisation) x cost: the run on the g type, which holds P99.5 of memory
+    plus 20%. It may take longer, by the ratio that was measured on training work
+    (docs/evidence/gpu-throughput.md) and by the minutes in which more cores were busy than it has.
+    The longest run time is counted, the range shown. If a type with the same GPU saves more,
+    gpu-underused reports that.
+When it is wrong: One-minute means hide peaks, and CloudWatch has no split by GPU. These are never
+    advised: a GPU without a measured ratio; T4 and V100 if the run shows signs of bf16 or
+    FlashAttention; GPUs without NVLink in place of several with it; another GPU for several
+    instances; a GPU that the image's CUDA does not support; a family that a built-in algorithm does
+    not document.
 What to do: Try one run on the g type, or give the GPU more work: a larger batch, several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
     20%, GPU memory at most 10 GB, at most 12 cores a GPU. Ratios:

@@ -3,15 +3,14 @@
 What it checks: The type's family is marked as legacy in the catalogue: m4, c4, p2, p3, p3dn.
 Why it costs: A newer generation has faster vCPUs or GPUs, mostly at a lower hourly rate.
 Saving: Derived, where prices are known: the run on the type that certainly saves most. A CPU type
-    takes the same time; a GPU type takes longer at most by the ratio that was measured on training
-    work (docs/evidence/gpu-throughput.md): the longest run time is counted, the range shown. What
-    the type offers no less of needs no record.
-When it is wrong: Code that was built for the old GPU must be built again for the new one. No type
-    is advised, and no figure given, for GPUs joined by NVLink where the other has none, for several
-    instances (EFA), without a measured ratio, and where a use that must shrink was not recorded:
-    successors are named then, but for those on which the run is known not to fit. Nothing is said
-    where the image is for none of them (its CUDA is older than their GPUs, or its algorithm is not
-    documented there). A GPU that is counted as slower is said to be a cheaper one.
+    takes the same time. A GPU type may take longer, by the ratio that was measured on training work
+    (docs/evidence/gpu-throughput.md): the longest run time is counted, the range shown. A resource
+    needs a metric only if the new type has less of it.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. In four
+    cases successors that may fit are named without a figure: the old GPUs have NVLink and the new
+    ones do not; several instances (EFA); no measured ratio; no metric of a resource of which the
+    new type has less. There is no finding if the image works on none of them: its CUDA is older
+    than their GPUs, or its algorithm is not documented there.
 What to do: Try a current type that holds the run. An image with a recent framework runs on it as
     it is.
 Sources: Editorial table of the catalogue (`legacy_family`, `successors`), whose sizes are EC2's.

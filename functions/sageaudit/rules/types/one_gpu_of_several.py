@@ -4,7 +4,7 @@ What it checks: The built-in XGBoost on a type with several GPUs, without the hy
     use_dask_gpu_training; or k-means or k-NN there.
 Why it costs: All GPUs of the type are billed, and one works.
 Saving: None is counted, since the smaller type may have less memory; the rates are shown.
-When it is wrong: A type that is taken for its memory: the GPUs come with it.
+When it is wrong: A type that was chosen for its memory.
 What to do: A type with one such GPU; or, with XGBoost from 1.5-1 on, use_dask_gpu_training.
 Sources: SageMaker guide: XGBoost, "distributed GPU training" with Dask; k-means and k-NN, "single
     GPU device on one or more instances".

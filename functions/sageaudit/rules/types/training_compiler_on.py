@@ -4,8 +4,8 @@ What it checks: The job's hyperparameters switch SageMaker Training Compiler on.
 Why it costs: AWS makes no new release of it: it works only in old containers that get no patches,
     so that the job stays on an old framework, and on the instance types of that time.
 Saving: None is counted: how fast the same job is without it is not known.
-When it is wrong: A job that trains faster with it, and whose image is audited by its owner, may
-    stay as it is.
+When it is wrong: A job may stay as it is if it trains faster with it, and its owner checks the
+    image for security.
 What to do: Remove the switch (`compiler_config` in the SageMaker Python SDK v2), move to a current
     container, and try `torch.compile` there.
 Sources: SageMaker guide, Training Compiler: "no new releases or versions"; its containers get no

@@ -2,8 +2,8 @@
 
 What it checks: In at least 50% of the active minutes of all hosts a host's CPU is at 90% or more
     while its GPU is at 50% or less. Or, milder: mean CPU over 60% and mean GPU under 10%. Only
-    minutes with points of both count, and no half hour before the first GPU work or after the last:
-    those are told by idle-start and idle-tail.
+    minutes with points of both count. A half hour and more before the first GPU work or after the
+    last is left to idle-start and idle-tail.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
 Saving: None is counted: only a run shows how much shorter it gets when the GPU no longer waits, and
     the other ways cost more by the hour.

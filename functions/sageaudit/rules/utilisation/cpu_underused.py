@@ -4,8 +4,9 @@ What it checks: On a type without GPU, P95 of CPU and of memory over the active 
     40% of the instance, and a cheaper type holds the run.
 Why it costs: A vCPU-hour costs the same, used or not.
 Saving: Derived: the run on the type that saves most, whose memory holds P99.5 of what the busiest
-    host used plus 20%. Minutes in which more cores were busy than it has, less 20%, are counted as
-    longer; a run that takes over 1.25 times as long is refused. Never (1 - utilisation) x cost.
+    host used plus 20%. Minutes in which more cores were busy than 80% of its cores are counted as
+    longer. A type on which the run takes over 1.25 times as long is refused. Never (1 -
+    utilisation) x cost.
 When it is wrong: One-minute means hide short peaks. Reading data through the page cache gains from
     memory that no metric shows as used.
 What to do: Take the smaller type. Where several hosts each do little, fewer hosts may be enough

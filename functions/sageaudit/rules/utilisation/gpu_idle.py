@@ -1,9 +1,9 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: No point of GPUUtilization, of all hosts, is above 1% of one GPU over at least 15
-    minutes of the job's own code, idle head and tail included. Or, over at least 15 active minutes,
-    the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%, while the
-    CPUs are not at their limit (cpu-bottleneck is about those).
+What it checks: Over at least 15 minutes of the job's own code, with idle start and end, no point of
+    GPUUtilization of any host is above 1% of one GPU. Or, over at least 15 active minutes, the GPUs
+    of each host together average under 5% of one GPU, with a P95 of at most 10%. If the CPUs are at
+    their limit, cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
 Saving: Derived: the same run time on the cheapest type, mostly without GPU, that holds P99.5 of
     vCPU and host memory plus 20%; where one of them was not recorded, that type has no less of it.

@@ -1,9 +1,9 @@
 """GPU memory grows steadily and will run out: it looks like a leak.
 
-What it checks: A host's GPU memory rises in most twelfths of the run (windows of at least 4
-    minutes, each at its median), evenly until the end, by more than 5 points in all. If it goes
-    on like this, it is full before MaxRuntimeInSeconds and within twice the time that the run took;
-    or the run did fail for lack of GPU memory. The first 8 active minutes are left out.
+What it checks: A host's GPU memory rises evenly until the end, by more than 5 points in all. The
+    run is cut into at most twelve windows of at least 4 minutes; the median rises in most of them.
+    At this rate the memory is full before MaxRuntimeInSeconds and within twice the run time, or the
+    run did fail for lack of GPU memory. The first 8 active minutes are left out.
 Why it costs: Nothing yet. A leak ends a long run with "CUDA out of memory", and then all is lost.
 Saving: None: what does not fail costs the same. A run that did fail is left to failed-spend.
 When it is wrong: A plan that makes sequences or batches longer at every step grows like a leak.

@@ -1,12 +1,12 @@
 """The GPUs stand still in the middle of the run.
 
-What it checks: Between the first GPU work and the end no GPU of any host is above 1% for half an
-    hour or more, and some host works again after that. Counted where no host keeps more than a core
-    busy (1.2 cores with its system): a process that waits sleeps or spins on one core. Where a CPU
-    works more, or another host's GPU, the time is shown in GPU-hours.
+What it checks: After the first GPU work no GPU of any host is above 1% for half an hour or more,
+    and some host works again after that. The time is counted if no host keeps more than a core busy
+    (1.2 cores with its system), because a waiting process sleeps or spins on one core. If a CPU or
+    another host's GPU works more, the time is shown in GPU-hours only.
 Why it costs: All GPUs are billed while nothing uses them.
-Saving: The minutes in which every host stood still: measured where all were idle (under 0.2 cores),
-    else derived, since one core may have worked. Nothing where more than a core worked.
+Saving: The minutes in which every host stood still. Measured if all were idle (under 0.2 cores);
+    else derived, because one core may have worked. None if more than a core worked.
 When it is wrong: A run that waits for a query, a file system or another job stands still too. GPU
     kernels that spin (a lost peer in NCCL) look like work: these metrics cannot show that wait.
 What to do: Let waits fail: `timeout` of `init_process_group` (10 minutes by default for NCCL since

@@ -2,13 +2,13 @@
 
 What it checks: On CPU types: before the first work, all hosts are known to be idle (under 0.2
     cores) for at least 10 minutes and 2% of the run. On GPU types each minute before the first GPU
-    work is judged by itself: idle, or calm where each host keeps at most 1.25 cores busy, as one
-    process that downloads does. The first 20 minutes are granted to every start. Minutes in which a
-    memory fills up (weights are loaded) do not count.
+    work is judged alone: it is idle, or it is calm if each host keeps at most 1.25 cores busy, such
+    as by a download. Minutes in which a memory fills up (weights are loaded) do not count, nor the
+    first 20 minutes if a GPU works later.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured: the idle minutes, which were billed and produced nothing. Derived: of the calm
-    minutes, what a small CPU type does not cost for the same. Where more cores work, or host memory
-    is not known: between 0 and that; 0 is counted.
+Saving: Measured: the idle minutes, which were billed and produced nothing. Derived: for the calm
+    minutes, the difference to the price of a small CPU type. If more cores work, or host memory is
+    not known, the range begins at 0, and 0 is counted.
 When it is wrong: A start that waits for something else (a queue, a licence, another job) looks idle
     too. The first points come 3 to 6 minutes late: minutes without a point are idle only between
     idle ones.

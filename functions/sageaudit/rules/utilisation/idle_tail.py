@@ -2,16 +2,16 @@
 
 What it checks: From some minute to the end of the work phase all hosts are known to be idle (under
     0.2 cores and 1% of the GPUs), for at least 10 minutes. On GPU jobs also: for half an hour or
-    more after the last GPU work no host keeps more than a core busy (1.2 with its system), as a
-    hung process does that waits in a loop. Or, on several hosts, one is idle for 10 minutes at the
-    end while others still work. A run in which no host ever worked is all idle. Half an hour and
-    more after the last GPU work in which a CPU works is shown without dollars.
+    more after the last GPU work no host keeps more than a core busy (1.2 with its system), such as
+    a hung process that waits in a loop. Or, on several hosts, one is idle for 10 minutes at the end
+    while others still work. A run in which no host ever worked is all idle. If a CPU works for half
+    an hour or more after the last GPU work, that is shown without dollars.
 Why it costs: A job is billed until its last process ends, on all its instances: a hung exit, a
     thread that is never joined, a distributed group that waits for a peer, hosts that end early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
-    Derived, where one core was busy: that it needs none of the GPUs. Those of hosts that ended
-    early save 0 to all if they take over others' work; 0 is counted. Where a job failed that runs
-    a process for each GPU, all hosts waited for the early one: counted after 30 minutes.
+    Derived, if one core was busy: it needed none of the GPUs. For hosts that ended early, 0 is
+    counted, because they could have taken over others' work. If a job with a process for each GPU
+    failed, all hosts waited for the early one: this is counted after 30 minutes.
 When it is wrong: A run that waits (for a query, another job, an upload by its own code) is idle
     too. One core may write the model or evaluate. Up to 3 minutes in a row without a point, between
     idle ones or at the end, count as idle; a host without any point does not.

@@ -1,16 +1,16 @@
 """Most of the memory of an m or r type stays unused: a type with less memory a vCPU is enough.
 
 What it checks: On a general-purpose or memory-optimized type, P95 of memory over the active minutes
-    is under 35% of the instance, and the cheapest type that holds the run, today's family included,
-    has less memory a vCPU: a c type, or for an r type an m type.
+    is under 35% of the instance. The cheapest type that holds the run has less memory per vCPU: a c
+    type, or an m type in place of an r type.
 Why it costs: A vCPU with 4 or 8 GiB costs more than one with 2.
 Saving: Derived: the same run time on that type, whose vCPUs and memory hold P99.5 of what the
     busiest host used plus 20%.
 When it is wrong: One-minute means hide short peaks, above all of memory at the end of an epoch or
     of a join; reading data through the page cache gains from memory that no metric shows as used.
     vCPUs of different families count as equal.
-What to do: Take the c type. Where a smaller type of the same family is cheaper still, this rule
-    finds nothing and another one names that type.
+What to do: Take the c type (or m type). If a smaller type of the same family is cheaper still,
+    another rule names that instead.
 Sources: Job Defense Shield: alert at 35% of the memory used. Compute Optimizer: P99.5 with 20%
     headroom.
 """

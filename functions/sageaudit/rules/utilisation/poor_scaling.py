@@ -4,12 +4,12 @@ What it checks: Either the family: the median run on this number of instances co
     more than on a smaller one, with at least 2 completed runs on each, of the same fingerprint,
     type and purchase. Or this run: on every one of several hosts the mean over the active minutes
     is under 25% of the GPUs (without GPU: 40% of the CPUs), and all of it fits on fewer hosts at
-    50% (CPU: 80%). A family that followed this advice is judged only by what its runs cost.
+    50% (CPU: 80%). If the family followed this advice before, only the cost of its runs is judged.
 Why it costs: n instances are billed for the whole run, working or waiting for each other.
-Saving: From the family: the run on the smaller number of instances takes as long as the slowest one
-    there; the range goes to the median. Where the data may have changed in between, the difference
-    of the medians is possible, and in no total. From one run: 0, since the same work may take n/m
-    times as long on m of n hosts, up to as long as today.
+Saving: From the family: the run is billed as the slowest run on the smaller number of instances;
+    the range goes to the median. If the data may have changed in between, the difference of the
+    medians is possible, and in no total. From one run: 0 is counted, because the same work on m of
+    n hosts may take n/m times as long.
 When it is wrong: A deadline may be worth the higher price. Memory may need all hosts: data or a
     model that is split over them. Fewer hosts change the global batch, and with it what is learnt.
 What to do: Take fewer instances, first for one run. Or feed them: larger batches a host, overlapped

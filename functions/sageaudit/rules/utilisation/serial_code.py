@@ -4,10 +4,10 @@ What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 
     under 1.5 cores for 95% of the active minutes. Or stretches of half an hour and more, together a
     fifth of the active minutes, in which some host works and none uses more than 1.2 cores.
 Why it costs: All vCPUs are billed, and the others wait for the one that works.
-Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%, longer
-    where more cores were busy; where memory was not recorded, that type has no less of it. No such
-    type: no figure. Of a long step also the other way: what a small CPU type for that step alone
-    does not cost is the other end of the range.
+Saving: Derived: the run on the type that saves most and holds P99.5 of memory plus 20%. Minutes
+    with more busy cores are counted as longer. If memory was not recorded, that type has no less of
+    it. For a long step, the range also includes the saving of a small CPU type for that step alone.
+    Without such a type there is no figure.
 When it is wrong: One core may be all that an algorithm can use. A mean of one core can hide several
     that take turns; one-minute means hide bursts.
 What to do: Use the cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code):

@@ -3,9 +3,9 @@
 What it checks: On an instance with several GPUs: the busiest host's P99.5 of GPU use and of GPU
     memory, each summed over its GPUs, fit on at most half of them.
 Why it costs: All GPUs are billed; code that is not distributed works on the first one.
-Saving: Derived: the run on the type that certainly saves most. If k GPUs that were busy for a share
-    u of the time share one, the run takes at most 1 + u (k - 1) times as long: that is counted,
-    unless the sum shows one GPU at its limit. Without such a type: no figure.
+Saving: Derived: the run on the type that certainly saves most. If the work of k GPUs, each busy for
+    a share u of the time, moves to one GPU, the run takes at most 1 + u (k - 1) times as long. That
+    is counted, unless the sum shows one GPU at its limit. Without such a type there is no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
     hide peaks. Work that is spread over all GPUs may take longer on fewer.

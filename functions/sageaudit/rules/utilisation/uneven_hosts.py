@@ -1,15 +1,14 @@
 """Some hosts do far less than others.
 
-What it checks: While all hosts still work (up to the last busy minute of the one that ends first,
-    and for at least 15 minutes), the hosts with the highest and the lowest mean utilisation (GPU
-    where there is one, else CPU) are 20 points and 30% of the higher one apart, and the distance
-    between their histograms is over 0.5. Or a host takes no part at all: idle after its first 6
-    minutes, or with idle GPUs and no more than a core busy, while another keeps a core, or 5% of
-    its GPUs, busy.
-    The first host of a processing job that may be a driver, as Spark's, is not compared.
+What it checks: Only the minutes in which all hosts still work count, at least 15. The mean
+    utilisation (GPU, else CPU) of the highest and the lowest host differs by 20 points and by 30%
+    of the higher one, and the distance between their histograms is over 0.5. Or a host takes no
+    part: after its first 6 minutes it is idle, or has idle GPUs and at most one core busy, while
+    another keeps a core or 5% of its GPUs busy. The first host of a processing job that may be a
+    driver, as Spark's, is not compared.
 Why it costs: All hosts are billed for as long as the busiest one works.
-Saving: Between 0 and what a balanced load would shorten the run by; 0 is counted. Hosts that took
-    no part count as saved (derived): the others did all the work in the same time.
+Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that took no
+    part are counted (derived): the others did all the work in the same time.
 When it is wrong: A leader that also evaluates or writes checkpoints works more than the rest.
     Parameter servers and hosts that only hold data in memory are meant to compute little.
 What to do: Spread the data: S3DataDistributionType ShardedByS3Key with more objects than hosts, all

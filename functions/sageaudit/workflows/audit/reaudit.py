@@ -95,10 +95,9 @@ def amended(
     if stored is None or not (blind or same_figures(stored, made)):
         return made
     before, after = stored["audit"], made["audit"]
-    if before["settled"] == after["settled"]:
-        return {**stored, "audit": {**before, "due_at": after["due_at"]}}
-    if not after["settled"]:
-        return {**stored, "audit": {**before, "settled": False, "due_at": after["due_at"]}}
+    if before["settled"] or not after["settled"]:
+        settled, due_at = after["settled"], after["due_at"]
+        return {**stored, "audit": {**before, "settled": settled, "due_at": due_at}}
     return closed_document(
         stored, *(n for n in after["coverage"]["missing"] if n.startswith(_CLOSED))
     )

@@ -20,14 +20,14 @@ from itertools import islice, takewhile
 
 from sageaudit.domain.alert.advice import WAITING, Advice, State, advice_id, advices_of
 from sageaudit.domain.alert.alert import Alert, Kind, Told
+from sageaudit.domain.alert.comparison import dearer_than
+from sageaudit.domain.alert.month import month_of
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
-    Case,
+    AlertCase,
     Notify,
     Quiet,
-    dearer_than,
     decide,
-    month_of,
     told_by,
 )
 from sageaudit.domain.audit.document import AuditDocument
@@ -146,7 +146,7 @@ def _case(
     told: Sequence[Told],
     deps: NotifyDependencies,
     now: datetime,
-) -> Case:
+) -> AlertCase:
     """What a decision about this audit rests on: it is read here."""
     advised = advised_in(document)
     facts = head.facts or RunFacts(Purchase.ON_DEMAND)
@@ -158,7 +158,7 @@ def _case(
     cut = len(runs) == _MOST_RUNS
     others = [run for run in runs if run.key != head.key]
     advices = advices_of([own, *others], deps.decisions.decisions(), now)
-    case = Case(
+    case = AlertCase(
         figures=figures_of(document),
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
         advices={one.id: one for one in advices},
@@ -171,7 +171,9 @@ def _case(
     return replace(case, figures=figures_of(_shown(document, case, head)))
 
 
-def _shown(document: AuditDocument, case: Case, head: Head, *, loud: bool = False) -> AuditDocument:
+def _shown(
+    document: AuditDocument, case: AlertCase, head: Head, *, loud: bool = False
+) -> AuditDocument:
     """The audit without what no message speaks of now; `loud`: what waits is heard too."""
     heard = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
 

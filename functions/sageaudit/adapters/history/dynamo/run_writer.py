@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sageaudit.adapters.history.codec import Item
@@ -42,19 +43,27 @@ class RunWriter:
         self._named: set[tuple[str, str]] = set()
 
     def record(self, entry: Entry) -> Recorded:
-        """Writes an entry, or nothing. Raises AwsError, Throttled after the last try."""
+        """Writes an entry, or nothing. Raises AwsError, Throttled after the last try.
+
+        A later try that finds the same document has RECORDED it: an earlier one may have, and lost
+        its answer, so that nothing else was done for it yet.
+        """
         digest = digest_of(entry.document)
-        for conflicts, wait_s in enumerate(WAITS_S):
+        for tries, wait_s in enumerate((*WAITS_S, None)):
             try:
-                return self._try_to_record(entry, digest, conflicts)
-            except ConditionFailed:
-                continue  # another delivery has written since HEAD was read: decide again
+                done = self._try_to_record(entry, digest, tries)
+            except ConditionFailed as error:
+                # another delivery has written since HEAD was read: decide again
+                if wait_s is None:
+                    raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
             except Throttled:
+                if wait_s is None:
+                    raise
                 self._sleep(wait_s)
-        try:
-            return self._try_to_record(entry, digest, len(WAITS_S))
-        except ConditionFailed as error:
-            raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
+            else:
+                break
+        same = done.verdict is Verdict.DUPLICATE and done.head and done.head.digest == digest
+        return replace(done, verdict=Verdict.RECORDED) if tries and same else done
 
     def _try_to_record(self, entry: Entry, digest: str, tries: int) -> Recorded:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)

@@ -27,7 +27,7 @@ from sageaudit.adapters.channels import sns
 from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.prices import price_files, price_list
+from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
 
@@ -73,7 +73,7 @@ COMMANDS: Mapping[str, Needs] = {
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
-    "prices": Needs((*price_list.PERMISSIONS, *price_files.PAST_PERMISSIONS)),
+    "prices": Needs(price_list.PERMISSIONS),
     "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
     **{
         name: Needs((), _TABLE)

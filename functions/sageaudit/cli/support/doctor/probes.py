@@ -22,7 +22,6 @@ from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
 
 _NAME = "sageaudit-doctor"
 """Of a job that does not exist."""
-_DAY = timedelta(days=1)
 _SERVER_ERROR = 500
 _SPECS = {kind.row.describe_call: kind for kind in JobKind}
 _LISTS = {kind.row.list_call: kind for kind in JobKind}
@@ -80,28 +79,11 @@ def _metric_data(_: str, __: Identity) -> tuple[str, Mapping[str, Any]]:
     }
 
 
-def _price_lists(region: str, _: Identity) -> tuple[str, Mapping[str, Any]]:
-    return "list_price_lists", {
-        "ServiceCode": SERVICE,
-        "EffectiveDate": datetime.now(UTC) - _DAY,
-        "RegionCode": region,
-        "CurrencyCode": "CNY" if region.startswith("cn-") else "USD",
-        "MaxResults": 1,
-    }
-
-
-def _price_file(region: str, _: Identity) -> tuple[str, Mapping[str, Any]]:
-    arn = f"arn:{partition_of(region)}:pricing:::price-list/aws/{SERVICE}/USD/0/{region}"
-    return "get_price_list_file_url", {"PriceListArn": arn, "FileFormat": "csv"}
-
-
 _OTHERS: Mapping[str, Callable[[str, Identity], tuple[str, Mapping[str, Any]]]] = {
     "ListTags": _tags,
     "ListMetrics": lambda *_: ("list_metrics", {"Namespace": "/aws/sagemaker/TrainingJobs"}),
     "GetMetricData": _metric_data,
     "GetProducts": lambda *_: ("get_products", {"ServiceCode": SERVICE, "MaxResults": 1}),
-    "ListPriceLists": _price_lists,
-    "GetPriceListFileUrl": _price_file,
     "ListAccounts": lambda *_: ("list_accounts", {"MaxResults": 1}),
     "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": STACK}),
     "DescribeOrganization": lambda *_: ("describe_organization", {}),

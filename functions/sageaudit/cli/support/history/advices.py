@@ -16,7 +16,7 @@ from sageaudit.cli.support.history.filters import named
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
 from sageaudit.domain.alert.advice import Advice, State, advices_of
-from sageaudit.domain.alert.rule import MONTH_DAYS
+from sageaudit.domain.alert.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.money import usd
 from sageaudit.queries.lists import Lists
@@ -194,7 +194,7 @@ def _claimed(amount: Decimal | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Savings:
+class SavingSums:
     """Of advices in one state: USD that were predicted, and measured, since they were taken."""
 
     advices: int
@@ -202,11 +202,11 @@ class Savings:
     measured_usd: Decimal
 
 
-def savings_of(rows: Sequence[AdviceRow]) -> dict[State, Savings]:
+def savings_of(rows: Sequence[AdviceRow]) -> dict[State, SavingSums]:
     """By state; what one of them has is never added to another."""
     by_state = {state: [row for row in rows if row.state == state] for state in TAKEN}
     return {
-        state: Savings(
+        state: SavingSums(
             len(found),
             sum((row.predicted_usd or _ZERO for row in found), _ZERO),
             sum((row.measured_usd or _ZERO for row in found), _ZERO),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from sageaudit.adapters.files import recording
@@ -13,8 +15,10 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.sums import Scope, SumRow, grouped, total
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.audit.ranking import family_fix, ranked_rules
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, total
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -25,12 +29,19 @@ from sageaudit.output.html.contents import (
     DETAILED,
     LISTED,
     AccountReport,
+    Advice,
+    ChangedFamily,
     ChartLimit,
+    DaysBefore,
     JobReport,
+    SumsBy,
     by_rank,
 )
 from sageaudit.ports import History
-from sageaudit.queries.lists import heads_of_period
+from sageaudit.queries.changes import FamilyChange, changes, covers_before, window_before
+from sageaudit.queries.lists import Lists, heads_of_period, place
+from sageaudit.queries.periods import ONE_DAY, window_of
+from sageaudit.queries.question import Question
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -78,31 +89,116 @@ def account_report(
 
     It ends today at the latest, unless the history has a later day: clocks differ.
     """
-
-    def rows(scope: Scope) -> list[SumRow]:
-        return list(history.sums(scope, period.since, period.until, account=account))
-
-    of_accounts = rows(Scope.ACCOUNT)
+    question = Question(window_of(period.since, period.until + ONE_DAY), account=account)
+    lists = Lists(history, question.window)
+    before = lists.within(window_before(lists.window)) if covers_before(lists, question) else None
+    of_accounts = [*lists.sums(Scope.ACCOUNT, account=account)]
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
+    by = [*_sums_by(lists, before, account)]
+    days_before = None
+    if before is not None:
+        days_before = DaysBefore(
+            before.window.first_day,
+            before.window.last_day,
+            total(before.sums(Scope.ACCOUNT, account=account)),
+            [*_changed(changes(lists, question, today=today))],
+        )
+    found = _Details(history, heads)
+    families = next(of.sums for of in by if of.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
         until=min(period.until, max(today, last)),
         total=total(of_accounts),
         days=grouped(of_accounts, lambda row: row.day),
-        families=grouped(rows(Scope.FAMILY), _name),
-        owners=grouped(rows(Scope.OWNER), _name),
-        types=grouped(rows(Scope.TYPE), _name),
+        by=by,
         heads=heads,
-        details=[job_report(history, head) for head in heads[:DETAILED]],
+        advice=[*islice(_advice(found, families), _ADVISED)],
+        details=found.read_all(),
+        before=days_before,
         left_out=left_out,
     )
 
 
-def _name(row: SumRow) -> str | None:
-    return row.name
+def _changed(rows: Iterable[FamilyChange]) -> Iterator[ChangedFamily]:
+    for row in rows:
+        if row.change and row.total_change_usd:
+            usd, before = row.total_change_usd, row.jobs_before or 0
+            yield ChangedFamily(row.family, row.change.value, usd, before, row.jobs)
+
+
+def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
+    """The sums by each column that has several values, and by family, owner and type."""
+    for column, scope, name in _COLUMNS:
+        sums, then = (
+            grouped(of.sums(scope, account=account), name) if of else None for of in (lists, before)
+        )
+        if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
+            yield SumsBy(column, sums, then)
+
+
+_COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
+    ("Family", Scope.FAMILY, lambda row: row.name),
+    ("Owner", Scope.OWNER, lambda row: row.name),
+    ("Instance type", Scope.TYPE, lambda row: row.name),
+    ("Account", Scope.ACCOUNT, lambda row: row.account),
+    ("Region", Scope.ACCOUNT, lambda row: row.region),
+)
+_ADVISED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """The jobs of a report in detail, each read once."""
+
+    history: History
+    heads: Sequence[Head]
+    read: dict[int, JobReport | None] = field(default_factory=dict)
+
+    def of(self, at: int) -> JobReport | None:
+        """The job in this place; None where its audit cannot be read."""
+        if at not in self.read:
+            self.read[at] = job_report(self.history, self.heads[at])
+        return self.read[at]
+
+    def read_all(self) -> dict[int, JobReport]:
+        """Those that come first, and those that were asked for."""
+        for at in with_progress(range(min(DETAILED, len(self.heads))), "job", "reading in detail"):
+            self.of(at)
+        return {at: job for at, job in sorted(self.read.items()) if job}
+
+
+def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[Advice]:
+    """What to change first: of each family the rule with the most dollars, the largest first.
+
+    Unless the newest judged run of the family has the finding no more.
+    """
+    runs: dict[str, list[int]] = defaultdict(list)
+    for at, head in enumerate(found.heads):
+        runs[head.family].append(at)
+    first = {
+        name: ranked_rules(sums)[0][1] for name, sums in families.items() if name and sums.rules
+    }
+    worth = {name: (rule.waste_usd, rule.possible_usd) for name, rule in first.items()}
+    for name in sorted(worth, key=lambda name: (*(-usd for usd in worth[name]), name)):
+        places = {found.heads[at].key: at for at in runs[name]}
+        newest = sorted((found.heads[at] for at in runs[name]), key=place, reverse=True)
+
+        def audit_of(key: JobKey, places: Mapping[JobKey, int] = places) -> AuditDocument | None:
+            job = found.of(places[key])
+            return job.document if job else None
+
+        fix = family_fix(families[name], newest, audit_of) if any(worth[name]) else None
+        if fix is None:
+            continue
+        last = next(
+            (head for head in newest if head.judged is Judged.YES and not head.rollup), None
+        )
+        if last is None or last.ended_at <= fix.ended_at or fix.finding["rule"] in last.sums.rules:
+            at = next(at for at in runs[name] if found.heads[at].name == fix.job)
+            yield Advice(name, fix, at)
 
 
 def job_report(history: History, head: Head) -> JobReport | None:

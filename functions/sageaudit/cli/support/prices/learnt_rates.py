@@ -36,10 +36,6 @@ from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import counted
 
 _PERMILLE = Decimal("0.001")
-_SAME_PERCENT = Decimal("0.2")
-"""Discounts that differ by less are one discount: AWS rounds its prices."""
-_LEAST_PERCENT = Decimal("0.5")
-_FEWEST_TYPES = 2
 _SHOWN = 60
 _OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
 """Areas whose usage is, or may be, of jobs: each usage type of them is named."""
@@ -240,8 +236,6 @@ def _notes(lesson: Lesson, rows: Sequence[LearntRow]) -> Iterator[str]:
     if elsewhere:
         yield f"other SageMaker usage, {usd(elsewhere)}, is of no job: endpoints, notebooks"
     yield from _which_wins(rows)
-    if lesson.basis is RateBasis.NET:
-        yield from _one_discount(rows)
 
 
 def _which_wins(rows: Sequence[LearntRow]) -> Iterator[str]:
@@ -257,22 +251,6 @@ def _which_wins(rows: Sequence[LearntRow]) -> Iterator[str]:
             "the percentages of [discounts.percent] are not taken off learnt rates, which are net"
             " already; they stay for what has no learnt rate"
         )
-
-
-def _one_discount(rows: Sequence[LearntRow]) -> Iterator[str]:
-    """The percentage that all types of a component share, for the types without an own rate."""
-    shares: dict[str, list[Decimal]] = {}
-    for row in rows:
-        if row.percent is not None and row.rate.what != STORAGE and row.rate.note is None:
-            shares.setdefault(row.rate.component.value, []).append(-row.percent)
-    for component, off in shares.items():
-        one = max(off) - min(off) <= _SAME_PERCENT and len(off) >= _FEWEST_TYPES
-        if one and min(off) >= _LEAST_PERCENT:
-            percent = (sum(off, Decimal(0)) / len(off)).quantize(Decimal("0.1"))
-            yield (
-                f"all {component} rates are {percent}% below the list: {component} = {percent} in"
-                " [discounts.percent] gives types without a learnt rate the same"
-            )
 
 
 def closing(

@@ -12,12 +12,11 @@ from rich.console import Console
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
-from sageaudit.cli.exits import exit_of
+from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import identity
-from sageaudit.cli.support.scan.scan_run import ScanRun
 from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
-from sageaudit.domain.audit.sums import Scope, grouped
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
@@ -25,6 +24,7 @@ from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
+from sageaudit.output.text.coverage import coverage_headline
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
@@ -95,21 +95,29 @@ def _check(region: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The bill beside the audits; None where no bill could be read."""
+    """The bill beside the audits; None where no bill could be read. `codes`: of refusals."""
 
     coverage: Coverage | None = None
     requests: int = 0
+    codes: frozenset[Exit] = frozenset()
 
 
-def read(asked: BilledAccounts, run: ScanRun, period: Period, audited_usd: Decimal) -> Covered:
-    """Reads the bill and puts it beside the audits of the scanned accounts and regions.
+def read(
+    asked: BilledAccounts,
+    history: History,
+    places: Collection[tuple[str, str]],
+    regions: Sequence[str],
+    period: Period,
+) -> Covered:
+    """Reads the bill and puts it beside the audits of these accounts and regions.
 
-    An account that refuses is said, and sets the exit code; it is left out on both sides, but not
-    in the list of accounts.
+    `regions` has at least one. An account that refuses is said; it is left out on both sides, but
+    not in the list of accounts.
     """
-    regions, requests = run.asked.regions, 0
+    requests = 0
     lines: list[AwsLine] = []
     bills: dict[str, Decimal] = {}
+    codes: set[Exit] = set()
     endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
     for session, accounts in asked.groups:
         explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
@@ -120,24 +128,24 @@ def read(asked: BilledAccounts, run: ScanRun, period: Period, audited_usd: Decim
         except (AwsError, Malformed) as error:
             for account in accounts:
                 say(f"the SageMaker bill of {account} is not known: {error}")
-            run.tally.codes.add(exit_of(error))
+            codes.add(exit_of(error))
         requests += explorer.requests
     if not bills:
-        return Covered(None, requests)
+        return Covered(None, requests, frozenset(codes))
     audited = dict.fromkeys(asked.accounts, Decimal(0))
-    sums = grouped(run.sums(Scope.ACCOUNT, period), lambda row: row.account)
-    audited |= {name: of_account.total_usd for name, of_account in sums.items()}
-    unknown_usd = sum((usd for name, usd in audited.items() if name not in bills), Decimal(0))
-    places = {place for place in run.places if place[0] in bills}
+    for row in history.sums(Scope.ACCOUNT, period.since, period.until):
+        if (row.account, row.region) in places:
+            audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
+    billed_places = {place for place in places if place[0] in bills}
     known = coverage(
         AwsSpend(tuple(lines)),
-        audited_lines(run.history, places, period),
+        audited_lines(history, billed_places, period),
         days=(period.since, period.until),
-        audited_usd=audited_usd - unknown_usd,
+        audited_usd=sum((audited[name] for name in audited if name in bills), Decimal(0)),
         regions=regions,
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return Covered(known, requests)
+    return Covered(known, requests, frozenset(codes))
 
 
 def _of_accounts(
@@ -203,7 +211,7 @@ def show(found: Covered, console: Console) -> None:
     covered = found.coverage
     if covered is None:
         return
-    line(console, headline(covered), "bold")
+    line(console, coverage_headline(covered), "bold")
     if covered.percent is not None and covered.percent > _WHOLE:
         line(
             console,
@@ -230,23 +238,6 @@ def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Conso
     for name, *amounts in rows:
         table.add_row(middle(terminal(name), _NAME), *amounts)
     console.print(table)
-
-
-def headline(covered: Coverage) -> str:
-    """One sentence: how much of the bill was audited."""
-    days = f"{covered.since}..{covered.until}"
-    if covered.percent is None:
-        return f"AWS shows no SageMaker bill of {days}; {usd(covered.audited_usd)} was audited"
-    bill = f"{usd(covered.bill_usd)} SageMaker bill of {days}"
-    return f"{usd(covered.audited_usd)} of the {bill} was audited ({_share(covered.percent)})"
-
-
-def _share(percent: Decimal) -> str:
-    if 0 < percent < 1:
-        return "under 1%"
-    if _WHOLE - 1 < percent < _WHOLE:
-        return "over 99%"
-    return f"{percent:.0f}%"
 
 
 def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:

@@ -232,7 +232,7 @@ class ScanRun:
             heads = self.history.runs(query, before=period.created_before, page_size=_FAMILY_RUNS)
             newest_runs = islice(heads, _FAMILY_RUNS)
             in_period = (head for head in newest_runs if head.ended_at.date() >= period.since)
-            return family_fix(in_period, lambda key: whole_audit(self.history, key))
+            return family_fix(family.sums, in_period, lambda key: whole_audit(self.history, key))
 
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 

@@ -1,0 +1,83 @@
+"""The runs of one advice: that were advised so, that followed it, and how often it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+
+from sageaudit.domain.alert.comparison import COMPARED
+from sageaudit.domain.audit.earlier import Advised, own_value
+from sageaudit.domain.audit.record import Head
+
+CLOSED_AFTER = timedelta(days=60)
+"""Without a run, or the finding, for so long, it is over: our choice."""
+_USED_BEFORE = 5
+"""Runs before the first finding: a value that one of them had is taken by several in a row."""
+
+
+@dataclass(slots=True)
+class Episode:
+    """The runs of an advice from when it came to when it comes back."""
+
+    runs: list[Head] = field(default_factory=list)
+    carriers: list[Head] = field(default_factory=list)
+    back: bool = False
+
+
+def _told(run: Head, one: Advised) -> Advised | None:
+    """What the run was advised of the same line."""
+    advised = run.facts.advised if run.facts else None
+    return next((known for known in advised or () if known.line == one.line), None)
+
+
+def amount_of(run: Head, one: Advised) -> Decimal:
+    """What the run was advised of the same line; 0 where that is not known."""
+    told = _told(run, one)
+    return (told.amount if told else None) or Decimal(0)
+
+
+def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
+    """A run that is advised so after one that followed it begins anew, and so does one after 60
+    days without.
+    """
+    episode, before = Episode(), list[Head]()
+    used, row = False, list[Head]()
+    for run in runs:
+        told = _told(run, one)
+        if told is not None:
+            last = episode.runs[-1] if episode.runs else None
+            gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+            if not episode.runs:
+                used = any(own_value(old.facts, one.parameter) == told.new for old in before)
+            if episode.carriers or gone:
+                yield episode
+                episode = Episode(back=bool(episode.carriers))
+            episode.runs.append(run)
+            row = []
+        elif not episode.runs:
+            before = [*before, run][-_USED_BEFORE:]
+        elif _carries(run, episode.runs[-1], one):
+            row.append(run)
+            if not used or len(row) >= COMPARED:
+                episode.carriers[:] = [*episode.carriers, *row]
+                row, used = [], False
+    yield episode
+
+
+def _carries(run: Head, before: Head, one: Advised) -> bool:
+    """Whether it ran with the value; of a number also with one nearer to it than to the old one."""
+    told = _told(before, one)
+    own, old = (own_value(of.facts, one.parameter) for of in (run, before))
+    if told is None or not one.parameter or own is None or own == old:
+        return False
+    numbers = [_number(value) for value in (own, told.new, old)]
+    if None in numbers:
+        return own == told.new
+    at, to, since = (number or Decimal(0) for number in numbers)
+    return abs(at - to) <= abs(at - since)
+
+
+def _number(value: str | None) -> Decimal | None:
+    return Decimal(value) if value and value.replace(".", "", 1).isdigit() else None

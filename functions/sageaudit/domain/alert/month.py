@@ -1,0 +1,74 @@
+"""What a family's open advices come to in a month, how severe it is, and the floors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from sageaudit.domain.alert.advice import Advice
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.policy import Policy
+
+MONTH_DAYS = 30
+_KNOWN_AFTER = timedelta(days=29)
+_OCCASION = timedelta(hours=20)
+"""Runs that end within it are one occasion, by which a family's first month is projected."""
+_ONE_OCCASION_DAYS = 7
+_MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
+"""From so many USD a month a family's waste is high or medium. All of these are our choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """What open advices of one worth come to in 30 days: `total` of `runs`, and `said`, which is
+    projected until the first of them is 29 days old. USD; hours of prepaid and unpriced capacity.
+    """
+
+    worth: Worth
+    total: Decimal
+    said: Decimal
+    runs: int
+
+    @property
+    def severity(self) -> Severity:
+        """By what is said; hours have none."""
+        if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
+            return Severity.INFO
+        return severity_of(self.said)
+
+
+def severity_of(usd: Decimal) -> Severity:
+    """Of so many USD a month."""
+    return next((level for level, least in _MONTHLY_USD.items() if usd >= least), Severity.LOW)
+
+
+def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
+    """What these advices come to in 30 days."""
+    since = now - timedelta(days=MONTH_DAYS)
+    hits = sorted((at, amount) for one in advices for at, amount in one.hits if at > since)
+    total = sum((amount for _, amount in hits), Decimal(0))
+    began = min((one.since for one in advices if one.hits), default=now)
+    runs = len({at for at, _ in hits})
+    if not hits or now - began >= _KNOWN_AFTER:
+        return Month(worth, total, total, runs)
+    occasions = [hits[0][0]]
+    for at, _ in hits:
+        if at - occasions[-1] > _OCCASION:
+            occasions.append(at)
+    count, days = len(occasions), Decimal(_ONE_OCCASION_DAYS)
+    if count > 1:
+        span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
+        days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
+    return Month(worth, total, total * MONTH_DAYS / days, runs)
+
+
+def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:
+    """From what on a worth is told, in USD or hours."""
+    if worth in {Worth.PREPAID, Worth.UNPRICED}:
+        of_gpus = all(one.new == "gpu_hours" for one in advices)
+        return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours
+    usd = {Worth.COUNTED: policy.floor_usd, Worth.TRIAL: policy.trial_floor_usd}
+    return usd.get(worth, policy.idle_floor_usd)

@@ -1,0 +1,188 @@
+"""The first screen of an account's report: the news, what to change, the figures, what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+
+from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.html.contents import AccountReport, Advice, ChangedFamily, DaysBefore
+from sageaudit.output.html.figure import table
+from sageaudit.output.html.findings import codes
+from sageaudit.output.html.job_table import family_name
+from sageaudit.output.html.markup import Child, Markup, join, path, tag
+from sageaudit.output.html.page import section, tiles
+from sageaudit.output.text.amounts import of_sums
+from sageaudit.output.text.coverage import coverage_headline, outside_words
+from sageaudit.output.text.finding import parts_of
+from sageaudit.output.text.headline import account_headline, part_of_judged, period_words
+from sageaudit.output.text.money import DOWN, NEAREST, Figure, share, signed
+from sageaudit.output.text.notes import price_dates
+from sageaudit.output.text.words import counted
+
+_CHANGES = 10
+_MONTH_DAYS, _LEAST_DAYS = 30, 7
+"""One run, fewer days than a week, and less than a dollar say nothing about a month."""
+_ZERO, _CENT = Decimal(0), Decimal("0.01")
+_NO_SUM = "not in the totals"
+_NEW = "Nothing is compared: the history does not cover the {days} before."
+
+
+def first_screen(report: AccountReport) -> Markup:
+    """From the news to what changed."""
+    cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
+    to_do = section("What to change first", cards, id_="to-do") if report.advice else None
+    return join([_lead(report), to_do, _tiles(report), _doubts(report.total), _changes(report)])
+
+
+def _lead(report: AccountReport) -> Markup:
+    dates = price_dates([one.document for one in report.details.values()])
+    facts = ["Days in UTC, by the end of the job", dates]
+    period = period_words(report.since, report.until)
+    bill = report.coverage
+    return join(
+        [
+            tag("p", f"{report.scope} · SageMaker jobs, {period}", class_="eyebrow"),
+            tag("h1", f"{account_headline(report.total)}.", class_="news"),
+            tag("p", f"{coverage_headline(bill)}. {outside_words(bill)}") if bill else None,
+            tag("p", " · ".join(fact for fact in facts if fact), class_="note"),
+        ]
+    )
+
+
+def _card(report: AccountReport, advice: Advice) -> Markup:
+    """What to change in a family: dollars, the fix to paste, the run to look at."""
+    finding = parts_of(advice.fix.finding)
+    ways = finding.ways[:1]
+    kind = report.heads[advice.at].kind
+    sums = next(of.sums for of in report.by if of.column == "Family")[advice.family]
+    rule = sums.rules.get(finding.rule, RuleSums())
+    runs = f"{finding.rule} in {rule.findings:,} of {counted(sums.jobs, 'job')}; look at "
+    return tag(
+        "article",
+        tag("h3", tag("bdi", path(family_name(advice.family)))),
+        tag("p", _worth(report, sums, rule, Bucket(advice.fix.finding["bucket"])), class_="amount"),
+        tag("p", finding.summary),
+        tag("div", (codes(kind, way) for _, way in ways if way), class_="fix"),
+        [tag("p", title) for title, way in ways if not way],
+        tag("p", runs, tag("a", advice.fix.job, href=f"#j{advice.at}"), class_="note"),
+        class_="card",
+    )
+
+
+def _worth(report: AccountReport, sums: Sums, rule: RuleSums, bucket: Bucket) -> Markup:
+    """`about $220 a month, avoidable`; `$10.38, lost` of one run, or of less than a week."""
+    usd = rule.waste_usd if bucket.counted else rule.possible_usd
+    days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
+    monthly_usd = usd * _MONTH_DAYS / days
+    known = rule.findings > 1 and days >= _LEAST_DAYS and monthly_usd >= 1
+    rough = DOWN if known or not bucket.counted else None
+    figure = Figure(monthly_usd if known else usd, estimated=bool(sums.estimated), rough=rough)
+    word = bucket.value if bucket.counted else "worth a trial"
+    return join([tag("strong", str(figure)), f"{' a month' if known else ''}, {word}"])
+
+
+def _tiles(report: AccountReport) -> Markup:
+    total, before = report.total, report.before
+    found, then = of_sums(total), of_sums(before.total) if before else None
+    whole = total.jobs - total.unauditable - total.not_judged - total.partly_judged
+    part = f", {total.partly_judged:,} more in part" if total.partly_judged else ""
+    judged = Figure(total.judged_usd if found.spend.usd is not None else None)
+    of_spend = f"{share(total.judged_usd, total.total_usd)} of spend; " if total.total_usd else ""
+    idle = _NO_SUM
+    if total.idle_counted_usd:
+        idle = f"{Figure(total.idle_counted_usd, rough=NEAREST)} of it is counted already"
+    lost = ""
+    if found.lost.most and total.total_usd:
+        lost = f"{share(found.lost.most, total.total_usd)} of spend"
+
+    def note(words: str, now: Figure, earlier: Figure | None) -> str:
+        return "; ".join(filter(None, (words, _against(now, earlier))))
+
+    return tiles(
+        (
+            "avoidable",
+            "Avoidable",
+            str(found.avoidable),
+            note(part_of_judged(found.avoidable, total), found.avoidable, then and then.avoidable),
+        ),
+        (
+            "spent",
+            "Spend",
+            str(found.spend),
+            note(counted(total.jobs, "job"), found.spend, then and then.spend),
+        ),
+        (
+            "judged",
+            "Judged",
+            str(judged),
+            f"{of_spend}{whole:,} of {counted(total.jobs, 'job')}{part}",
+        ),
+        ("lost", "Lost", str(found.lost), note(lost, found.lost, then and then.lost)),
+        ("possible", "Possible", str(found.possible), f"worth a trial; {_NO_SUM}"),
+        ("idle", "Idle capacity", str(found.idle), idle),
+    )
+
+
+def _against(now: Figure, before: Figure | None) -> str | None:
+    """`$54,000.00 before (+12%)`."""
+    if before is None or (before.usd or _ZERO) < _CENT:
+        return None
+    change = f" ({(now.usd - before.usd) / before.usd:+,.0%})" if now.usd and before.usd else ""
+    return f"{before} before{change}"
+
+
+def _doubts(total: Sums) -> Markup | None:
+    """Why the sums may be less than the whole, one sentence each."""
+    said = [
+        (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
+        (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
+        (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
+        (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
+    ]
+    lines = [
+        tag("li", f"{counted(count, 'job')} {one if count == 1 else many} {rest}.")
+        for count, one, many, rest in said
+        if count
+    ]
+    return tag("ul", lines, class_="doubts") if lines else None
+
+
+def _changes(report: AccountReport) -> Markup | None:
+    """The families whose spend changed most, against as many days before."""
+    before = report.before
+    if before is None:
+        days = counted((report.until - report.since).days + 1, "day")
+        return tag("p", _NEW.format(days=days), class_="note") if report.total.jobs else None
+    rows = [[*_change(report, one)] for one in before.changes[:_CHANGES]]
+    titles = ("Family", "Change", "Spend", "Before", "Difference", "Jobs", "Jobs before")
+    numbers = titles[2:]
+    return section(
+        "What changed",
+        table(titles, rows, "What changed", numbers=numbers) if rows else None,
+        note=_changed_words(before),
+    )
+
+
+def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
+    families = next(one for one in report.by if one.column == "Family")
+    now = families.sums.get(of.family, Sums())
+    then = (families.before or {}).get(of.family, Sums())
+    yield path(family_name(of.family))
+    yield of.word
+    yield str(of_sums(now).spend)
+    yield str(of_sums(then).spend)
+    yield signed(of.change_usd, estimated=bool(now.estimated + then.estimated))
+    yield f"{of.jobs:,}"
+    yield f"{of.jobs_before:,}"
+
+
+def _changed_words(before: DaysBefore) -> str:
+    """`Families: 2 dearer, 1 new. Compared with 2026-09-23 to 2026-10-23, as many days before.`"""
+    counts = Counter(one.word for one in before.changes)
+    said = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
+    days = period_words(before.since, before.until)
+    return f"Families: {said or 'no change'}. Compared with {days}, as many days before.{more}"

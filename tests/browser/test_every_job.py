@@ -1,0 +1,110 @@
+"""The table of every job in a browser: it sorts and filters, and has its columns by choice."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from local.chromium import Browser
+from tests.browser.conftest import DESK, PHONE, Open, head
+
+_SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
+_SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
+_NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
+_FOUND = 'document.getElementById("found").textContent'
+
+
+def typed(tab: Browser, text: str) -> None:
+    """Types into the field to find jobs, and waits until the table follows."""
+    tab.run('document.getElementById("find").focus()')
+    tab.type(text)
+    tab.run("new Promise(done => setTimeout(done, 200))")
+
+
+def test_a_column_sorts_both_ways_and_says_so(opened: Open) -> None:
+    """Numbers by their size, the largest first; the rows that are not shown take part.
+
+    What was not judged is neither the least nor the most.
+    """
+    tab = opened("account")
+    spend, least = sorted_by(tab, "Spend", _SPEND), sorted_by(tab, "Spend", _SPEND)
+    assert (spend, least) == (sorted(spend, reverse=True), sorted(least))
+    assert least[0] < min(spend)
+    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "ascending"
+    names = sorted_by(tab, "Job", _NAMES)
+    assert names == sorted(names)
+    assert tab.run('document.querySelectorAll("[aria-sort]").length') == 1
+    amounts = f"{_SHOWN}.map(row => row.cells[2].textContent)"
+    for _ in range(2):
+        assert "not judged" not in sorted_by(tab, "Avoidable", amounts)[:100]
+
+
+def sorted_by(tab: Browser, title: str, what: str) -> Any:
+    """Presses the header of a column, and reads the rows."""
+    tab.run(f'{head(title)}.querySelector("button").click()')
+    return tab.run(what)
+
+
+def test_words_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
+    """Rows add up to the headline, to the cent; what is said is of those that match."""
+    tab = opened("account")
+    said = tab.run(_FOUND)
+    assert said.startswith("300 jobs, spend $")
+    [rows] = re.findall(r"\$[\d,.]+", said)
+    assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
+    assert rows in tab.run('document.querySelector(".news").textContent')
+    typed(tab, "MODEL-07")
+    names = tab.run(_NAMES)
+    assert 0 < len(names) < 100
+    assert all("model-07" in name for name in names)
+    usd = sum(tab.run(_SPEND)) / 1e6
+    assert tab.run(_FOUND) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
+    tab.run('document.getElementById("clear").click()')
+    assert tab.run(_FOUND) == said
+
+
+def test_a_name_shows_its_jobs_and_more_rows_come_when_asked_for(opened: Open) -> None:
+    """As many as its row of sums says, until that is taken back; the first hundred at once."""
+    tab = opened("account")
+    first = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
+    row = f'{first}.parentElement.querySelector("tbody tr")'
+    count = int(tab.run(f"{row}.cells[5].textContent"))
+    tab.run(f'{row}.querySelector(".pick").click()')
+    assert tab.run(f"{_SHOWN}.length") == count
+    tab.run('document.querySelector(".chip").click()')
+    assert tab.run(f"{_SHOWN}.length") == 100
+    assert "200 more jobs" in tab.run('document.querySelector(".more").textContent')
+    tab.run('document.querySelector(".more").click()')
+    assert tab.run(f"{_SHOWN}.length") == 300
+    assert tab.run('document.querySelector(".more").hidden')
+
+
+_SEEN = '[...document.querySelectorAll("#all thead th")].filter(e => e.offsetParent)'
+
+
+def test_every_job_begins_with_eight_columns_and_has_the_others_by_choice(opened: Open) -> None:
+    """In the width of the window; the first column stays while the others scroll."""
+    tab = opened("account")
+    assert tab.run(f"{_SEEN}.length") == 8
+    wide = 'document.getElementById("all").parentElement.getBoundingClientRect()'
+    assert tab.run(f"{wide}.width") > DESK[0] - 60
+    boxes = '[...document.querySelectorAll(".choose input")]'
+    tab.run(f"{boxes}.filter(box => !box.checked).forEach(box => box.click())")
+    assert tab.run(f"{_SEEN}.length") == tab.run(f"{boxes}.length") + 1
+    first = 'document.querySelector("#all tbody th").getBoundingClientRect().left'
+    left = tab.run(first)
+    tab.run('document.getElementById("all").parentElement.scrollLeft = 300')
+    assert tab.run(first) == left
+    tab.run(f"{boxes}[0].click()")
+    assert "Spend" not in tab.run(f"{_SEEN}.map(e => e.textContent)")
+
+
+def test_on_a_phone_dollars_stand_before_the_bars(opened: Open) -> None:
+    """Spend and avoidable dollars are seen without scrolling."""
+    tab = opened("account", PHONE)
+    cells = """[...document.querySelectorAll(".bars tbody tr:first-child")].map(row =>
+      [...row.cells].map(cell => cell.matches(".bar") ? "bar" : "text").lastIndexOf("text")
+        < [...row.cells].findIndex(cell => cell.matches(".bar")))"""
+    assert set(tab.run(cells)) == {True}
+    edge = 'document.querySelector("#all tbody tr").cells[2].getBoundingClientRect().right'
+    assert tab.run(edge) <= PHONE[0]

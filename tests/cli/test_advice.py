@@ -1,0 +1,104 @@
+"""`sageaudit advice` and `sageaudit savings`, on the file of a scan and on a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.audit.earlier import RunFacts
+from sageaudit.domain.audit.record import Entry, JobKey
+from sageaudit.domain.job.job import Purchase
+from tests.fakes.command_line import Result, Run
+from tests.fakes.documents import document, job, type_finding
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+Asked = Callable[..., Result]
+
+
+def entry(day: int, *, new: bool) -> Entry:
+    """A run of `day` days ago that is advised another type, or has it; it then costs less."""
+    ended = (NOW - timedelta(days=day)).isoformat().replace("+00:00", "Z")
+    arn = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/run-{day}"
+    findings = [] if new else [type_finding()]
+    whole = document(job=job(name=f"run-{day}", arn=arn, ended_at=ended), findings=findings)
+    whole["bill"] = {**whole["bill"], "total_usd": Decimal(3 if new else 5)}
+    kind = "ml.g4dn.xlarge" if new else "ml.g5.2xlarge"
+    facts = RunFacts(Purchase.ON_DEMAND, instance_type=kind, instance_count=1)
+    key = JobKey(arn, NOW - timedelta(days=day, hours=2))
+    return Entry(key, NOW - timedelta(days=day), whole, 1, None, None, facts=facts)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, run: Run) -> Asked:
+    """Asks a file with three runs that were advised."""
+    path = tmp_path / "history.db"
+    with SqliteHistory(path) as history:
+        for day in (12, 11, 10):
+            history.record(entry(day, new=False))
+
+    def ask(*words: str, taken: bool = False) -> Result:
+        if taken:
+            with SqliteHistory(path) as history:
+                for day in (3, 2, 1):
+                    history.record(entry(day, new=True))
+        return run(*words, "--history", str(path))
+
+    return ask
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    """The rows of a JSON list."""
+    assert result.exit_code == 0, result.stderr
+    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+    return found
+
+
+def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
+    """The answer is kept, with who, until when and why; what it names is said."""
+    [row] = rows(asked("advice", "--output", "json"))
+    assert (row["state"], row["rule"], row["runs"]) == ("open", "gpu-underused", 3)
+    assert (row["month"], row["new"], row["owner"]) == (4.59, "ml.g4dn.xlarge", "anna")
+    said = asked("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
+    assert said.exit_code == 0
+    assert f"{row['id']}: snooze until" in said.stderr
+    assert rows(asked("advice", "--output", "json")) == []
+    [kept] = rows(asked("advice", "list", "--state", "snoozed", "--output", "json"))
+    assert (kept["by"], kept["reason"]) == ("ana", "release week")
+    asked("advice", "reopen", row["id"], "--by", "ana")
+    assert [one["state"] for one in rows(asked("advice", "--output", "json"))] == ["open"]
+
+
+def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
+    """Of the runs since it was taken: three of $5 before, three of $3 after."""
+    result = asked("savings", "--output", "json", taken=True)
+    [row] = rows(result)
+    assert (row["state"], row["before_usd"], row["after_usd"]) == ("measured", 5, 3)
+    assert (row["predicted_usd"], row["measured_usd"]) == (4.59, 6)
+    sums = json.loads(result.stdout)["sums"]
+    assert sums["measured"] == {"advices": 1, "predicted_usd": 4.59, "measured_usd": 6}
+    assert sums["taken"]["advices"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("advice", "snooze", "abcdefgh"), "there is no advice abcdefgh"),
+        (("advice", "exempt", "abcdefgh", "--until", "2999-01-01"), "needs its reason"),
+        (("advice", "exempt", "abcdefgh", "--reason", "x"), "needs its end"),
+        (("advice", "snooze", "abcdefgh", "--until", "2025-01-01"), "is over"),
+        (("advice", "reopen", "abcdefgh", "--until", "2999-01-01"), "has no end"),
+    ],
+)
+def test_an_answer_that_means_nothing_is_refused(
+    asked: Asked, words: tuple[str, ...], says: str
+) -> None:
+    """With exit code 2, and nothing is kept."""
+    result = asked(*words)
+    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
