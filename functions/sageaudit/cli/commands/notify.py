@@ -66,6 +66,7 @@ Examples:
     help="Topic's ARN, or name of the secret with the webhook; by default that of TOPIC_ARN or"
     " SLACK_SECRET_ID in the environment.",
 )
+@asking.since("90d")
 @options.POLICY
 @asking.WHERE
 def notify(
@@ -75,6 +76,7 @@ def notify(
     raw: bool,
     send: bool,
     to: str | None,
+    since: str,
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
@@ -88,7 +90,10 @@ def notify(
         raise click.UsageError("name one job with --preview, or one file with --recording")
     with _opened(where, recorded=path is not None) as source:
         history = BesideTable(source.history)
-        head = _recorded(path, policy, history, source) if path else _stored(job or "", history)
+        if path is not None:
+            head = _recorded(path, policy, history, source)
+        else:
+            head = find(Lists(source.history, window(since, None, asking.now())), Wanted(job or ""))
         ledger = _Previewed(source)
         outcome = _decided(head, history, ledger, source, policy, channel)
     if isinstance(outcome, Quiet):
@@ -137,11 +142,6 @@ def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]
     named = where.history is not None or where.table is not None
     with histories.in_memory("") if recorded and not named else where.open() as source:
         yield source
-
-
-def _stored(job: str, history: History) -> Head:
-    days = window("90d", None, asking.now())
-    return find(Lists(history, days), Wanted(job))
 
 
 def _recorded(path: Path, policy: Policy, history: History, source: HistorySource) -> Head:
