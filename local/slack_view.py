@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sageaudit.output.text.untrusted import terminal
 
-WIDTH = 56
+WIDTH = 44
 _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)>")
 
 

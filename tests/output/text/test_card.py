@@ -87,7 +87,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (lost_document(), due(), "about $540 a month, 12 runs: look at it"),
         (perhaps_lost_document(), due(), "maybe $540 a month, 12 runs: set"),
         (trial_document(), due(Worth.TRIAL),
-         "maybe $540 a month, 12 runs: try to set EnableManagedSpotTraining to true"),
+         "maybe $540 a month, 12 runs: try EnableManagedSpotTraining = true"),
         (rollup_document(), due(total="61", runs=1),
          "about $61 in 1 tuning job of 3 trials: use ml.g4dn.xlarge"),
         (idle_document(), due(Worth.IDLE),
@@ -146,18 +146,22 @@ def labelled(audit: AuditDocument, label: str) -> str:
     return next((one.text for one in card_of(audit, due()).lines if one.label == label), "")
 
 
-def test_the_line_to_paste_stands_alone_and_is_short() -> None:
-    """Its path stays where it fits, or says which channel."""
-    ways = [
-        fix("ResourceConfig.InstanceType", "ml.g5.2xlarge", "ml.g4dn.xlarge"),
-        fix("InputDataConfig[train].InputMode", "File", "FastFile"),
-        fix("BatchStrategy", None, "MultiRecord"),
-    ]
+@pytest.mark.parametrize(
+    ("parameter", "new", "line"),
+    [
+        ("ResourceConfig.InstanceCount", 1, "ResourceConfig.InstanceCount = 1"),
+        ("ResourceConfig.InstanceType", "ml.g4dn.xlarge", 'InstanceType = "ml.g4dn.xlarge"'),
+        ("CheckpointConfig.S3Uri", "s3://<bucket>/<prefix>",
+         'CheckpointConfig.S3Uri = "s3://<bucket>/<prefix>"'),
+        ("InputDataConfig[train].InputMode", "FastFile",
+         'InputDataConfig[train].InputMode = "FastFile"'),
+    ],
+)  # fmt: skip
+def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
+    """Its path stays where it fits, or says what the name does not; two lines at most."""
+    ways = [fix(parameter, None, new)] * 3
     lines = card_of(document(findings=[finding(fix=ways)]), due()).lines
-    assert [line.text for line in lines if line.code] == [
-        'InstanceType = "ml.g4dn.xlarge"',
-        'InputDataConfig[train].InputMode = "FastFile"',
-    ]
+    assert [one.text for one in lines if one.code] == [line, line]
     assert lines[-1].text == "and 1 parameter more"
 
 

@@ -19,7 +19,7 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_sentence
+from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, idle_worth_a_line
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.notes import family_words
@@ -35,13 +35,17 @@ from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting
 
 WIDTH, ROWS = 40, 14
+BETWEEN = "  "
+"""Between the links."""
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 30, 60, 120, 1000, 24
-_FIXES, _FEW = 2, 2
+_FIXES, _FEW = 2, 3
+_CLEAR = 8
+"""Letters from which a parameter's name alone is clear; S3Uri is not."""
 
 
 class Line(NamedTuple):
@@ -143,14 +147,13 @@ def _private(text: str) -> str:
 
 def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if notify.dearer or (top is None and not step):
-        return "look at it"
-    if top and top["fix"]:
+    if top and top["fix"] and not notify.dearer:
         return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
-    clause = _CLAUSE_END.split(step or "look at it")[0].strip()
+    if notify.dearer or not step:
+        return "look at it"
+    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
     first, _, rest = clause.partition(" ")
-    named = first[1:] != first[1:].lower()
-    return middle(clause if named else f"{first.lower()} {rest}".strip(), _CLAUSE)
+    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
 
 
 def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool) -> str:
@@ -158,18 +161,18 @@ def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool)
     now = _INSTANCES.fullmatch(document["job"]["instances"] or "")
     count, kind = new.get("InstanceCount"), new.get("InstanceType")
     if kind or (count and now):
-        many = count or (now[1] if now else "")
-        return (
-            f"{'try' if trial else 'use'} {f'{many} x ' if many else ''}{kind or (now and now[2])}"
-        )
+        verb, many = "try" if trial else "use", count or (now[1] if now else "")
+        whole = kind or (now[2] if now else "")
+        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
     main = next((one for one in fix if one["old"] is not None), fix[0])
     path = _PATHS.sub("[path]", main["parameter"])
-    name = path if len(path) <= _SHORT else path.rpartition(".")[2]
+    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
     if main["new"] is None:
-        return f"remove {middle(name, _CLAUSE)}"
+        return f"remove {name}"
     value = setting(main["new"]).strip('"')
-    to = f" to {value}" if len(value) <= _SHORT and "<" not in value else ""
-    return f"{'try to set' if trial else 'set'} {middle(name, _CLAUSE)}{to}"
+    if len(value) > _SHORT or "<" in value:
+        return f"{'try' if trial else 'set'} {name}"
+    return f"try {name} = {value}" if trial else f"set {name} to {value}"
 
 
 def _to_do(
@@ -189,9 +192,10 @@ def _to_do(
 
 
 def _short(fix: FixDocument) -> str:
-    """The line to paste; its path is left out where only the name fits a row and says enough."""
+    """The line to paste; without its path where that is too long and the name says enough."""
     line, (path, _, name) = assignment(fix), fix["parameter"].rpartition(".")
-    return line if len(line) <= WIDTH or "[" in path else assignment({**fix, "parameter": name})
+    whole = len(line) <= WIDTH or "[" in path or len(name) < _CLEAR
+    return line if whole else assignment({**fix, "parameter": name})
 
 
 def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
@@ -230,6 +234,8 @@ def _besides(
         rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
     if not document["audit"]["settled"]:
         rest.insert(0, "what came late, it is judged again")
+    if top and idle_worth_a_line(document):
+        rest.append(idle_headline(document))
     rest += gaps(document["bill"])
     if rest:
         yield Line(_private("; ".join(rest[:2])), "Not counted", spare=3)
@@ -261,8 +267,11 @@ def _shown(line: Line) -> str:
 def _fitted(card: Card) -> Card:
     """The card in its rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
-    foot = " ".join([*(link.word for link in card.links), card.rule])
-    room = ROWS - rows(card.title) - rows(f"{card.owner_shown}, {card.place}") - rows(foot)
+    whose, foot = (
+        f"{card.owner_shown}, {card.place}",
+        [*(one.word for one in card.links), card.rule],
+    )
+    room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
     while (over := sum(rows(_shown(one)) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

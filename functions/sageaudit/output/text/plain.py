@@ -12,7 +12,7 @@ from sageaudit.errors import Malformed
 from sageaudit.output.text.card import Card, Line, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.notice import counted_findings, message_severity
-from sageaudit.output.text.untrusted import log, middle, plain
+from sageaudit.output.text.untrusted import DOTS, log, middle, plain
 
 SUBJECT = 99
 """SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
@@ -40,9 +40,8 @@ class PlainMessage(TypedDict):
 def message(document: AuditDocument, *, notify: Notify = FIRST) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
     card = card_of(document, notify)
-    safe = plain(subject(card), _LINE).encode("ascii", "replace").decode("ascii")
     return {
-        "subject": _within_subject(safe),
+        "subject": _within_subject(plain(subject(card), _LINE)),
         "message": _body(card),
         "attributes": attributes(document, notify),
     }
@@ -70,8 +69,8 @@ def _is_attribute(part: object) -> bool:
 
 
 def _within_subject(text: str) -> str:
-    """The ASCII text, cut in the middle."""
-    return middle(text, SUBJECT).replace("…", "~")
+    """The text in ASCII, cut in the middle."""
+    return middle(text, SUBJECT).replace(DOTS, "~").encode("ascii", "replace").decode("ascii")
 
 
 def subject(card: Card) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import Card, Line, card_of
+from sageaudit.output.text.card import BETWEEN, Card, Line, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
@@ -57,7 +57,7 @@ def check(payload: Payload) -> None:
     check_types(payload, {"text": str, "blocks": list})
     try:
         blocks = as_repeat(payload)["blocks"]
-        texts = [block["text"]["text"] for block in blocks if "text" in block]
+        texts = [block["text"]["text"] for block in blocks]
         fits = len(blocks) <= BLOCKS and all(0 < units(text) <= SECTION for text in texts)
     except (AttributeError, LookupError, TypeError) as error:
         raise Malformed("payload", "has a block that Slack does not accept") from error
@@ -109,4 +109,4 @@ def _links(card: Card) -> str:
         made = f"<{link.url.replace('&', '&amp;')}|{link.word}>"
         room -= units(made)
         shown += [made] if room >= 0 else []
-    return "  ".join([*shown, *([slack(card.rule)] if card.rule else [])])
+    return BETWEEN.join([*shown, *([slack(card.rule)] if card.rule else [])])
