@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.main import main
@@ -54,6 +55,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """A history in a table of its own."""
     with dynamodb() as client:
-        history = DynamoHistory(client, new_table(client))
-        monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history))
+        name = new_table(client)
+        history, decisions = DynamoHistory(client, name), DynamoDecisions(client, name)
+        monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history, decisions))
         yield history

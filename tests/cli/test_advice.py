@@ -15,6 +15,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.job.job import Purchase
+from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, type_finding
 
@@ -73,6 +74,17 @@ def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
     assert (kept["by"], kept["reason"]) == ("ana", "release week")
     asked("advice", "reopen", row["id"], "--by", "ana")
     assert [one["state"] for one in rows(asked("advice", "--output", "json"))] == ["open"]
+
+
+def test_an_answer_is_kept_in_a_table(table: History, run: Run) -> None:
+    """By the same words."""
+    for day in (12, 11, 10):
+        table.record(entry(day, new=False))
+    [row] = rows(run("advice", "--output", "json", "--table", "history"))
+    assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
+    [kept] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
+    assert (kept["id"], kept["state"], kept["by"]) == (row["id"], "accepted", "ana")
+    assert kept["until"] == (NOW + timedelta(days=30)).date().isoformat()
 
 
 def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import boto3
 import pytest
 from moto import mock_aws
 
 from local.slack import Answer, SlackStandIn, slack_stand_in
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.cli.commands import notify
+from sageaudit.cli.support.history import histories
+from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.bill.finding import Severity
+from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
 TITLE = "tile-classifier: heading for $44 a month, 1 run: use 1 x ml.g4dn.2xlarge"
+RUN = f"JOB#arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}#1780992132000"
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 
 
@@ -115,3 +126,23 @@ def test_what_is_missing_is_said(
     done = run("notify", *words)
     assert done.exit_code == 2
     assert why in done.stderr
+
+
+def test_a_message_that_a_table_has_is_not_due_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ledger is read, and stays as it was."""
+    figures = AlertFigures(Severity.LOW, Decimal("10.38"), Decimal(0))
+    alert = Alert(1, figures, datetime(2026, 6, 9, 12, tzinfo=UTC))
+    with dynamodb() as client:
+        name = new_table(client)
+        parts = DynamoHistory(client, name), DynamoDecisions(client, name)
+        session = SimpleNamespace(client=lambda *_, **__: client)
+        monkeypatch.setattr(histories, "_open_table", lambda *_: (session, *parts))
+        words = ("notify", "--recording", str(COMPOSED), "--table", name)
+        assert "a message: first" in run(*words).stderr
+        assert client.scan(TableName=name)["Count"] == 0
+        ledger = DynamoAlertLedger(client, name)
+        past = ledger.past(RUN, "111122223333/us-east-1/none")
+        assert ledger.write(past, past.with_messages(alert, []), {}, alert.at)
+        assert "no message: version 1 was notified" in run(*words).stderr

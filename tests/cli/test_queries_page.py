@@ -65,7 +65,10 @@ def test_every_command_answers(run: Run, file: Path, line: str) -> None:
 def test_the_page_has_the_commands_that_ask() -> None:
     """Each of them at least once."""
     named = {shlex.split(line)[1] for line in COMMANDS}
-    assert named == {"history", "by", "changes", "top", "show", "export", *SHORT}
+    assert named == {
+        *("history", "by", "changes", "top", "show", "export", "advice", "savings"),
+        *SHORT,
+    }
 
 
 @pytest.fixture

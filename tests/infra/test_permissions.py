@@ -24,7 +24,11 @@ SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:
 TABLE = "${HistoryTable.Arn}"
 NOTICES = {f"${{NoticesQueue{channel.name.capitalize()}.Arn}}" for channel in CHANNELS}
 SECRETS = [one.address for one in CHANNELS if isinstance(one.address, StoredSecret)]
-INDEX_OF = {"Audit": f"{TABLE}/index/by-family", "SweepRole": f"{TABLE}/index/due"}
+INDEX_OF = {
+    "Audit": f"{TABLE}/index/by-family",
+    "Notify": f"{TABLE}/index/by-family",
+    "SweepRole": f"{TABLE}/index/due",
+}
 LISTS = {
     "sagemaker:ListTrainingJobs",
     "sagemaker:ListProcessingJobs",
@@ -125,7 +129,7 @@ TOUCHED = {
         "logs": {"${AuditLog.Arn}"},
     },
     "Notify": {
-        "dynamodb": {TABLE, "${HistoryTable.StreamArn}"},
+        "dynamodb": {TABLE, f"{TABLE}/index/by-family", "${HistoryTable.StreamArn}"},
         "sqs": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "logs": {"${NotifyLog.Arn}"},
     },

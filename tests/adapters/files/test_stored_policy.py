@@ -26,6 +26,9 @@ floor_usd = 0.1
 idle_floor_usd = 50.5
 idle_floor_gpu_hours = 20
 idle_floor_vcpu_hours = 400
+trial_floor_usd = 30
+dearer_percent = 80
+dearer_floor_usd = 12.5
 owner_tags = ["team", "Besitzer"]
 family_tag = "model"
 [accounts]

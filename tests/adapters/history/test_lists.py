@@ -14,6 +14,7 @@ import pytest
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import FindingRow, Head, Position, RunQuery, earlier_run
 from sageaudit.domain.job.job import Purchase
+from sageaudit.output.text.notice import advised_in
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
     ACCOUNT,
@@ -167,6 +168,7 @@ FACTS = RunFacts(
     reason_class="memory error",
     final_metrics={"validation:auc": Decimal("0.91234567890123456"), "odd": Decimal("1E-300")},
     found=("gpu-idle", "spot-not-used"),
+    settings={"ResourceConfig.VolumeSizeInGB": "50", "BatchStrategy": ""},
 )
 BARE = RunFacts(purchase=Purchase.ON_DEMAND)
 
@@ -178,6 +180,9 @@ def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     history.record(ended("none", NOON - timedelta(hours=2)))
     history.record(replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), facts=BARE))
     heads = list(history.runs(FAMILY))
-    assert [head.facts for head in heads] == [FACTS, BARE, None, BARE]
+    advised = advised_in(ended("full", NOON).document)
+    assert advised
+    own = [facts and replace(facts, advised=advised) for facts in (FACTS, BARE, None)]
+    assert [head.facts for head in heads][:3] == own
     runs = [earlier_run(head) for head in heads]
     assert [run and run.name for run in runs] == ["full", "bare", None, None]

@@ -50,7 +50,7 @@ class _ListOrDecide(click.Group):
 
 @click.group(cls=_ListOrDecide, epilog=_EPILOG)
 def advice() -> None:
-    """Lists what families were advised, and keeps what people decide about it."""
+    """Lists what families were advised, and keeps what people decide."""
 
 
 @advice.command("list", epilog=_LIST_EPILOG)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.channels.catalogue import CHANNELS, writers
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
@@ -119,8 +120,8 @@ class _Previewed:
         """What a table has; a file has no messages."""
         if self.source.session is None:
             return PastAlerts(run, family)
-        client = self.source.session.client("dynamodb")
-        return DynamoAlertLedger(client, self.source.name).past(run, family)
+        dynamodb = client(self.source.session, "dynamodb")
+        return DynamoAlertLedger(dynamodb, self.source.name).past(run, family)
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime

@@ -26,7 +26,7 @@ Examples:
 @asking.WHERE
 @asking.SHOWN
 def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None:
-    """Compares what was predicted with what was measured, of advices that were followed.
+    """Compares what followed advice was to save with what it saved.
 
     Measured are the medians of the bills of three runs before and after, times the runs since.
     What is predicted, and what cannot be compared, is in no sum with it.

@@ -48,7 +48,7 @@ _CLEAR = 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
 
 
-class Line(NamedTuple):
+class CardLine(NamedTuple):
     """A text after a `label`; `code` is to copy. Where there is no room, the highest `spare` is
     left out first; 0 stays.
     """
@@ -60,19 +60,19 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class MessageCard:
     """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
     be empty. `owner` and `place` share a line, and the links one with the rule's name.
     """
 
     news: str
     step: str
-    lines: tuple[Line, ...]
+    lines: tuple[CardLine, ...]
     owner: str | None
     place: str
     links: tuple[Link, ...]
     rule: str
-    more: tuple[Line, ...]
+    more: tuple[CardLine, ...]
 
     @property
     def owner_shown(self) -> str:
@@ -85,20 +85,20 @@ class Card:
         return f"{self.news}: {self.step}" if self.step else self.news
 
 
-def card_of(document: AuditDocument, notify: Notify = FIRST) -> Card:
+def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     """The card of an audit, about the advice that its message is due for."""
     job, findings = document["job"], _findings(document, notify)
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
     family = middle(terminal(family_words(job["family"]).rpartition("/")[2]), _FAMILY)
-    card = Card(
+    card = MessageCard(
         news=news(family, document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),
         lines=(
-            *(Line(text, label) for label, text in said_before(document, notify)),
-            *([Line(_private(why), "Why")] if why else []),
+            *(CardLine(text, label) for label, text in said_before(document, notify)),
+            *([CardLine(_private(why), "Why")] if why else []),
             *_to_do(document, top, step, notify),
-            *([Line(_private(caveat), "Caveat", spare=2)] if caveat else []),
+            *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
             *_besides(document, top, findings),
         ),
         owner=job["owner"],
@@ -177,18 +177,18 @@ def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool)
 
 def _to_do(
     document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify
-) -> Iterator[Line]:
+) -> Iterator[CardLine]:
     """The parameters to set, or the first step; then what that saves."""
     fix = top["fix"] if top else []
     label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
     if step and not fix:
-        yield Line(step, f"{label} first")
+        yield CardLine(step, f"{label} first")
     if top and not notify.dearer:
-        yield Line(_saves(document, top, notify), label if fix else "")
+        yield CardLine(_saves(document, top, notify), label if fix else "")
     for one in fix[:_FIXES]:
-        yield Line(middle(_short(one), _CODE), code=True)
+        yield CardLine(middle(_short(one), _CODE), code=True)
     if len(fix) > _FIXES:
-        yield Line(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
+        yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
 
 
 def _short(fix: FixDocument) -> str:
@@ -217,7 +217,7 @@ def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str
 
 def _besides(
     document: AuditDocument, top: FindingDocument | None, findings: Sequence[FindingDocument]
-) -> Iterator[Line]:
+) -> Iterator[CardLine]:
     """What comes second, and what no sum has."""
     possible = [
         one
@@ -227,7 +227,7 @@ def _besides(
     others = [one for one in (*findings, *possible) if one is not top]
     if top and others and others[0]["fix"]:
         change = _change(others[0]["fix"], document, trial=others[0] in possible)
-        yield Line(f"{change}, {saving(others[0])} a run", "Second best", spare=4)
+        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=4)
         others = others[1:]
     rest = [f"{one['rule']} {saving(one)}" for one in others if one in possible]
     if document["not_judged"]:
@@ -238,7 +238,7 @@ def _besides(
         rest.append(idle_headline(document))
     rest += gaps(document["bill"])
     if rest:
-        yield Line(_private("; ".join(rest[:2])), "Not counted", spare=3)
+        yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=3)
 
 
 def _place(document: AuditDocument, notify: Notify) -> str:
@@ -249,10 +249,10 @@ def _place(document: AuditDocument, notify: Notify) -> str:
     return f"{word}, {document['job']['account'] or 'account unknown'}"
 
 
-def _more(name: str, notify: Notify) -> Iterator[Line]:
-    yield Line(f"sageaudit audit {name}", "Numbers", code=True, spare=1)
+def _more(name: str, notify: Notify) -> Iterator[CardLine]:
+    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=1)
     if notify.advice and not notify.dearer:
-        yield Line(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
+        yield CardLine(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
 
 
 def rows(text: str) -> int:
@@ -260,11 +260,11 @@ def rows(text: str) -> int:
     return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
 
 
-def _shown(line: Line) -> str:
+def _shown(line: CardLine) -> str:
     return f"{line.label}: {line.text}" if line.label else line.text
 
 
-def _fitted(card: Card) -> Card:
+def _fitted(card: MessageCard) -> MessageCard:
     """The card in its rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
     whose, foot = (
@@ -288,7 +288,7 @@ def _fitted(card: Card) -> Card:
     return replace(card, lines=tuple(lines[:at]), more=tuple(lines[at:]))
 
 
-def _cut(line: Line, keep: int) -> str:
+def _cut(line: CardLine, keep: int) -> str:
     """The text in so many rows, as an e-mail shows it."""
     shown = plain(_shown(line), _TEXT)
     wrapped = textwrap.wrap(shown, WIDTH, max_lines=keep, placeholder=f" {DOTS}")

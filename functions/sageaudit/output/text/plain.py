@@ -9,7 +9,7 @@ from typing import TypedDict
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import Card, Line, card_of
+from sageaudit.output.text.card import CardLine, MessageCard, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.notice import counted_findings, message_severity
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain
@@ -73,7 +73,7 @@ def _within_subject(text: str) -> str:
     return middle(text, SUBJECT).replace(DOTS, "~").encode("ascii", "replace").decode("ascii")
 
 
-def subject(card: Card) -> str:
+def subject(card: MessageCard) -> str:
     """The first line; without what to do, where it is too long, and cut in the middle at last."""
     return next((line for line in (card.title, card.news) if len(line) <= SUBJECT), card.news)
 
@@ -109,7 +109,7 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
     return result
 
 
-def _body(card: Card) -> str:
+def _body(card: MessageCard) -> str:
     lines = [
         card.title,
         *map(_line, card.lines),
@@ -122,7 +122,7 @@ def _body(card: Card) -> str:
     return "\n".join([*(plain(line, _LINE) for line in lines), *urls]) + "\n"
 
 
-def _line(line: Line) -> str:
+def _line(line: CardLine) -> str:
     return f"{line.label}: {line.text}".strip() if line.label else line.text
 
 

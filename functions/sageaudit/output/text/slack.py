@@ -14,7 +14,7 @@ from typing import Any
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import BETWEEN, Card, Line, card_of
+from sageaudit.output.text.card import BETWEEN, CardLine, MessageCard, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
@@ -82,17 +82,17 @@ def _section(block_id: str, safe: str) -> Block:
     return {"type": "section", "block_id": block_id, "text": text}
 
 
-def _lines(lines: Sequence[Line]) -> str:
+def _lines(lines: Sequence[CardLine]) -> str:
     return "\n".join(map(_line, lines))
 
 
-def _line(line: Line) -> str:
+def _line(line: CardLine) -> str:
     label = f"*{slack(line.label)}*:" if line.label else ""
     text = slack_code(line.text) if line.code else slack(line.text, _LINE)
     return f"{label} {text}".strip()
 
 
-def _owner(card: Card, owner_ids: Mapping[str, str]) -> str:
+def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
     """A mention when the policy lists an id for the owner; else the name as plain text."""
     slack_id = owner_ids.get(card.owner, "") if card.owner else ""
     if _USER.match(slack_id):
@@ -102,7 +102,7 @@ def _owner(card: Card, owner_ids: Mapping[str, str]) -> str:
     return slack(card.owner_shown)
 
 
-def _links(card: Card) -> str:
+def _links(card: MessageCard) -> str:
     """The links. `links` has quoted the URLs, so no character can end a link early."""
     room, shown = _LINKS, []
     for link in card.links:
