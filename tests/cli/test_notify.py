@@ -16,9 +16,11 @@ from local.slack import Answer, SlackStandIn, slack_stand_in
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import job_pk
 from sageaudit.cli.commands import notify
 from sageaudit.cli.support.history import histories
 from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
@@ -27,7 +29,8 @@ RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
 TITLE = "tile-classifier: heading for $44 a month, 1 run: use 1 x ml.g4dn.2xlarge"
-RUN = f"JOB#arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}#1780992132000"
+ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
+RUN = job_pk(JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC)))
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 
 
