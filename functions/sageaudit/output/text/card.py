@@ -22,7 +22,6 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, idle_worth_a_line
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.notes import family_words
 from sageaudit.output.text.notice import (
     counted_findings,
     for_chat,
@@ -90,7 +89,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     job, findings = document["job"], _findings(document, notify)
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
-    family = middle(terminal(family_words(job["family"]).rpartition("/")[2]), _FAMILY)
+    family = middle(terminal(job["family"].rpartition("/")[2]), _FAMILY)
     card = MessageCard(
         news=news(family, document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),

@@ -38,33 +38,29 @@ def _month(document: AuditDocument, notify: Notify) -> str:
     month, idle = notify.month, figures_of(document).idle
     if month is None:
         return idle_headline(document) if notify.idle else headline(document)
-    runs = _runs(document, month.runs)
+    runs = counted(month.runs, "run")
     if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
         unit = UNIT_WORDS[idle.unit] if idle else "hours"
         how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
         return f"{shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
+    figures = figures_of(document)
+    if document["rollup"] and figures.at_stake_usd:  # it does not come again
+        return f"{_rough(figures.at_stake_usd)} in a tuning job"
     if not month.said:
         return f"{_NO_DOLLARS}, {runs}"
-    if document["rollup"]:
-        return f"{_rough(month.total)} in {runs}"
-    about, figures = _rough(month.said), figures_of(document)
+    about = _rough(month.said)
     perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
     if month.worth is Worth.TRIAL or perhaps:
         about = about.replace("about", "maybe")
     elif month.said != month.total:
         about = about.replace("about", "heading for")
-    month_words = f"{about} a month{' of idle capacity' if notify.idle else ''}"
+    lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
+    what = " of idle capacity" if notify.idle else " lost" if lost else ""
+    month_words = f"{about} a month{what if month.worth is not Worth.TRIAL else ''}"
     was = notify.after and notify.after.amount
     if notify.kind in {Kind.WORSE, Kind.GREW} and was:
         month_words = f"now {month_words}, was {_rough(was).removeprefix('about ')}"
     return f"{'back, ' if notify.kind is Kind.BACK else ''}{month_words}, {runs}"
-
-
-def _runs(document: AuditDocument, runs: int) -> str:
-    if not document["rollup"]:
-        return counted(runs, "run")
-    trials = len(document["children"] or ())
-    return f"{counted(runs, 'tuning job')}{f' of {trials:,} trials' if trials else ''}"
 
 
 def _rough(amount: Decimal) -> str:
