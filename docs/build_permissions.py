@@ -15,13 +15,14 @@ from sageaudit.cli.support.doctor.permissions import (
     OF_STACK,
     ORGANIZATION,
     ROLE,
+    SEND,
     TABLE,
     PolicyScope,
     policy,
 )
 
 PAGE = Path(__file__).parent / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, SEND)
 _TRUST = {
     "Version": "2012-10-17",
     "Statement": [

@@ -1,15 +1,18 @@
-"""Writes what a scan of the sample jobs prints, into README.md and docs/scan.md: `make docs`."""
+"""Writes what commands print of the sample jobs into README.md and two pages: `make docs`."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from itertools import takewhile
 from pathlib import Path
 
 from docs.marked_parts import with_parts
+from sageaudit.output.text.card import WIDTH
 
 ROOT = Path(__file__).parent.parent
 RECORDINGS = ROOT / "local" / "recordings"
@@ -18,21 +21,32 @@ _FIXES = "What to change in "
 
 
 def pages() -> dict[Path, str]:
-    """README.md with the result in short, and docs/scan.md with the beginning of the ranking."""
-    ranking = [*takewhile(lambda line: not line.startswith("3."), printed())]
+    """README.md with the result in short, docs/scan.md with the beginning of the ranking, and
+    docs/messages.md with a message as on a phone.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        history = str(Path(folder, "demo.db"))
+        scanned = printed("scan", "--recordings", str(RECORDINGS), "--history", history)
+    ranking = [*takewhile(lambda line: not line.startswith("3."), scanned)]
     headline = [*takewhile(lambda line: not line.startswith("ended "), ranking)]
     fixes = ranking[next(at for at, line in enumerate(ranking) if line.startswith(_FIXES)) :]
     parts = {
         ROOT / "README.md": {"result": _block([*headline, "...", *fixes])},
         ROOT / "docs" / "scan.md": {"ranking": _block(ranking)},
+        ROOT / "docs" / "messages.md": {"message": _block(message())},
     }
     return {page: with_parts(page.read_text("utf-8"), made) for page, made in parts.items()}
 
 
-def printed() -> list[str]:
-    """The lines that `sageaudit scan` prints of the sample jobs, on a terminal of 80 columns."""
+def message() -> list[str]:
+    """The rows of a message, without the marks of bold text and code."""
+    lines = printed("notify", "--recording", str(RECORDINGS / "composed-g4dn-12xlarge.json"))
+    return [row for line in lines for row in textwrap.wrap(re.sub("[*`]", "", line), WIDTH)]
+
+
+def printed(*words: str) -> list[str]:
+    """The lines that a command prints on a terminal of 80 columns."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["scan", "--recordings", str(RECORDINGS), "--history", str(Path(folder, "demo.db"))]
         done = subprocess.run(  # noqa: S603 - our own program
             [sys.executable, "-c", "from sageaudit.cli.main import main; main()", *words],
             env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "XDG_DATA_HOME": folder},

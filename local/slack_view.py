@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sageaudit.output.text.untrusted import terminal
 
-WIDTH = 56
+WIDTH = 44
 _MARKUP = re.compile(r"\*(?P<bold>[^*\n]+)\*|`(?P<code>[^`]+)`|<(?P<link>[^<>]+)>")
 
 
@@ -24,23 +24,14 @@ def view(payload: Mapping[str, Any]) -> Panel:
 
 
 def _block(block: Mapping[str, Any]) -> Iterator[Text]:
-    texts = [block["text"]] if "text" in block else []
-    texts += block.get("fields", ())
-    texts += block.get("elements", ())
-    style = {"header": "bold", "context": "dim"}.get(block["type"], "")
-    for text in texts:
-        yield Text("\n").join(_line(line, text["type"], style) for line in _lines(text))
+    yield Text("\n").join(map(_line, block["text"]["text"].split("\n")))
 
 
-def _lines(text: Mapping[str, str]) -> list[str]:
-    return text["text"].split("\n")
-
-
-def _line(line: str, kind: str, style: str) -> Text:
-    """Bold, code and links of mrkdwn with their style; plain text unchanged."""
-    shown = Text(style=style)
+def _line(line: str) -> Text:
+    """Bold text, code and links with their style."""
+    shown = Text()
     position = 0
-    for match in _MARKUP.finditer(line) if kind == "mrkdwn" else ():
+    for match in _MARKUP.finditer(line):
         shown.append(_inert(line[position : match.start()]))
         shown.append_text(_marked(match))
         position = match.end()

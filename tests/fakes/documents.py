@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
 
+from sageaudit.domain.alert.advice import Advice, State
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, LineDocument, PhaseDocument
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.bill.finding import Severity
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 TUNING_ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/sweep-7"
@@ -571,3 +575,30 @@ def trial_document() -> AuditDocument:
         evidence={},
     )
     return document(findings=[spot], avoidable_usd=Decimal(0), possible_usd=Decimal(3))
+
+
+def advised(rule: str = "gpu-underused", worth: Worth = Worth.COUNTED) -> Advice:
+    """An open advice of a rule to the family of these audits."""
+    at = datetime(2026, 5, 20, 13, tzinfo=UTC)
+    return Advice(
+        id="abcdefgh",
+        account=ACCOUNT,
+        region=REGION,
+        family="train-bert",
+        owner="anna",
+        rule=rule,
+        parameter="",
+        old=None,
+        new="",
+        state=State.OPEN,
+        severity=Severity.LOW,
+        worth=worth,
+        amount=None,
+        hits=(),
+        total=Decimal(0),
+        runs=1,
+        times=1,
+        first_at=at,
+        since=at,
+        last_at=at,
+    )

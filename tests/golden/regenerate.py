@@ -10,31 +10,31 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
 from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.month import Month
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from tests.fakes import documents, fixes
+from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs
 
 HERE = Path(__file__).parent
-_NOTIFIED = {
+_SHOWN = {
     "two-findings": documents.document,
     "failed-hostile": documents.lost_document,
     "perhaps-lost": documents.perhaps_lost_document,
     "tuning-rollup": documents.rollup_document,
     "partly-judged": documents.partly_judged_document,
     "estimated": documents.estimated_document,
-}
-_SHOWN = {
-    **_NOTIFIED,
     "idle-capacity": documents.idle_document,
     "unauditable": documents.unauditable_document,
     "not-judged": documents.not_judged_document,
@@ -45,8 +45,19 @@ _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
 
 
-def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
-    """Messages that are not the first of their family, or not about money."""
+def _due(
+    rule: str = "gpu-underused", month: str = "540", of: Worth = Worth.COUNTED, **more: Any
+) -> Notify:
+    """A message that is due for an advice, by what its family came to in a month."""
+    usd = Decimal(month)
+    whole = Month(of, Decimal(more.pop("total", usd)), usd, more.pop("runs", 12))
+    idle = of in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
+    advice = advised(rule, of)
+    return Notify(worth=of, idle=idle, month=whole, saves=whole, advice=advice, **more)
+
+
+def messages() -> dict[str, tuple[AuditDocument, Notify]]:
+    """Messages of every kind."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
     hours = AlertFigures(
@@ -54,7 +65,6 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     )
     before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
     after = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, before_it, ("abcdefgh",), Decimal(6))
-    ten_times = "it is 10 times as much or more"
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
@@ -63,32 +73,50 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
     before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
     before["findings"] = [gpu_idle, *before["findings"]]
+    again = replace(_due(), after=after)
+    failed, idle_rule = "failed-spend", "idle-capacity"
     return {
+        "two-findings": (documents.document(), _due()),
+        "young": (documents.document(), _due(total="61.20", runs=2)),
+        "failed-hostile": (documents.lost_document(), _due(failed, "43", runs=44)),
+        "perhaps-lost": (documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
+        "tuning-rollup": (documents.rollup_document(), _due(month="3.80", runs=1)),
+        "partly-judged": (documents.partly_judged_document(), _due("download-dominates", "15")),
+        "estimated": (documents.estimated_document(), _due(month="1162.4", runs=301)),
         "second-more-severe": (
             documents.lost_document(),
-            Notify(Kind.WORSE, "its month is high now", after),
+            replace(_due(failed, "612"), kind=Kind.WORSE, why="its month is high now", after=after),
         ),
         "came-back": (
             documents.document(),
-            Notify(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far", after),
+            replace(
+                again,
+                kind=Kind.BACK,
+                why="what was fixed came back: third time, $1,236.00 so far",
+            ),
         ),
         "dearer": (
             documents.dearer_document(),
             Notify(Kind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
         ),
-        "trial": (documents.trial_document(), Notify(worth=Worth.TRIAL)),
+        "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
         "correction": (documents.document(), Notify(Kind.CORRECTION, corrects=last, before=before)),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
             Notify(Kind.CORRECTION, corrects=last),
         ),
         "correction-idle": (unpriced, Notify(Kind.CORRECTION, corrects=of_idle, idle=True)),
-        "provisional": (provisional, FIRST),
-        "idle": (plain_idle, Notify(worth=Worth.IDLE, idle=True)),
-        "idle-unpriced": (unpriced, Notify(worth=Worth.IDLE, idle=True)),
+        "provisional": (provisional, _due()),
+        "idle": (plain_idle, _due(idle_rule, "8105", Worth.IDLE, runs=1)),
+        "idle-unpriced": (unpriced, _due(idle_rule, "1024", Worth.UNPRICED, runs=1)),
         "second-idle": (
             plain_idle,
-            Notify(Kind.WORSE, ten_times, replace(after, alert=of_idle), Worth.IDLE, idle=True),
+            replace(
+                _due(idle_rule, "81050", Worth.IDLE, runs=10),
+                kind=Kind.WORSE,
+                why="it is 10 times as much or more",
+                after=replace(after, amount=Decimal(8105)),
+            ),
         ),
     }
 
@@ -96,10 +124,7 @@ def _decisions() -> dict[str, tuple[AuditDocument, Notify]]:
 def goldens() -> dict[str, Callable[[], str]]:
     """Each golden file's path below this folder and how its text is made."""
     files: dict[str, Callable[[], str]] = {}
-    for name, make in _NOTIFIED.items():
-        files[f"slack/{name}.json"] = lambda make=make: _slack(make())  # type: ignore[misc]
-        files[f"sns/{name}.txt"] = lambda make=make: _sns(make())  # type: ignore[misc]
-    for name, (whole, notify) in _decisions().items():
+    for name, (whole, notify) in messages().items():
         files[f"slack/{name}.json"] = lambda whole=whole, on=notify: _slack(whole, on)  # type: ignore[misc]
         files[f"sns/{name}.txt"] = lambda whole=whole, on=notify: _sns(whole, on)  # type: ignore[misc]
     for name, make in _SHOWN.items():
@@ -120,12 +145,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _slack(document: AuditDocument, notify: Notify = FIRST) -> str:
+def _slack(document: AuditDocument, notify: Notify) -> str:
     payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, notify=notify)
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sns(document: AuditDocument, notify: Notify = FIRST) -> str:
+def _sns(document: AuditDocument, notify: Notify) -> str:
     notice = plain.message(document, notify=notify)
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"

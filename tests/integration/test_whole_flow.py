@@ -50,7 +50,7 @@ def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
         assert all(lost)
         assert one.audit(tuning)["lost_usd"] == sum(lost)
         [headline] = one.headlines()
-        assert headline.endswith(tuning.name)
+        assert headline.startswith(f"*{tuning.name}: about $0.02 in a tuning job: ")
         assert len(one.aws.mails) == 1
         assert "5 of 5 training jobs" in json.dumps(one.slack.posts)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,6 @@ from local import demo
 from local.recorded import RecordedJob, of_file, recorded_jobs
 from sageaudit.adapters.files.policy_file import load
 from tests.integration.whole_flow import Scene, a_failed_job, recorded, scene, tuning_set
-
-MESSAGES = Path(__file__).parents[2] / "docs" / "messages.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +54,12 @@ def test_the_message_shown_is_of_dollars_that_a_fix_avoids(played: Played) -> No
     [job] = of_file(demo.COMPOSED)
     message = played.shown[played.shown.index("as on a phone:") :]
     for part in (
-        "MEDIUM  $10.38 of $14.67 (71%) was avoidable",
-        "ResourceConfig.InstanceType",
-        job.name,
+        "saves $10.38 a run",
+        'InstanceType = "ml.g4dn.2xlarge"',
+        "tile-classifier: heading for $44 a",
     ):
         assert part in message
     assert f"{job.name} is made up" in played.shown
-
-
-def test_the_page_of_messages_shows_that_very_message(played: Played) -> None:
-    """Its sample is pasted from the demo's output; paste it again when a text changes."""
-    section = MESSAGES.read_text(encoding="utf-8").split("## What a message says")[1]
-    sample = section.split("```\n")[1].splitlines()
-    lines = [line.rstrip() for line in played.shown.splitlines()]
-    first = lines.index(sample[0])
-    assert lines[first : first + len(sample)] == sample
 
 
 def test_the_demo_ends_with_a_report_of_its_jobs(played: Played) -> None:
@@ -96,8 +84,7 @@ def test_each_job_has_one_audit(played: Played) -> None:
 def test_a_loss_is_told_once_on_each_channel(played: Played) -> None:
     """Of the failures only the dearest is worth a message under the demo's floor."""
     [lost] = [headline for headline in played.scene.headlines() if "lost" in headline]
-    assert a_failed_job().name in lost
-    assert "$0.15" in lost
+    assert lost.startswith("*c7n-job: heading for $0.66 a month lost, 1 run: ")
     mails = [json.loads(mail["Body"])["Message"] for mail in played.scene.aws.mails]
     assert sum(a_failed_job().name in mail for mail in mails) == 1
 
@@ -112,7 +99,7 @@ def test_a_run_on_more_gpus_than_it_used_is_told_with_the_smaller_type(played: P
     assert document["avoidable_usd"] == Decimal("14.67") - 3 * Decimal("0.94") * Decimal("1.5229")
     [fix] = document["findings"][0]["fix"]
     assert fix["new"] == "ml.g4dn.2xlarge"
-    assert "$10.38" in played.scene.headlines()[-1]
+    assert "use 1 x ml.g4dn.2xlarge" in played.scene.headlines()[-1]
 
 
 def test_prices_that_may_not_be_asked_are_the_packaged_ones(played: Played) -> None:

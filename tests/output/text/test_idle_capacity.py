@@ -104,10 +104,10 @@ def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
     assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
 
 
-def test_slack_and_mail_show_it_at_a_place_of_its_own() -> None:
-    """After the fix, before the facts."""
-    whole = cast("AuditDocument", {**idle_document(), "findings": [type_finding()]})
-    blocks = slack.message(whole)["blocks"]
-    [idle] = [block for block in blocks if block["block_id"] == "idle"]
-    assert idle["text"]["text"].startswith("*Idle capacity*: 1,024 of 1,536 GPU-hours (67%)")
-    assert "\nIdle capacity: 1,024 of 1,536 GPU-hours (67%)" in plain.message(whole)["message"]
+def test_slack_and_mail_say_that_no_sum_has_it() -> None:
+    """Where the card has room."""
+    findings = [type_finding(caution=None, summary="It idled.")]
+    whole = cast("AuditDocument", {**idle_document(), "findings": findings})
+    hours = ": 1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100\n"
+    assert f"*Not counted*{hours}" in f"{slack.message(whole)['blocks'][1]['text']['text']}\n"
+    assert f"\nNot counted{hours}" in plain.message(whole)["message"]

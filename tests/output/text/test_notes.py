@@ -7,8 +7,8 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
-from sageaudit.output.text.notes import money_notes, phase_split, pool_note, price_note, unchecked
-from tests.fakes.documents import GUESSED, document, estimated_document, line, phase
+from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked
+from tests.fakes.documents import GUESSED, document, estimated_document, line
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
 BOUND = "spot run without billable seconds: the bill is an upper bound"
@@ -57,19 +57,6 @@ def test_what_is_missing_comes_before_what_a_channel_may_cut() -> None:
     bound = billed(basis="upper_bound", complete=False, missing=[UPPER_BOUND])
     head = {**document()["audit"], "settled": False}
     assert money_notes({**bound, "audit": head})[1:] == [BOUND, PROVISIONAL]  # type: ignore[typeddict-item]
-
-
-def test_billed_phases_are_summed() -> None:
-    """A spot run's repeated phases are one figure each; what is free is not shown."""
-    phases = [
-        phase("Starting", 100, None, billed=False),
-        phase("Training", 600, "1"),
-        phase("Downloading", 60, "0.1"),
-        phase("Training", 600, "1"),
-        phase("Uploading", None, None),
-    ]
-    split = phase_split(document(phases=phases))
-    assert split == "training 20 min $2.00, downloading 1 min $0.10"
 
 
 def pooled(runs: int, avoidable_usd: str | None) -> dict[str, Any]:

@@ -2,29 +2,38 @@ from __future__ import annotations
 
 import json
 import re
+import string
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 
+from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.plain import attributes, message
-from tests.fakes.documents import document, job, lost_document
+from tests.fakes.documents import document, finding, fix, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
 
 def test_subject() -> None:
     """The subject is the whole news."""
-    news = "HIGH $2.04 of $4.55 (45%) was avoidable - train-bert-0412"
+    news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
     assert message(document())["subject"] == news
 
 
-def test_long_name_loses_its_middle() -> None:
-    """A name of 63 letters is cut where it says least."""
-    name = "a" * 30 + "-" + "b" * 27 + "-0412"
-    subject = message(document(job=job(name=name)))["subject"]
+def test_a_long_subject_loses_what_to_do() -> None:
+    """And a longer one its middle."""
+    step = "A" * 60
+    audit = document(findings=[finding(fix=[fix("A" * 60, 1, None)])])
+    assert step not in message(audit)["subject"]
+    figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
+    last = Alert(1, figures, datetime(2026, 5, 20, tzinfo=UTC))
+    subject = message(audit, notify=Notify(Kind.CORRECTION, corrects=last))["subject"]
     assert len(subject) == 99
-    assert subject.endswith("-0412")
+    assert subject.endswith(" - train-bert")
     assert "~" in subject
 
 
@@ -77,7 +86,7 @@ def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
     assert 0 < len(subject) < 100
     assert subject.isascii()
     assert subject.isprintable()
-    assert subject[0].isalpha()
+    assert subject[0].isalnum() or subject[0] in string.punctuation
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
     assert len(json.dumps(notice, ensure_ascii=False).encode("utf-8")) < 262_144
     for attribute in notice["attributes"].values():

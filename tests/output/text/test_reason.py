@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
 from sageaudit.domain.alert.comparison import Dearer
+from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.text import plain, slack
-from sageaudit.output.text.reason import first_words, lead, note, tail, what_changed
+from sageaudit.output.text import plain, reason, slack
+from sageaudit.output.text.reason import said_before, what_changed
 from tests.fakes.documents import (
     document,
     finding,
-    idle_document,
     not_judged_document,
     type_finding,
     unpriced_idle_document,
@@ -43,70 +43,40 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 def further(kind: Kind, why: str, after: Alert = LOW) -> Notify:
     """A message about what is new."""
-    return Notify(
-        kind, why, Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
-    )
-
-
-def test_a_first_message_says_nothing_of_others() -> None:
-    """Its line begins with the severity."""
-    assert (lead(Severity.HIGH, FIRST), tail(FIRST), note(document(), FIRST)) == ("HIGH", "", None)
+    told = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
+    return Notify(kind, why, told, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
 
 
 @pytest.mark.parametrize(
-    ("notify", "shown", "says"),
+    ("notify", "news", "says"),
     [
-        (
-            further(Kind.WORSE, SEVERE),
-            "(this run is more severe; before it LOW $6.00)",
-            "said LOW $6.00; now this run is more severe.",
-        ),
-        (
-            further(Kind.GREW, "the family's 30 days grew", Alert(1, UNKNOWN, NINE)),
-            "(the family's 30 days grew; before it HIGH, dollars not known)",
-            "said HIGH, dollars not known; now the family's 30 days grew.",
-        ),
-        (
-            further(Kind.WORSE, TEN_TIMES, IDLE),
-            "(it is 10 times as much or more; before it IDLE 40 GPU-hours)",
-            "said IDLE 40 GPU-hours; now it is 10 times as much or more.",
-        ),
-        (
-            further(Kind.BACK, "what was fixed came back: third time, $1,236.00 so far"),
-            "(what was fixed came back: third time, $1,236.00 so far)",
-            "said LOW $6.00; now what was fixed came back: third time, $1,236.00 so far.",
-        ),
+        (further(Kind.WORSE, TEN_TIMES), "now about $60 a month, was $6.00, 12 runs", TEN_TIMES),
+        (further(Kind.GREW, "it grew"), "now about $60 a month, was $6.00, 12 runs", "it grew"),
+        (further(Kind.CHANGED, "another"), "about $60 a month, 12 runs", "another"),
+        (further(Kind.BACK, "it came back"), "back, about $60 a month, 12 runs", "it came back"),
     ],
 )
-def test_a_further_message_says_after_what_and_why(notify: Notify, shown: str, says: str) -> None:
-    """In the first line and in a sentence."""
-    assert tail(notify) == shown
-    earlier = "The message of 2026-05-20 09:02 UTC about the job family train-bert"
-    assert note(document(), notify) == ("Said before", f"{earlier} {says}")
+def test_a_further_message_says_after_what_and_why(notify: Notify, news: str, says: str) -> None:
+    """In the first line and in a sentence; a first message has none."""
+    assert reason.news("train-bert", document(), notify) == f"train-bert: {news}"
+    told = [("New", f"{says} (last told 2026-05-20)")]
+    assert [*said_before(document(), notify)] == told
+    assert not [*said_before(document(), FIRST)]
 
 
-def test_a_correction_says_what_it_corrects_what_holds_now_and_why() -> None:
+def test_a_correction_says_what_it_corrects_and_why() -> None:
     """What changed is left out where the earlier version cannot be read."""
     before = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
-    notify = Notify(Kind.CORRECTION, corrects=HIGH, before=before)
-    assert lead(Severity.HIGH, notify) == "Correction:"
-    assert note(document(), notify) == (
-        "Corrects",
-        (
-            "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: HIGH, $2.04 of"
-            " $4.55 (45%) was avoidable. What changed: gpu-idle ($410.00) is no longer found."
-        ),
-    )
+    assert [*said_before(document(), Notify(Kind.CORRECTION, corrects=HIGH, before=before))] == [
+        ("We said on 2026-05-20", "HIGH $412.00."),
+        ("What changed", "gpu-idle ($410.00) is no longer found."),
+    ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
-    assert note(nothing, Notify(Kind.CORRECTION, corrects=HIGH)) == (
-        "Corrects",
-        (
-            "the message of 2026-05-20 09:02 UTC, which said HIGH $412.00. Now: none of $4.55 was"
-            " found avoidable. Do not act on the earlier message."
-        ),
-    )
+    assert [*said_before(nothing, Notify(Kind.CORRECTION, corrects=IDLE))] == [
+        ("We said on 2026-05-20", "IDLE 40 GPU-hours. Do not act on it."),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -132,22 +102,8 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
 ) -> None:
     """And what it replaces."""
     idle = not (before.figures.of_money or now["findings"][:1])
-    assert first_words(now, Notify(Kind.CORRECTION, idle=idle, corrects=before)) == shown
-
-
-def test_idle_hours_are_in_hours_where_no_price_is_known() -> None:
-    """No dollar sign, and no word that calls them a saving."""
-    idle = Notify(worth=Worth.IDLE, idle=True)
-    unpriced = plain.message(unpriced_idle_document(), notify=idle)["message"]
-    assert unpriced.split("\n")[0] == (
-        "IDLE  1,024 of 1,536 GPU-hours (67%) not used, price not known - llm-0413"
-    )
-    priced = plain.message(idle_document(), notify=idle)["message"]
-    assert priced.startswith(
-        "IDLE  1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100 - llm-0412\n"
-    )
-    assert "This is no saving" in priced
-    assert "avoidable" not in priced.split("\n")[0]
+    notify = Notify(Kind.CORRECTION, idle=idle, corrects=before)
+    assert reason.news("bert", now, notify) == f"Correction: {shown} - bert"
 
 
 @pytest.mark.parametrize(
@@ -211,8 +167,9 @@ def decisions() -> st.SearchStrategy[Notify]:
     )
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
+    months = st.builds(Month, idle, dollars(), dollars(), st.integers(1, 10**6))
     further_ones = st.builds(
-        Notify, st.just(Kind.WORSE), whys, told, idle, idle=st.just(value=True)
+        Notify, st.just(Kind.WORSE), whys, told, idle, idle=st.just(value=True), month=months
     )
     dear = st.builds(Dearer, dollars(), dollars())
     dear_ones = st.builds(Notify, st.just(Kind.DEARER), worth=st.none(), dearer=dear)

@@ -65,7 +65,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
-    assert "$2.04" in sns["payload"]["subject"]
+    assert sns["payload"]["subject"].startswith("train-bert: heading for $8.70 a month, 1 run")
     assert "<@U0123456789>" in str(slack)
     assert all(body.isascii() for _, body in story.ledger.notices.values())
     assert set(story.ledger.notices) == {
@@ -149,7 +149,7 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     assert (round(first.month.said), first.month.severity) == (61, Severity.LOW)
     assert first.advice is not None
     assert (first.advice.rule, first.advice.runs) == ("gpu-underused", 4)
-    assert f"snooze {first.advice.id} " in story.messages[0].text
+    assert f"snooze {first.advice.id}\n" in story.messages[0].text
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
@@ -299,8 +299,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         assert isinstance(story.audited(figures, at, version=number), Notify)
     assert isinstance(story.audited(ONE, NOON + timedelta(days=4), version=4), Quiet)
     assert [one.subject for one in story.messages[1:]] == [
-        "Correction: HIGH $9.04; was HIGH $2.04 - train-bert-0412",
-        "Correction: HIGH $2.04; was HIGH $9.04 - train-bert-0412",
+        "Correction: HIGH $9.04; was HIGH $2.04 - train-bert",
+        "Correction: HIGH $2.04; was HIGH $9.04 - train-bert",
     ]
 
 

@@ -82,8 +82,8 @@ class Notify:
 
     `why` says what is new since the message `after`. A correction `corrects` the run's last alert,
     which version `before` of the audit caused (None where it cannot be read). `month`: of the open
-    advices of the family of this `worth`; `advice`: the dearest one that the run has. `idle`: it is
-    about idle hours, or corrects such a message.
+    advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
+    what it alone comes to. `idle`: it is about idle hours, or corrects such a message.
     """
 
     kind: Kind = Kind.FIRST
@@ -95,6 +95,7 @@ class Notify:
     dearer: Dearer | None = None
     idle: bool = False
     month: Month | None = field(default=None, compare=False)
+    saves: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
 
 

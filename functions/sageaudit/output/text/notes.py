@@ -153,21 +153,6 @@ def phase_cost(phase: PhaseDocument, bill: BillDocument) -> str:
     return str(Figure(phase["usd"], estimated=bool(bill["estimated"])))
 
 
-def phase_split(document: AuditDocument) -> str:
-    """`downloading 12 min 4 s $0.20, training 2 h $1.90`: billed phases, occurrences summed."""
-    spent: dict[str, tuple[Decimal, Decimal]] = {}
-    for phase in document["phases"]:
-        if phase["billed"] and phase["seconds"]:
-            seconds, paid = spent.get(phase["name"], (Decimal(0), Decimal(0)))
-            spent[phase["name"]] = seconds + phase["seconds"], paid + (phase["usd"] or 0)
-    estimated = bool(document["bill"]["estimated"])
-    return ", ".join(
-        f"{name.lower()} {duration(seconds)}"
-        + (f" {Figure(paid, estimated=estimated)}" if paid else "")
-        for name, (seconds, paid) in spent.items()
-    )
-
-
 def money_notes(document: AuditDocument) -> list[str]:
     """Notes on how certain the bill is: prices, missing parts, basis, and whether it may grow.
 

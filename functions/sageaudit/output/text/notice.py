@@ -12,6 +12,8 @@ from typing import Any, cast
 
 from sageaudit.domain.alert.advice import Advice
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
+from sageaudit.domain.alert.month import severity_of
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
@@ -126,6 +128,15 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _may_be_lost(finding)))]
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
+
+
+def message_severity(document: AuditDocument, notify: Notify) -> Severity:
+    """That of the family's month, or of the dear run; else of the worst finding."""
+    if notify.dearer:
+        return severity_of(notify.dearer.more_usd)
+    if notify.month and notify.month.said and not notify.corrects:
+        return notify.month.severity
+    return worst(counted_findings(document))
 
 
 def worst(findings: tuple[FindingDocument, ...]) -> Severity:

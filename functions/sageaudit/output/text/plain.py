@@ -9,20 +9,17 @@ from typing import TypedDict
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
+from sageaudit.output.text.card import CardLine, MessageCard, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
-from sageaudit.output.text.idle_capacity import IDLE_LABEL
-from sageaudit.output.text.message import Message, message_of
-from sageaudit.output.text.notice import counted_findings, worst
-from sageaudit.output.text.untrusted import log, middle, plain
-from sageaudit.output.text.words import NO_OWNER
+from sageaudit.output.text.notice import counted_findings, message_severity
+from sageaudit.output.text.untrusted import DOTS, log, middle, plain
 
 SUBJECT = 99
 """SNS takes less than 100 characters, without line breaks; ASCII is safe with every mail reader."""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _VALUE = 256
-_LINE, _FACT = 2000, 300
-_FIXES = 8
+_LINE = 1000
 
 
 class Attribute(TypedDict):
@@ -42,10 +39,10 @@ class PlainMessage(TypedDict):
 
 def message(document: AuditDocument, *, notify: Notify = FIRST) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    parts = message_of(document, notify)
+    card = card_of(document, notify)
     return {
-        "subject": subject(parts),
-        "message": _body(parts),
+        "subject": _within_subject(plain(subject(card), _LINE)),
+        "message": _body(card),
         "attributes": attributes(document, notify),
     }
 
@@ -61,7 +58,7 @@ def as_repeat(payload: Payload) -> Payload:
     """The payload, marked as a possible repeat in the subject and in the first line."""
     return {
         **payload,
-        "subject": _within_subject(f"{REPEAT}{payload['subject']}", SUBJECT),
+        "subject": _within_subject(f"{REPEAT}{payload['subject']}"),
         "message": f"{REPEAT}{payload['message']}",
     }
 
@@ -71,18 +68,14 @@ def _is_attribute(part: object) -> bool:
     return all(isinstance(text, str) for text in texts)
 
 
-def _within_subject(text: str, limit: int) -> str:
-    """The text in ASCII, cut in the middle to `limit` characters."""
-    return middle(text, limit).replace("…", "~")
+def _within_subject(text: str) -> str:
+    """The text in ASCII, cut in the middle."""
+    return middle(text, SUBJECT).replace(DOTS, "~").encode("ascii", "replace").decode("ascii")
 
 
-def subject(parts: Message) -> str:
-    """`HIGH $0.51 of $0.66 (77%) was avoidable - name`; a long name is cut in the middle."""
-    news = f"{parts.lead} {parts.headline} - "
-    tail = f" {parts.short_tail}" if parts.short_tail else ""
-    safe = plain(parts.name, _LINE).encode("ascii", "replace").decode("ascii")
-    name = _within_subject(safe, max(SUBJECT - len(news) - len(tail), 0))
-    return f"{news}{name}{tail}"[:SUBJECT].rstrip()
+def subject(card: MessageCard) -> str:
+    """The first line; without what to do, where it is too long, and cut in the middle at last."""
+    return next((line for line in (card.title, card.news) if len(line) <= SUBJECT), card.news)
 
 
 def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Attribute]:
@@ -90,7 +83,7 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
     findings = counted_findings(document)
     job = document["job"]
     texts = {
-        "severity": worst(findings),
+        "severity": message_severity(document, notify),
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],
@@ -116,45 +109,21 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
     return result
 
 
-def _body(parts: Message) -> str:
-    tail = f" {_line(parts.tail)}" if parts.tail else ""
+def _body(card: MessageCard) -> str:
     lines = [
-        f"{parts.lead}{parts.gap}{parts.headline} - {_line(parts.name)}{tail}",
-        "",
-        *_paragraph(*parts.before or ("", "")),
-        *_paragraph("Why", parts.why or ""),
-        *_fix(parts),
-        *_paragraph(IDLE_LABEL, parts.idle_capacity or ""),
-        *(f"{_line(label)}: {plain(value, _FACT)}" for label, value in parts.facts),
-        *([""] if parts.facts else []),
-        f"Owner: {_line(parts.owner) if parts.owner else NO_OWNER}",
-        *(f"{link.word}: {link.url}" for link in parts.links),
-        *([f"Full audit: {_line(parts.again)}"] if parts.again else []),
-        "",
-        *(_line(note) for note in parts.context),
+        card.title,
+        *map(_line, card.lines),
+        f"{card.owner_shown}, {card.place}",
+        *([f"Rule: sageaudit rules {card.rule}"] if card.rule else []),
+        *map(_line, card.more),
     ]
-    return "\n".join(lines) + "\n"
+    # a mail shows whole URLs: the job's own page leads to its metrics and logs
+    urls = [link.url for link in card.links[:1]]
+    return "\n".join([*(plain(line, _LINE) for line in lines), *urls]) + "\n"
 
 
-def _paragraph(label: str, text: str) -> list[str]:
-    return [f"{label}: {_line(text)}", ""] if text else []
-
-
-def _fix(parts: Message) -> list[str]:
-    if parts.saving is None:
-        return []
-    lines = [f"Fix: {parts.saving}"]
-    for line, old in parts.fix[:_FIXES]:
-        lines += [f"  {_line(line)}", f"    {_line(old)}"]
-    if len(parts.fix) > _FIXES:
-        lines.append(f"  +{len(parts.fix) - _FIXES} more")
-    if parts.caveat:
-        lines.append(f"Caveat: {_line(parts.caveat)}")
-    return [*lines, ""]
-
-
-def _line(text: str) -> str:
-    return plain(text, _LINE)
+def _line(line: CardLine) -> str:
+    return f"{line.label}: {line.text}".strip() if line.label else line.text
 
 
 def _number(amount: Decimal) -> str:

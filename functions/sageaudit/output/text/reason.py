@@ -1,22 +1,19 @@
-"""Why a message is sent now, in words: what is new, a correction, idle hours.
-
-The first line of a message is `<lead>  <figures> - <job> <tail>`.
-"""
+"""The news of a message in words: the family's month, a dear run, a correction."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
+from sageaudit.domain.alert.alert import AlertFigures, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.notice import counted_findings, figures_of
 from sageaudit.output.text.words import counted
 
@@ -24,71 +21,67 @@ _NO_DOLLARS = "dollars not known"
 _MOST_CHANGES = 4
 
 
-def lead(severity: Severity, notify: Notify) -> str:
-    """The word that the first line begins with."""
-    if notify.corrects:
-        return "Correction:"
-    if notify.kind is Kind.DEARER:
-        return "DEARER"
-    words = {Worth.TRIAL: "TRIAL", Worth.COUNTED: severity.upper(), None: severity.upper()}
-    return words.get(notify.worth, "IDLE")
-
-
-def first_words(document: AuditDocument, notify: Notify) -> str:
-    """The figures of the first line."""
+def news(family: str, document: AuditDocument, notify: Notify) -> str:
+    """`train-bert: about $540 a month, 12 runs`: whose message it is, and what is new."""
     if notify.corrects:
         now = figures_of(document)
         gone = notify.idle and not now.idle
         said = _few_idle(document) if gone else _summary(now)
-        return f"{said}; was {_summary(notify.corrects.figures)}"
+        return f"Correction: {said}; was {_summary(notify.corrects.figures)} - {family}"
     if dear := notify.dearer:
-        return f"expected {usd(dear.expected_usd)}, cost {usd(dear.cost_usd)}"
-    return idle_headline(document) if notify.idle else headline(document)
+        return f"{family}: one run cost {usd(dear.cost_usd)}, expected {usd(dear.expected_usd)}"
+    return f"{family}: {_month(document, notify)}"
 
 
-def tail(notify: Notify, *, short: bool = False) -> str:
-    """What the first line of a further message ends in; "" for any other."""
-    if notify.after is None:
-        return ""
-    if short:
-        return f"({notify.kind.value})"
-    if notify.kind is Kind.BACK:
-        return f"({notify.why})"
-    return f"({notify.why}; before it {_summary(notify.after.alert.figures)})"
+def _month(document: AuditDocument, notify: Notify) -> str:
+    """What the family comes to; of a run alone, where nothing is known of it."""
+    month, idle = notify.month, figures_of(document).idle
+    if month is None:
+        return idle_headline(document) if notify.idle else headline(document)
+    runs = counted(month.runs, "run")
+    if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
+        unit = UNIT_WORDS[idle.unit] if idle else "hours"
+        how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
+        return f"{shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
+    figures = figures_of(document)
+    if document["rollup"] and figures.at_stake_usd:  # it does not come again
+        return f"{_rough(figures.at_stake_usd)} in a tuning job"
+    if not month.said:
+        return f"{_NO_DOLLARS}, {runs}"
+    about = _rough(month.said)
+    perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
+    if month.worth is Worth.TRIAL or perhaps:
+        about = about.replace("about", "maybe")
+    elif month.said != month.total:
+        about = about.replace("about", "heading for")
+    lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
+    what = " of idle capacity" if notify.idle else " lost" if lost else ""
+    month_words = f"{about} a month{what if month.worth is not Worth.TRIAL else ''}"
+    was = notify.after and notify.after.amount
+    if notify.kind in {Kind.WORSE, Kind.GREW} and was:
+        month_words = f"now {month_words}, was {_rough(was).removeprefix('about ')}"
+    return f"{'back, ' if notify.kind is Kind.BACK else ''}{month_words}, {runs}"
 
 
-def note(document: AuditDocument, notify: Notify) -> tuple[str, str] | None:
-    """A label and sentences on what was sent before; None for a first message."""
-    if notify.corrects:
-        return "Corrects", _what_is_corrected(document, notify.corrects, notify)
-    if notify.after is None:
-        return None
-    last = notify.after.alert
-    earlier = f"The message of {last.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    first = f"{earlier} about the job family {document['job']['family']} said"
-    return "Said before", f"{first} {_summary(last.figures)}; now {notify.why}."
+def _rough(amount: Decimal) -> str:
+    return str(Figure(amount, rough=NEAREST))
 
 
-def _what_is_corrected(document: AuditDocument, last: Alert, notify: Notify) -> str:
-    earlier = f"the message of {last.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    sentences = [
-        f"{earlier}, which said {_summary(last.figures)}.",
-        f"Now: {_now(document, idle=notify.idle)}.",
-    ]
+def said_before(document: AuditDocument, notify: Notify) -> Iterator[tuple[str, str]]:
+    """Labels and sentences on what was sent before; none for a first message."""
+    last = notify.corrects or (notify.after.alert if notify.after else None)
+    if last is None:
+        return
+    day = f"{last.at.astimezone(UTC):%Y-%m-%d}"
+    if not notify.corrects:
+        yield "New", f"{notify.why} (last told {day})"
+        return
+    figures = figures_of(document)
+    nothing = not (figures.at_stake_usd or figures.idle)
+    do = ". Do not act on it" if nothing else ""
+    yield f"We said on {day}", f"{_summary(last.figures)}{do}."
     if notify.before and (changes := what_changed(notify.before, document)):
-        sentences.append(f"What changed: {'; '.join(changes)}.")
-    figures = figures_of(document)
-    if not (figures.at_stake_usd or figures.idle):
-        sentences.append("Do not act on the earlier message.")
-    return " ".join(sentences)
-
-
-def _now(document: AuditDocument, *, idle: bool) -> str:
-    figures = figures_of(document)
-    if idle:
-        return f"IDLE, {idle_headline(document)}" if figures.idle else _few_idle(document)
-    line = headline(document)
-    return f"{figures.severity.upper()}, {line}" if figures.of_money else line
+        yield "What changed", f"{'; '.join(changes)}."
 
 
 def _few_idle(document: AuditDocument) -> str:

@@ -9,7 +9,7 @@ Saving: Between 0 and the whole Downloading phase, because any image must be pul
     is counted; the next run measures the rest.
 When it is wrong: SageMaker also mounts file systems and copies data in this phase, and reports no
     split. With a copied channel the only advice on the image is to keep it in the job's region.
-What to do: A smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
+What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
     while it waits.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose

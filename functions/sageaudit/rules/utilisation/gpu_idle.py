@@ -11,9 +11,9 @@ Saving: Derived. A GPU that did nothing: the same run time on the cheapest type,
     holds it, at its longest run time. Without such a type there is no figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or lie where points are
     missing. Code that should use the GPU and fell back to the CPU must be corrected instead.
-What to do: Code that has no use for a GPU (scikit-learn, gradient boosting on the CPU, pandas): a
-    CPU type. Else look for a CPU-only build of the framework, a driver or CUDA version that does
-    not match the container, or a missing `.to("cuda")`.
+What to do: Take a CPU type for code that has no use for a GPU (scikit-learn, gradient boosting on
+    the CPU, pandas). Else look for a CPU-only build of the framework, a driver or CUDA version
+    that does not match the container, or a missing `.to("cuda")`.
 Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0, acted on after 120
     minutes. The first GPU points come 3 to 6 minutes late in recorded jobs. AWS publishes no such
     metric for Trainium: Unknown there.

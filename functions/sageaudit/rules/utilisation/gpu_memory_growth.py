@@ -10,7 +10,7 @@ When it is wrong: A plan that makes sequences or batches longer at every step gr
     With several GPUs CloudWatch has only their sum: a leak on one of them is a smaller share, and
     that GPU is full sooner than is said here. A leak in three or four big steps is not seen: it
     looks like longer batches.
-What to do: PyTorch: keep `loss.item()`, not `loss`; detach what is stored over steps; evaluate
+What to do: Keep `loss.item()`, not `loss`, in PyTorch; detach what is stored over steps; evaluate
     under `torch.no_grad()`; `torch.cuda.memory_summary()` shows what holds the memory. TensorFlow:
     no new graph in each step.
 Sources: SageMaker Debugger, GPUMemoryIncrease: increase 5 points (its guide: 10), patience

@@ -120,11 +120,13 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
     if isinstance(outcome, Quiet):
         return outcome
     worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
-    fresh = case.fresh(case.of(worth, waiting=outcome.kind is Kind.WORSE))
+    waiting = outcome.kind is Kind.WORSE
+    fresh = case.fresh(case.of(worth, waiting=waiting))
     outcome = replace(
         outcome,
         before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
-        month=month_of(case.of(worth), worth, now),
+        month=month_of(case.of(worth, waiting=waiting), worth, now),
+        saves=month_of(fresh[:1], worth, now) if fresh else None,
         advice=fresh[0] if fresh else None,
     )
     document = _shown(audit.document, case, head, loud=outcome.kind is Kind.WORSE)

@@ -18,10 +18,12 @@ from sageaudit.adapters.aws import (
     job_lists,
     organization,
     sagemaker,
+    secrets,
     sqs,
     stack_outputs,
 )
 from sageaudit.adapters.billing import cost_explorer
+from sageaudit.adapters.channels import sns
 from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
@@ -30,7 +32,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
-OF_STACK = "--stack"
+OF_STACK, SEND = "--stack", "--send"
 """Options with which a command needs more."""
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
@@ -89,6 +91,10 @@ COMMANDS: Mapping[str, Needs] = {
 CHANGING: Mapping[str, Needs] = {
     "advice": Needs(
         (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
+    ),
+    "notify": Needs(
+        (),
+        {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)},
     ),
     "redrive": Needs(
         (

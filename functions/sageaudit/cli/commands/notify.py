@@ -1,0 +1,211 @@
+"""`sageaudit notify`: what a job's message would say and why, or why there would be none."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.channels.catalogue import CHANNELS, writers
+from sageaudit.adapters.channels.channel import Connections
+from sageaudit.adapters.channels.https_post import https_post
+from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.cli import options
+from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.support.account.accounts import open_session
+from sageaudit.cli.support.history import asking, histories
+from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.cli.support.history.histories import BesideTable, HistorySource
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
+from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.rule import Notify, Quiet
+from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, BadUsage, JobNotFound
+from sageaudit.output.text.envelope import Payload, read_body
+from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import time_of
+from sageaudit.ports import History
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.lookup import Wanted, find
+from sageaudit.queries.window import window
+from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.notify import decide
+
+_BY_NAME = {channel.name: channel for channel in CHANNELS}
+_LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
+_EPILOG = """\b
+Examples:
+  sageaudit notify --preview my-training-job
+  sageaudit notify --recording job.json --channel sns
+  sageaudit notify --preview my-training-job --table NAME --channel slack --send"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--preview", "job", metavar="ARN|NAME", help="A job of the history.")
+@options.RECORDING
+@click.option(
+    "--channel",
+    type=click.Choice([*_BY_NAME]),
+    default="slack",
+    show_default=True,
+    help="Channel to write for.",
+)
+@click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
+@click.option("--send", is_flag=True, help="Send it, once, to the address of the channel.")
+@click.option(
+    "--to",
+    metavar="ADDRESS",
+    help="Topic's ARN, or name of the secret with the webhook; by default that of TOPIC_ARN or"
+    " SLACK_SECRET_ID in the environment.",
+)
+@asking.since("90d")
+@options.POLICY
+@asking.WHERE
+def notify(
+    job: str | None,
+    path: Path | None,
+    channel: str,
+    raw: bool,
+    send: bool,
+    to: str | None,
+    since: str,
+    policy: Policy,
+    where: HistoryOptions,
+) -> None:
+    """Shows the message that a job causes, or why there is none.
+
+    It is decided as after an installation, by the runs of the job's family in the history, and with
+    --table by the messages that were sent. A job that ended more than 30 days ago is decided about
+    as at its end. Nothing is written; only --send posts.
+    """
+    if (job is None) == (path is None):
+        raise click.UsageError("name one job with --preview, or one file with --recording")
+    with _opened(where, recorded=path is not None) as source:
+        history = BesideTable(source.history)
+        if path is not None:
+            head = _recorded(path, policy, history, source)
+        else:
+            head = find(Lists(source.history, window(since, None, asking.now())), Wanted(job or ""))
+        ledger = _Previewed(source)
+        outcome = _decided(head, history, ledger, source, policy, channel)
+    if isinstance(outcome, Quiet):
+        say(f"no message: {outcome.reason}")
+        return
+    payload = read_body(ledger.bodies[channel], {channel: _BY_NAME[channel].check}).payload
+    _show(payload, raw=raw)
+    month = outcome.month
+    of_runs = f", {month.runs:,} of its family's runs count" if month else ""
+    say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
+    if send:
+        _send(payload, channel, to, where)
+
+
+@dataclass
+class _Previewed:
+    """An alert ledger that reads what was sent, and only keeps what would be written."""
+
+    source: HistorySource
+    bodies: Mapping[str, str] = field(default_factory=dict)
+
+    def past(self, run: str, family: str) -> PastAlerts:
+        """What a table has; a file has no messages."""
+        if self.source.session is None:
+            return PastAlerts(run, family)
+        dynamodb = client(self.source.session, "dynamodb")
+        return DynamoAlertLedger(dynamodb, self.source.name).past(run, family)
+
+    def write(
+        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+    ) -> bool:
+        """Keeps the bodies."""
+        del before, after, now
+        self.bodies = bodies
+        return True
+
+    def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
+        """None: there are no notices."""
+        del pk, sk
+        return None
+
+
+@contextmanager
+def _opened(where: HistoryOptions, *, recorded: bool) -> Iterator[HistorySource]:
+    """The history that was named; for a recording, none."""
+    named = where.history is not None or where.table is not None
+    with histories.in_memory("") if recorded and not named else where.open() as source:
+        yield source
+
+
+def _recorded(path: Path, policy: Policy, history: History, source: HistorySource) -> Head:
+    """The head of a recorded run, which is audited beside the history."""
+    [audited] = audit_recordings([path], policy, history, lasts=bool(source.name))
+    if isinstance(audited, BadRecording):
+        raise audited
+    job = audited["job"]
+    created_at = time_of(job["created_at"] or job["started_at"])
+    head = history.head(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None
+    if head is None:
+        raise BadUsage(f"{path}: a message needs the job's ARN and its time of creation")
+    return head
+
+
+def _decided(
+    head: Head,
+    history: History,
+    ledger: _Previewed,
+    source: HistorySource,
+    policy: Policy,
+    channel: str,
+) -> Notify | Quiet:
+    """What `notify` would decide."""
+    document = whole_audit(history, head.key, head.version)
+    if document is None:
+        raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+    deps = decide.NotifyDependencies(
+        history=history,
+        ledger=ledger,
+        decisions=source.decisions,
+        policy=policy,
+        writers=writers([channel]),
+    )
+    now = asking.now()
+    now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
+    audit = decide.NewAudit(keys.job_pk(head.key), head.key, head.version, document)
+    return decide.notify(audit, deps, now=now)
+
+
+def _show(payload: Payload, *, raw: bool) -> None:
+    """The texts of what is posted, with the words of its links."""
+    if raw:
+        echo_json(payload)
+        return
+    texts = [f"Subject: {payload['subject']}", ""] if "subject" in payload else []
+    texts += [
+        payload.get("message", ""),
+        *(one["text"]["text"] for one in payload.get("blocks", ())),
+    ]
+    for line in "\n".join(texts).strip().split("\n"):
+        click.echo(terminal(_LINK.sub(r"\1", line)))
+
+
+def _send(payload: Payload, name: str, to: str | None, where: HistoryOptions) -> None:
+    """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
+    channel = _BY_NAME[name]
+    variable = channel.address.variable
+    address = to or os.environ.get(variable, "").strip()
+    if not address:
+        raise BadUsage(f"where to? give --to, or set {variable} in the environment")
+    session = open_session(where.profile, where.table_region)
+    connected = channel.connect(address, Connections(session, https_post))
+    connected.prepare()
+    connected.post(payload)
+    say(f"{name} took it")

@@ -1,0 +1,294 @@
+"""A message as a card: the news, why, what to do, and how to hear less of it.
+
+It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The numbers of the evidence stand
+in the full audit. The texts contain names and reasons as they came: each channel must pass them
+through a function of `untrusted` before it shows them.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.audit.document import AuditDocument, gaps
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
+from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.finding import saving
+from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, idle_worth_a_line
+from sageaudit.output.text.links import Link, links
+from sageaudit.output.text.money import NEAREST, Figure
+from sageaudit.output.text.notice import (
+    counted_findings,
+    for_chat,
+    is_regression,
+    message_severity,
+    trial_findings,
+)
+from sageaudit.output.text.reason import news, said_before
+from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
+from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting
+
+WIDTH, ROWS = 40, 14
+BETWEEN = "  "
+"""Between the links."""
+_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
+_CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
+_ASIDE = re.compile(r" \([^()]*\)")
+_INSTANCES = re.compile(r"(\d+) x (\S+)")
+_FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 30, 60, 120, 1000, 24
+_FIXES, _FEW = 2, 3
+_CLEAR = 8
+"""Letters from which a parameter's name alone is clear; S3Uri is not."""
+
+
+class CardLine(NamedTuple):
+    """A text after a `label`; `code` is to copy. Where there is no room, the highest `spare` is
+    left out first; 0 stays.
+    """
+
+    text: str
+    label: str = ""
+    code: bool = False
+    spare: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCard:
+    """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
+    be empty. `owner` and `place` share a line, and the links one with the rule's name.
+    """
+
+    news: str
+    step: str
+    lines: tuple[CardLine, ...]
+    owner: str | None
+    place: str
+    links: tuple[Link, ...]
+    rule: str
+    more: tuple[CardLine, ...]
+
+    @property
+    def owner_shown(self) -> str:
+        """The owner's name, cut so that one row has it and the place."""
+        return middle(terminal(self.owner or NO_OWNER), WIDTH - len(self.place) - len(", "))
+
+    @property
+    def title(self) -> str:
+        """The first line."""
+        return f"{self.news}: {self.step}" if self.step else self.news
+
+
+def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
+    """The card of an audit, about the advice that its message is due for."""
+    job, findings = document["job"], _findings(document, notify)
+    top = findings[0] if findings and not notify.idle else None
+    why, step, caveat = _idle(document) if notify.idle else _found(top)
+    family = middle(terminal(job["family"].rpartition("/")[2]), _FAMILY)
+    card = MessageCard(
+        news=news(family, document, notify),
+        step="" if notify.corrects else _step(document, top, step, notify),
+        lines=(
+            *(CardLine(text, label) for label, text in said_before(document, notify)),
+            *([CardLine(_private(why), "Why")] if why else []),
+            *_to_do(document, top, step, notify),
+            *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
+            *_besides(document, top, findings),
+        ),
+        owner=job["owner"],
+        place=_place(document, notify),
+        links=links(document),
+        rule=top["rule"] if top else "",
+        more=tuple(_more(job["name"], notify)),
+    )
+    return _fitted(card)
+
+
+def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
+    """What the message is about first, then what counts besides."""
+    if notify.worth is Worth.TRIAL:
+        found = list(trial_findings(document))
+    else:
+        dear = [one for one in document["findings"] if notify.dearer and is_regression(one)]
+        found = [*dear, *counted_findings(document)]
+    rule = notify.advice.rule if notify.advice and not notify.dearer else None
+    return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
+
+
+def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
+    """Why, the first step where nothing is to be set, and a caveat, of a finding."""
+    if finding is None:
+        return "", "", ""
+    first, *rest = _SENTENCE_END.split(finding["summary"])
+    # what a dear run cost stands in the first line
+    why = " ".join(rest) if rest and is_regression(finding) else first
+    why = why if rows(why) <= _FEW else _ASIDE.sub("", why)
+    caveat = _SENTENCE_END.split(finding["caution"] or "")[0]
+    return why, finding.get("first_step") or "", caveat
+
+
+def _idle(document: AuditDocument) -> tuple[str, str, str]:
+    """The same of idle capacity."""
+    sentences = _SENTENCE_END.split(idle_sentence(document) or "")
+    why, step = (sentences[0], sentences[-1].rstrip(".")) if sentences[1:] else ("", "")
+    return capitalised(why), step, " ".join(sentences[1:-1])
+
+
+def _private(text: str) -> str:
+    """The text without S3 paths and role names: a channel has more readers than the account."""
+    return _PATHS.sub("[path]", text)
+
+
+def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
+    """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
+    if top and top["fix"] and not notify.dearer:
+        return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
+    if notify.dearer or not step:
+        return "look at it"
+    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
+    first, _, rest = clause.partition(" ")
+    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
+
+
+def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool) -> str:
+    new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
+    now = _INSTANCES.fullmatch(document["job"]["instances"] or "")
+    count, kind = new.get("InstanceCount"), new.get("InstanceType")
+    if kind or (count and now):
+        verb, many = "try" if trial else "use", count or (now[1] if now else "")
+        whole = kind or (now[2] if now else "")
+        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
+    main = next((one for one in fix if one["old"] is not None), fix[0])
+    path = _PATHS.sub("[path]", main["parameter"])
+    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
+    if main["new"] is None:
+        return f"remove {name}"
+    value = setting(main["new"]).strip('"')
+    if len(value) > _SHORT or "<" in value:
+        return f"{'try' if trial else 'set'} {name}"
+    return f"try {name} = {value}" if trial else f"set {name} to {value}"
+
+
+def _to_do(
+    document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify
+) -> Iterator[CardLine]:
+    """The parameters to set, or the first step; then what that saves."""
+    fix = top["fix"] if top else []
+    label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
+    if step and not fix:
+        yield CardLine(step, f"{label} first")
+    if top and not notify.dearer:
+        yield CardLine(_saves(document, top, notify), label if fix else "")
+    for one in fix[:_FIXES]:
+        yield CardLine(middle(_short(one), _CODE), code=True)
+    if len(fix) > _FIXES:
+        yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
+
+
+def _short(fix: FixDocument) -> str:
+    """The line to paste; without its path where that is too long and the name says enough."""
+    line, (path, _, name) = assignment(fix), fix["parameter"].rpartition(".")
+    whole = len(line) <= WIDTH or "[" in path or len(name) < _CLEAR
+    return line if whole else assignment({**fix, "parameter": name})
+
+
+def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
+    """What following it saves, a run and a month."""
+    bucket, known, month = Bucket(top["bucket"]), saving(top), notify.saves
+    if bucket is Bucket.LOST:
+        text = f"{known} was lost"
+    elif known.usd is None or not known.most:
+        return "its saving is not known"
+    else:
+        verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
+        each = "a tuning job like this" if document["rollup"] else "a run"
+        text = f"{verb} {known} {each}"
+    if month is None or not month.said or document["rollup"]:
+        return text
+    rough = str(Figure(month.said, rough=NEAREST)).removeprefix("about ")
+    return f"{text}, {rough} a month"
+
+
+def _besides(
+    document: AuditDocument, top: FindingDocument | None, findings: Sequence[FindingDocument]
+) -> Iterator[CardLine]:
+    """What comes second, and what no sum has."""
+    possible = [
+        one
+        for one in document["findings"]
+        if Bucket(one["bucket"]) is Bucket.POSSIBLE and for_chat(one) and saving(one).most
+    ]
+    others = [one for one in (*findings, *possible) if one is not top]
+    if top and others and others[0]["fix"]:
+        change = _change(others[0]["fix"], document, trial=others[0] in possible)
+        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=4)
+        others = others[1:]
+    rest = [f"{one['rule']} {saving(one)}" for one in others if one in possible]
+    if document["not_judged"]:
+        rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
+    if not document["audit"]["settled"]:
+        rest.insert(0, "what came late, it is judged again")
+    if top and idle_worth_a_line(document):
+        rest.append(idle_headline(document))
+    rest += gaps(document["bill"])
+    if rest:
+        yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=3)
+
+
+def _place(document: AuditDocument, notify: Notify) -> str:
+    """`MEDIUM, 111122223333`."""
+    severity = message_severity(document, notify).upper()
+    apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: severity}
+    word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
+    return f"{word}, {document['job']['account'] or 'account unknown'}"
+
+
+def _more(name: str, notify: Notify) -> Iterator[CardLine]:
+    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=1)
+    if notify.advice and not notify.dearer:
+        yield CardLine(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
+
+
+def rows(text: str) -> int:
+    """How many rows of a phone a text takes."""
+    return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
+
+
+def _shown(line: CardLine) -> str:
+    return f"{line.label}: {line.text}" if line.label else line.text
+
+
+def _fitted(card: MessageCard) -> MessageCard:
+    """The card in its rows: what can be spared goes first, then the longest texts are cut."""
+    lines = [*card.lines, *card.more]
+    whose, foot = (
+        f"{card.owner_shown}, {card.place}",
+        [*(one.word for one in card.links), card.rule],
+    )
+    room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
+    while (over := sum(rows(_shown(one)) for one in lines) - room) > 0:
+        least = max(lines, key=lambda one: one.spare)
+        if not least.spare:
+            break
+        lines.remove(least)
+    for line in sorted(lines, key=lambda one: -rows(_shown(one))):
+        if over > 0 and line.text and not line.code:
+            taken = rows(_shown(line))
+            keep = max(taken - over, 1)
+            lines[lines.index(line)] = line._replace(text=_cut(line, keep))
+            over -= taken - keep
+    last = sum(one in card.more for one in lines)
+    at = len(lines) - last
+    return replace(card, lines=tuple(lines[:at]), more=tuple(lines[at:]))
+
+
+def _cut(line: CardLine, keep: int) -> str:
+    """The text in so many rows, as an e-mail shows it."""
+    shown = plain(_shown(line), _TEXT)
+    wrapped = textwrap.wrap(shown, WIDTH, max_lines=keep, placeholder=f" {DOTS}")
+    return " ".join(wrapped).removeprefix(f"{line.label}: ")

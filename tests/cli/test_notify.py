@@ -1,0 +1,151 @@
+"""`sageaudit notify`: what would be sent is what the deployed functions send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.slack import Answer, SlackStandIn, slack_stand_in
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.keys import job_pk
+from sageaudit.cli.commands import notify
+from sageaudit.cli.support.history import histories
+from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.bill.finding import Severity
+from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.command_line import Run
+
+RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
+COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
+NAME = "tile-classifier-2026-06-09-08-02-11-408"
+TITLE = "tile-classifier: heading for $44 a month, 1 run: use 1 x ml.g4dn.2xlarge"
+ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
+RUN = job_pk(JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC)))
+WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
+
+
+@pytest.fixture
+def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
+    """An account with the webhook's secret and a topic, and a Slack on the loopback address."""
+    with mock_aws(), slack_stand_in() as stand_in:
+        session = boto3.Session(region_name="us-east-1")
+        session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
+        session.client("sns").create_topic(Name="notices")
+        monkeypatch.setattr(notify, "open_session", lambda *_: session)
+        monkeypatch.setattr(notify, "https_post", stand_in.transport)
+        yield stand_in
+
+
+@pytest.mark.parametrize(
+    ("channel", "first", "last"),
+    [
+        ("slack", f"*{TITLE}*", "*Snooze 30 days*: `sageaudit advice snooze vexhzxcl`"),
+        ("sns", f"Subject: {TITLE}", "https://us-east-1.console.aws.amazon.com/sagemaker/home"),
+    ],
+)
+def test_a_recording_shows_its_message_and_why(
+    channel: str, first: str, last: str, run: Run
+) -> None:
+    """As text; a link is its word."""
+    done = run("notify", "--recording", COMPOSED, "--channel", channel)
+    lines = done.stdout.splitlines()
+    assert (done.exit_code, lines[0]) == (0, first)
+    assert lines[-1].startswith(last)
+    assert "a message: first, 1 of its family's runs count" in done.stderr
+
+
+def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run: Run) -> None:
+    """Nothing is written to the file."""
+    path = tmp_path / "history.db"
+    run("audit", "--recording", COMPOSED, "--history", path)
+    before = path.read_bytes()
+    done = run("notify", "--preview", NAME, "--history", path, "--raw", "--since", "2026-06-01")
+    assert done.document()["text"] == TITLE
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("recording", "policy", "why"),
+    [
+        ("training-020-c4-8xlarge-x2-failed.json", "", "under the floor of 5.00"),
+        ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
+        ("composed-g4dn-12xlarge.json", 'mode = "observe"', "observe mode"),
+    ],
+)
+def test_where_no_message_is_due_it_says_why(
+    recording: str, policy: str, why: str, tmp_path: Path, run: Run
+) -> None:
+    """And sends none."""
+    (tmp_path / "policy.toml").write_text(policy)
+    words = ("--policy", tmp_path / "policy.toml", "--send")
+    done = run("notify", "--recording", RECORDINGS / recording, *words)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "no message: " in done.stderr
+    assert why in done.stderr
+
+
+def test_it_sends_one_and_says_what_came_back(
+    slack: SlackStandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the address of the flag, or of the environment as the deployed function has it."""
+    words = ("notify", "--recording", str(COMPOSED), "--send")
+    done = run(*words, "--to", "webhook")
+    assert "slack took it" in done.stderr
+    monkeypatch.setenv("SLACK_SECRET_ID", "webhook")
+    slack.will_answer(Answer(403, "invalid_token"))
+    done = run(*words)
+    assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
+        1,
+        "sageaudit: slack: 403 invalid_token: the webhook is revoked or not permitted",
+    )
+    assert [post["text"] for post in slack.posts] == [TITLE]
+    arn = "arn:aws:sns:us-east-1:111122223333:notices"
+    assert "sns took it" in run(*words, "--channel", "sns", "--to", arn).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "name one job with --preview, or one file with --recording"),
+        (("--recording", COMPOSED, "--send"), "give --to, or set SLACK_SECRET_ID"),
+        (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
+    ],
+)
+def test_what_is_missing_is_said(
+    words: tuple[str, ...], why: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is sent."""
+    monkeypatch.delenv("SLACK_SECRET_ID", raising=False)
+    done = run("notify", *words)
+    assert done.exit_code == 2
+    assert why in done.stderr
+
+
+def test_a_message_that_a_table_has_is_not_due_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ledger is read, and stays as it was."""
+    figures = AlertFigures(Severity.LOW, Decimal("10.38"), Decimal(0))
+    alert = Alert(1, figures, datetime(2026, 6, 9, 12, tzinfo=UTC))
+    with dynamodb() as client:
+        name = new_table(client)
+        parts = DynamoHistory(client, name), DynamoDecisions(client, name)
+        session = SimpleNamespace(client=lambda *_, **__: client)
+        monkeypatch.setattr(histories, "_open_table", lambda *_: (session, *parts))
+        words = ("notify", "--recording", str(COMPOSED), "--table", name)
+        assert "a message: first" in run(*words).stderr
+        assert client.scan(TableName=name)["Count"] == 0
+        ledger = DynamoAlertLedger(client, name)
+        past = ledger.past(RUN, "111122223333/us-east-1/none")
+        assert ledger.write(past, past.with_messages(alert, []), {}, alert.at)
+        assert "no message: version 1 was notified" in run(*words).stderr
