@@ -142,7 +142,7 @@ TWICE = {
     *(("bill", "both"), ("type", "short type"), ("never", "never-started")),
     *(("family", "rare family"), ("team", "no team"), ("no team", "two tags")),
 }
-"""Pairs with one option twice, of which the last counts, or which is refused."""
+"""Pairs with one option twice, which is refused; of tags, where they name one tag twice."""
 ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if pair not in TWICE)]
 
 
@@ -167,6 +167,16 @@ def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...])
         assert found == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
             *jobs
         }
+
+
+@pytest.mark.parametrize("pair", sorted(TWICE), ids=" and ".join)
+def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> None:
+    """The last one alone would count: it is refused."""
+    words = [word for name in pair for word in FILTERS[name][0]]
+    for command in ("history", "by owner", "top", "changes"):
+        done = run(*command.split(), "--table", "audits", *DAYS, *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "twice" in done.stderr or "was given 2 times" in done.stderr
 
 
 def total(rows: list[ROW], name: str) -> Decimal:

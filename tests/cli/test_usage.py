@@ -54,7 +54,7 @@ WRONG = [
     ("by family --history {file} --sort newest", 2, "'newest' is not one of"),
     ("families --history {file} --limit 0", 2, ROWS),
     ("families --history {file} --since ''", 2, "is not a time"),
-    ("changes --history {file} --since 0d", 2, "is not before --until 1d"),
+    ("changes --history {file} --since 0d", 2, "is not before the end of yesterday"),
     ("history --history {file} --since soon", 2, "--since soon is not a time: write 30d"),
     ("history --history {file} --since ''", 2, "is not a time"),
     ("history --history {file} --since 2031-01-01", 2, "--since 2031-01-01 is in the future"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from sageaudit.cli.messages import say
@@ -45,10 +43,11 @@ def changes(
     """Compares the spend of families, or teams, with the days before.
 
     The largest change is first. Without --until the days end with yesterday, since today is not
-    over. Nothing is new or gone where the history does not cover the days before.
+    over, or with the week or month that --since names. Nothing is new or gone where the history
+    does not cover the days before.
     """
     now = asking.now()
-    question = replace(filters, until=filters.until or "1d").question(now)
+    question = filters.question(now, with_today=False)
     [column, *more] = columns_of(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
