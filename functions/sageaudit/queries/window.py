@@ -53,6 +53,13 @@ class Window:
         """The day of the last moment."""
         return (self.until - timedelta(microseconds=1)).date()
 
+    @property
+    def words(self) -> str:
+        """`2026-11-01 to 2026-11-30`, its first and last days; moments where not whole days."""
+        if {self.since.time(), self.until.time()} != {time()}:
+            return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
+        return f"{self.first_day} to {self.last_day}"
+
     def period(self, today: date) -> Period:
         """Its days, until today at the latest."""
         return Period(self.first_day, min(self.last_day, today))

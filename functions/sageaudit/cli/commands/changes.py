@@ -1,4 +1,4 @@
-"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new or gone."""
+"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new, back or gone."""
 
 from __future__ import annotations
 
@@ -64,4 +64,5 @@ def changes(
         say(
             f"the history does not cover the days from {first} on: there is nothing to compare with"
         )
-    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read)
+    days = f"{asking.days_of(question.window)}, before: {window_before(question.window).words}"
+    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read, days)
