@@ -68,7 +68,7 @@ def test_json_has_rows_cursor_and_what_was_read(run: Run, file: Path) -> None:
 def test_a_filter_without_an_index_says_what_it_read(run: Run, file: Path) -> None:
     """One with an index says nothing."""
     done = run("history", "--history", file, "--region", REGIONS[0], "--limit", 3)
-    assert "audits to show 3: --region has no index" in done.stderr
+    assert "audits read: --region has no index" in done.stderr
     assert "index" not in run("history", "--history", file, "--owner", "ana").stderr
     done = run("history", "--history", file, "--owner", "bo", "--kind", "tuning", "--min-usd", "1")
     assert "--kind and --min-usd have no index" in done.stderr

@@ -160,10 +160,7 @@ def say_read(question: Question, read: ReadCounts, shown: int) -> None:
         sums = f" and {counted(read.sums, 'daily sum')}" if read.sums else ""
         what = "finding" if question.rule is not None else "audit"
         verb = "has" if len(reasons) == 1 else "have"
-        say(
-            f"read {counted(read.rows, what)}{sums} to show {shown:,}:"
-            f" {' and '.join(reasons)} {verb} no index"
-        )
+        say(f"{counted(read.rows, what)}{sums} read: {' and '.join(reasons)} {verb} no index")
 
 
 def days_of(window: Window) -> str:

@@ -237,7 +237,9 @@ def _table(
     if cells:
         if above:
             line(console, above, "dim")
-        console.print(fitted(columns, cells, layout.dropped, console.width))
+        asked = [field.name for field in fields] != [*layout.table]
+        dropped = None if asked else layout.dropped
+        console.print(fitted(columns, cells, dropped, console.width), crop=False)
 
 
 def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> Iterator[str]:
