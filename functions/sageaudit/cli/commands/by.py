@@ -89,21 +89,26 @@ def by(
     if length is not None:
         _say_begin(rows, length.whole(question.window, now.date()).first_day)
     in_time = length is not None and sort is None
-    whole = question.window if length is None else length.whole(question.window, now.date())
-    above = asking.days_of(whole)
-    if rows and not any(column.name == "rule" for column in names):
-        found = together(rows)
-        figures = lists.amounts_of(found)
-        above += (
-            f": {counted(found.jobs, 'job')}, {figures.spend} spent, {figures.waste} avoidable or"
-            " lost"
-        )
     if shown.output == "table" and length is not None:
         if in_time and len(names) == 1:
             _show_news(rows, length, shown, now.date())
         rows = _without_empty(rows, length)
     some = rows if every else rows[-limit:] if in_time else rows[:limit]
+    whole = question.window if length is None else length.whole(question.window, now.date())
+    above = asking.days_of(whole)
+    if len(some) < len(rows) and not any(column.name == "rule" for column in names):
+        above += f"\n{_all_together(rows)}"
     asking.show_some(some, rows, listing, shown, reader.read, above)
+
+
+def _all_together(rows: Sequence[Total]) -> str:
+    """The sums of all rows of a list that is cut; those by rule have jobs in common."""
+    found = together(rows)
+    figures = lists.amounts_of(found)
+    return (
+        f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
+        f" {figures.waste} avoidable or lost"
+    )
 
 
 def _say_begin(rows: Sequence[Total], asked: date) -> None:

@@ -164,7 +164,7 @@ def write(
 ) -> int:
     """Prints the rows to stdout and returns how many there were; all but a table as they come.
 
-    `above`: a line that people read before the rows.
+    `above`: lines that people read before the rows.
     """
     count = 0
 
@@ -177,8 +177,8 @@ def write(
     if output == "table":
         _table(taken(), layout, fields, console, above)
         return count
-    if output == "markdown" and above:
-        click.echo(f"{markdown(above)}\n")
+    for text in above.splitlines() if output == "markdown" else ():
+        click.echo(f"{markdown(text)}\n")
     texts = _json(taken(), fields, tail) if output == "json" else _LINES[output](taken(), fields)
     for text in texts:
         click.echo(text, nl=False)
@@ -235,8 +235,8 @@ def _table(
     cells = [[cell(row, field) for field in fields] for row in rows]
     columns = [FittedColumn(of.name, of.title, of.right, of.least, of.sentence) for of in fields]
     if cells:
-        if above:
-            line(console, above, "dim")
+        for text in above.splitlines():
+            line(console, text, "dim")
         asked = [field.name for field in fields] != [*layout.table]
         dropped = None if asked else layout.dropped
         console.print(fitted(columns, cells, dropped, console.width), crop=False)
