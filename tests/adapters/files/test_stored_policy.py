@@ -53,6 +53,7 @@ rules.gpu-underused.severity = "info"
 [commitment]
 usd_per_hour = 3.0
 [tags]
+show = ["project", "Besitzer"]
 may_accept = ["gpu-underused"]
 [[exempt]]
 rule = "spot-not-used"
