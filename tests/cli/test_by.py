@@ -40,18 +40,25 @@ def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -
     assert "5 of 17 rows: --all prints all of them" in done.stderr
 
 
-@pytest.mark.parametrize("sort", ["waste", "total", "avoidable", "lost", "possible", "idle"])
+SORTS = {
+    **{name: f"{name}_usd" for name in ("waste", "total", "avoidable", "lost", "possible", "idle")},
+    **{name: name for name in ("jobs", "failed", "waste_percent", "failed_percent")},
+}
+
+
+@pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("columns", ["family", "owner,month", "week"])
 def test_the_amount_that_orders_the_rows_is_in_the_table(
     run: Run, file: Path, columns: str, sort: str
 ) -> None:
     """Also at 80 columns, and also of weeks."""
     headings = {"waste": "Avoidable+lost", "total": "Spend", "idle": "Idle capacity"}
+    headings |= {"waste_percent": "Waste %", "failed_percent": "Failed %"}
     words = ("by", columns, "--history", file, "--sort", sort)
     assert headings.get(sort, sort.title()) in run(*words).stdout
     rows = run(*words, "--output", "json").document()["rows"]
-    usd = [row[f"{sort}_usd"] or 0 for row in rows]
-    assert usd == sorted(usd, reverse=True)
+    amounts = [row[SORTS[sort]] or 0 for row in rows]
+    assert amounts == sorted(amounts, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def fitted(
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))
     if dropped is None:
-        table.width = max(_needed(widths, shown) + _GAP, 1)
+        table.width = _needed(widths, shown)
     for row in cells:
         table.add_row(*(_fitting(row[at], widths[at], columns[at]) for at in shown))
     return table
