@@ -48,6 +48,8 @@ def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path
     assert {row["rule"] for row in rows} == set(RULES)
     of_rule = run("history", "--rule", RULES[0], "--all", "--history", file, "--output", "jsonl")
     assert len([row for row in rows if row["rule"] == RULES[0]]) == len(of_rule.stdout.splitlines())
+    words = ("export", "--findings", "--rule", RULES[0], "--history", file, "--format", "jsonl")
+    assert run(*words, "-o", "-").stdout == of_rule.stdout
 
 
 @pytest.mark.parametrize(

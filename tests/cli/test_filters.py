@@ -38,11 +38,11 @@ FILTERS: dict[str, tuple[list[str], Callable[[ROW], bool]]] = {
     "purchase": (["--purchase", "spot"], lambda row: row["purchase"] == "spot"),
     "never": (
         ["--status", "never started"],
-        lambda row: row["total_usd"] == 0 and not row["rollup"],
+        lambda row: (row["status"], row["judged"], row["total_usd"]) == ("Never started", None, 0),
     ),
     "never-started": (
         ["--status", "Never-Started"],
-        lambda row: row["total_usd"] == 0 and not row["rollup"],
+        lambda row: (row["status"], row["judged"], row["total_usd"]) == ("Never started", None, 0),
     ),
     "family": (["--family", "team/bert"], lambda row: row["family"] == "training/team/bert"),
     "rare family": (["--family", "tuning/bert"], lambda row: row["family"] == "tuning/bert"),
@@ -91,7 +91,7 @@ def entries() -> Iterator[Entry]:
         )
         if never:
             bill = {**document["bill"], "total_usd": Decimal(0), "lines": []}
-            job = {**document["job"], "status": "Failed"}
+            job = {**document["job"], "status": "Failed", "started_at": None}
             document = {**document, "bill": bill, "job": job}
         if bert:
             job = {**document["job"], "family": "training/team/bert"}
@@ -142,7 +142,7 @@ TWICE = {
     *(("bill", "both"), ("type", "short type"), ("never", "never-started")),
     *(("family", "rare family"), ("team", "no team"), ("no team", "two tags")),
 }
-"""Pairs with one option twice, of which the last counts, or which is refused."""
+"""Pairs with one option twice, which is refused; of tags, where they name one tag twice."""
 ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if pair not in TWICE)]
 
 
@@ -162,11 +162,24 @@ def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...])
         sums = ask(command, "--all", *words)
         for name in ("total_usd", "waste_usd"):
             assert total(sums, name) == total(wanted, name), (command, name)
+        if command.startswith("by"):
+            failed = [row for row in wanted if row["status"] == "Failed" and not row["rollup"]]
+            assert sum(row["failed"] for row in sums) == len(failed)
     if "--min-usd" not in words and "--severity" not in words:
         found = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
         assert found == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
             *jobs
         }
+
+
+@pytest.mark.parametrize("pair", sorted(TWICE), ids=" and ".join)
+def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> None:
+    """The last one alone would count: it is refused."""
+    words = [word for name in pair for word in FILTERS[name][0]]
+    for command in ("history", "by owner", "top", "changes"):
+        done = run(*command.split(), "--table", "audits", *DAYS, *words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "twice" in done.stderr or "was given 2 times" in done.stderr
 
 
 def total(rows: list[ROW], name: str) -> Decimal:

@@ -23,6 +23,9 @@ AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
     "same": ((2,), (1, 1)),
     "gone": ((20,), ()),
     "new": ((), (1,)),
+    "back": ((), (1,)),
+    "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/hpo-01": ((6,), ()),
+    "arn:aws:sagemaker:us-east-1:111122223333:hyper-parameter-tuning-job/hpo-02": ((), (8,)),
     "unpriced": ((5,), (None,)),
 }
 """Each family's bills of the week before, and of the week."""
@@ -55,7 +58,7 @@ def asked(history: SqliteHistory) -> list[SpendChange]:
 
 def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> None:
     """The largest change first; a job without a price leaves the change unknown."""
-    _record(history, "old", BEGIN - 2 * WEEK, 1)
+    _record(history, "back", BEGIN - 2 * WEEK, 1)
     assert [
         (row.name, row.change and row.change.value, row.jobs_before, row.jobs,
          row.total_change_usd)
@@ -64,6 +67,8 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
         ("gone", "gone", 1, 0, -20),
         ("cheaper", "cheaper", 1, 1, -5),
         ("dearer", "dearer", 2, 1, 4),
+        ("tuning/hpo", "dearer", 1, 1, 2),
+        ("back", "back", 0, 1, 1),
         ("new", "new", 0, 1, 1),
         ("same", "same", 1, 2, 0),
         ("unpriced", None, 1, 1, None),
@@ -73,7 +78,9 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
 def test_nothing_is_new_or_gone_where_the_history_does_not_reach(history: SqliteHistory) -> None:
     """Its first audit is of the Wednesday of the week before: nothing is known of before."""
     rows = asked(history)
-    assert {row.name for row in rows} == set(AMOUNTS) - {"gone"}
+    none = {name for name, (_, week) in AMOUNTS.items() if not week}
+    named = {name for name in AMOUNTS if not name.startswith("arn:")} | {"tuning/hpo"}
+    assert {row.name for row in rows} == named - none
     assert {(row.change, row.jobs_before, row.total_before_usd, row.total_change_usd)
             for row in rows} == {(None, None, None, None)}  # fmt: skip
     assert rows[0].name == "dearer"

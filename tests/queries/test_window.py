@@ -76,6 +76,7 @@ def test_a_named_period_is_both_ends_if_it_is_over(
     """One that is not over begins the window; with `until`, each names an end."""
     found = window(since, None, NOW)
     assert (found.since, found.until) == (begin, end)
+    assert window(since, None, NOW, with_today=False).until == min(end, at(2026, 11, 20))
     assert window(since, "0d", NOW).until == at(2026, 11, 21)
     assert window("2025-11-01", since, NOW).until >= end
     assert window_of_days(since, None, NOW) == found

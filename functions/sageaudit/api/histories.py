@@ -151,18 +151,27 @@ class AuditHistory:
     def changes(
         self,
         since: str = "7d",
-        until: str = "1d",
+        until: str | None = None,
         *,
         column: str = "family",
         **filters: Unpack[FilterWords],
     ) -> Rows[SpendChange]:
-        """Each value of a column against as many days before, the largest change first."""
+        """Each value of a column against as many days before, the largest change first.
+
+        Without `until` the days end with yesterday, or with the week or month that `since` names.
+        """
         [of, *_] = columns_of(column)
-        lists, question = self._asked(since, until, "newest", filters)
+        lists, question = self._asked(since, until, "newest", filters, with_today=False)
         return Rows(changes(lists, question, of, today=_now().date()), SpendChange)
 
     def _asked(
-        self, since: str, until: str | None, sort: str, filters: FilterWords
+        self,
+        since: str,
+        until: str | None,
+        sort: str,
+        filters: FilterWords,
+        *,
+        with_today: bool = True,
     ) -> tuple[Lists, Question]:
         """Raises BadUsage for a word that is none of its kind, and TypeError for another filter."""
         if unknown := filters.keys() - FILTERS.keys():
@@ -170,7 +179,8 @@ class AuditHistory:
         words: dict[str, Any] = {**filters}
         if words.get("rule") is not None:
             words["rule"] = rule_named(words["rule"])
-        question = question_of(window(since, until, _now()), word_of(Sort, sort, "sort"), words)
+        span = window(since, until, _now(), with_today=with_today)
+        question = question_of(span, word_of(Sort, sort, "sort"), words)
         lists = Lists(self._source.history, question.window)
         return lists, named(lists, question)
 

@@ -15,7 +15,7 @@ from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fits, of_head
 from sageaudit.queries.cursor import Place, place_of
 from sageaudit.queries.lists import Lists, place
-from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.question import COUNTS, Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
 
 _LARGEST_PAGE = 1_000
@@ -64,7 +64,9 @@ def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> I
 
 
 def _check(question: Question) -> None:
-    """Raises BadUsage for an order that findings do not have."""
+    """Raises BadUsage for an order that audits or findings do not have."""
+    if question.sort in COUNTS:
+        raise BadUsage(f"only sums are sorted by {question.sort}: `sageaudit by`")
     if question.rule is not None and question.sort not in {Sort.NEWEST, Sort.WASTE}:
         raise BadUsage(
             f"findings have one amount, their saving: with a rule, sort by {Sort.WASTE} and not by"

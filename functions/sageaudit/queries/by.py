@@ -89,6 +89,7 @@ def _periods(
     before = length.before(starts[0])
     wide = lists.within(window_of(before, length.next(starts[-1])))
     covered = first_covered(wide, question, before)
+    starts = [start for start in starts if length.next(start) > covered]
     groups = _grouped(wide, question, names)
     every = None
     if not names:
@@ -110,23 +111,26 @@ def _has_any(row: Total) -> bool:
 
 
 def _period(line: _Timeline, length: Length, first: date, today: date, covered: date) -> Total:
-    """One period; while it lasts, beside as many days of the one before."""
+    """One period; while it lasts, beside as many days of the one before. A first day that is not
+    over is compared with nothing.
+    """
     after, before = length.next(first), length.before(first)
     days, so_far = (after - first).days, (today - first).days + 1
     now = line.between(first, after - ONE_DAY)
     over = so_far > days
     total_usd = waste_usd = projected_usd = None
-    if before >= covered and (over or days > 1):
+    if before >= covered and (over or so_far > 1):
         last = first if over else min(first, before + so_far * ONE_DAY)
         earlier = line.between(before, last - ONE_DAY)
         total_usd, waste_usd = earlier.total_usd, earlier.waste_usd
-    if not over and days > 1 and now.total_usd is not None:
+    if not over and so_far > 1 and now.total_usd is not None:
         projected_usd = now.total_usd / so_far * days
     return replace(
         now,
         period=length.label(first),
         first_day=first,
         last_day=after - ONE_DAY,
+        days=min(so_far, days),
         over=over,
         projected_usd=projected_usd,
         total_before_usd=total_usd,

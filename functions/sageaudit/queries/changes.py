@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import enum
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.job.family import stem
+from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import BadUsage
 from sageaudit.queries.by import by
 from sageaudit.queries.columns import Column
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import first_covered
+from sageaudit.queries.periods import audited_days, first_covered, window_of
 from sageaudit.queries.question import Question
-from sageaudit.queries.total import Total, percent, total_of
+from sageaudit.queries.total import Total, percent, together, total_of
 from sageaudit.queries.window import Window
 
 
@@ -23,7 +26,9 @@ class ChangeWord(enum.StrEnum):
     """What became of the spend of a family, a team, ..."""
 
     NEW = "new"
-    """No job of it ended in the days before."""
+    """No job of it ended before, in the whole history."""
+    BACK = "back"
+    """No job of it ended in the days before, but some did earlier."""
     GONE = "gone"
     DEARER = "dearer"
     CHEAPER = "cheaper"
@@ -66,6 +71,7 @@ def covers_before(lists: Lists, question: Question) -> bool:
 def changes(lists: Lists, question: Question, column: Column, *, today: date) -> list[SpendChange]:
     """Each value of the column with its change of spend, the largest first, then the most waste.
 
+    Tuning jobs, each a family of its own, are one family where the stems of their names agree.
     Raises BadUsage for a column of time.
     """
     if column.length:
@@ -74,25 +80,47 @@ def changes(lists: Lists, question: Question, column: Column, *, today: date) ->
         )
     earlier = lists.within(window_before(lists.window))
     covered = covers_before(lists, question)
-    now, before = (
-        {column.of(row): row for row in by(of, question, [column], today=today)}
-        for of in (lists, earlier)
-    )
+    now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
     none = total_of(Sums())
     names = {**now, **before} if covered else now
+    older = _older(earlier, question, column, today) if covered and now.keys() - before else set()
     found = [
-        _change(name, now.get(name, none), before.get(name, none), covered=covered)
+        _change(
+            name, now.get(name, none), before.get(name, none), older=name in older, covered=covered
+        )
         for name in names
     ]
     return sorted(found, key=_order)
 
 
-def _change(name: Any, now: Total, before: Total, *, covered: bool) -> SpendChange:
+def _by_name(lists: Lists, question: Question, column: Column, today: date) -> dict[Any, Total]:
+    """The sums by the names that runs of months share."""
+    rows: dict[Any, list[Total]] = defaultdict(list)
+    for row in by(lists, question, [column], today=today):
+        rows[_shared_name(column.of(row))].append(row)
+    return {name: together(of) for name, of in rows.items()}
+
+
+def _shared_name(name: Any) -> Any:
+    ref = JobRef.from_arn(name) if isinstance(name, str) else None
+    return f"{ref.kind.value}/{stem(ref.name)}" if ref else name
+
+
+def _older(earlier: Lists, question: Question, column: Column, today: date) -> set[Any]:
+    """The names with jobs that ended before the days before."""
+    days = audited_days(earlier.history)
+    if not days or days[0] >= earlier.window.first_day:
+        return set()
+    older = earlier.within(window_of(days[0], earlier.window.first_day))
+    return {*_by_name(older, question, column, today)}
+
+
+def _change(name: Any, now: Total, before: Total, *, older: bool, covered: bool) -> SpendChange:
     total_usd, waste_usd = (before.total_usd, before.waste_usd) if covered else (None, None)
     change_usd = _less(now.total_usd, total_usd)
     return SpendChange(
         name=name,
-        change=_direction(now, before, change_usd) if covered else None,
+        change=_direction(now, before, change_usd, older=older) if covered else None,
         jobs_before=before.jobs if covered else None,
         jobs=now.jobs,
         total_before_usd=total_usd,
@@ -105,9 +133,11 @@ def _change(name: Any, now: Total, before: Total, *, covered: bool) -> SpendChan
     )
 
 
-def _direction(now: Total, before: Total, change_usd: Decimal | None) -> ChangeWord | None:
+def _direction(
+    now: Total, before: Total, change_usd: Decimal | None, *, older: bool
+) -> ChangeWord | None:
     if not before.jobs:
-        return ChangeWord.NEW if now.jobs else None
+        return (ChangeWord.BACK if older else ChangeWord.NEW) if now.jobs else None
     if not now.jobs:
         return ChangeWord.GONE
     if not change_usd:

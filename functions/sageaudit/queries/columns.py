@@ -21,11 +21,10 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 from sageaudit.queries.periods import Length
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import AuditRow
+from sageaudit.queries.rows import NEVER_STARTED, AuditRow
 from sageaudit.queries.window import Window
 
-NEVER_STARTED = "Never started"
-"""The status of jobs that failed or were stopped before their start: a filter, no word of AWS."""
+_RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 TAG = "tag_"
 """Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
@@ -70,12 +69,15 @@ class Column:
 
 
 def _word(text: str) -> str:
-    return text.replace("-", " ").capitalize()
+    """Raises ValueError for the status of a job that has not ended."""
+    word = text.replace("-", " ").capitalize()
+    if word.replace(" ", "") in _RUNNING:
+        raise ValueError("is of jobs that have not ended: a history has only those that have")
+    return word
 
 
 def _of_status(row: AuditRow, wanted: str) -> bool:
-    known = NEVER_STARTED if row.never_started and wanted == NEVER_STARTED else row.status or ""
-    return known.lower() == wanted.lower()
+    return (row.status or "").lower() == wanted.lower()
 
 
 def _of_type(text: str) -> str:
@@ -226,7 +228,8 @@ def question_of(
         try:
             asked[name] = column.read(given)
         except ValueError as error:
-            known = f"is none of {', '.join(column.words)}" if column.words else str(error)
+            of_words = isinstance(column.read, type)
+            known = f"is none of {', '.join(column.words)}" if of_words else str(error)
             shown = " ".join(given) if isinstance(given, tuple) else given
             raise BadUsage(f"{said(name)} {shown} {known}") from error
     return Question(window, sort=sort, **asked)

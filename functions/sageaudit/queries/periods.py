@@ -45,6 +45,11 @@ class Length(enum.StrEnum):
         forms = {Length.DAY: "%Y-%m-%d", Length.WEEK: "%G-W%V", Length.MONTH: "%Y-%m"}
         return first_day.strftime(forms[self])
 
+    def whole(self, window: Window, today: date) -> Window:
+        """The window with all days of its first and last periods, until today at the latest."""
+        after = min(self.next(self.first_day(window.last_day)), today + ONE_DAY)
+        return window_of(self.first_day(window.first_day), after)
+
     def starts(self, window: Window, today: date) -> list[date]:
         """The first days of the periods in a window, until today at the latest."""
         first, starts = self.first_day(window.first_day), []

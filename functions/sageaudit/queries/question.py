@@ -27,9 +27,19 @@ class Sort(enum.StrEnum):
     LOST = "lost"
     POSSIBLE = "possible"
     IDLE = "idle"
+    JOBS = "jobs"
+    """Of sums alone, as all that follow."""
+    FAILED = "failed"
+    WASTE_PERCENT = "waste_percent"
+    FAILED_PERCENT = "failed_percent"
+
+    @property
+    def field(self) -> str:
+        """The field of rows that it orders by; of NEWEST none."""
+        return self.value if self in COUNTS else f"{self.value}_usd"
 
     def of(self, sums: Sums) -> Decimal:
-        """The amount in USD of these sums. Raises KeyError for NEWEST."""
+        """The amount in USD of these sums. Raises KeyError for what is none of AMOUNTS."""
         return {
             Sort.WASTE: sums.waste_usd,
             Sort.TOTAL: sums.total_usd,
@@ -40,7 +50,8 @@ class Sort(enum.StrEnum):
         }[self]
 
 
-AMOUNTS = tuple(sort for sort in Sort if sort is not Sort.NEWEST)
+COUNTS = (Sort.JOBS, Sort.FAILED, Sort.WASTE_PERCENT, Sort.FAILED_PERCENT)
+AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *COUNTS})
 
 
 def _leaves_out(value: object) -> bool:

@@ -16,6 +16,8 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import AMOUNTS, Sort
 
 _ZERO, _HOUR_S = Decimal(0), 3600
+NEVER_STARTED = "Never started"
+"""The status of jobs that failed or were stopped before their start; no word of AWS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,6 @@ class AuditRow:
     instance_type: str | None = None
     instance_count: int | None = None
     purchase: str | None = None
-    never_started: bool | None = None
     image: str | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags."""
@@ -124,12 +125,13 @@ def audit_row(head: Head) -> AuditRow:
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
-        never_started=_never_started(head),
         instance_hours=None if head.instance_s is None else Decimal(head.instance_s) / _HOUR_S,
     )
     if head.rollup:
         own: dict[str, Any] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
         return replace(row, **own, lost_up_to_usd=sums.lost_up_to_usd)
+    if _never_started(head):
+        row = replace(row, status=NEVER_STARTED, judged=None)
     return replace(
         row,
         lost_up_to_usd=_known(sums.lost_up_to_usd, head.lost_usd),
@@ -139,10 +141,10 @@ def audit_row(head: Head) -> AuditRow:
     )
 
 
-def _never_started(head: Head) -> bool | None:
+def _never_started(head: Head) -> bool:
     """Whether a job ended before its start: it has no times, and its bill is known to be 0."""
-    if head.facts is None or head.rollup or head.total_usd is None:
-        return None
+    if head.facts is None or head.total_usd is None:
+        return False
     times = (head.facts.elapsed_s, head.facts.billable_s)
     return head.status != "Completed" and not head.total_usd and not any(times)
 

@@ -57,6 +57,8 @@ class Total:
     estimated: int
     first_day: date | None = None
     last_day: date | None = None
+    days: int | None = None
+    """Its days, while it lasts those so far."""
     over: bool | None = None
     """False while the period lasts: it is then compared with as many days of the one before."""
     projected_usd: Decimal | None = None
@@ -65,6 +67,16 @@ class Total:
     total_change_percent: Decimal | None = None
     waste_before_usd: Decimal | None = None
     waste_change_percent: Decimal | None = None
+
+    @property
+    def waste_percent(self) -> Decimal | None:
+        """Which part of the spend is avoidable or lost."""
+        return _share(self.waste_usd, self.total_usd)
+
+    @property
+    def failed_percent(self) -> Decimal | None:
+        """Which part of the jobs failed."""
+        return _share(Decimal(self.failed), Decimal(self.jobs))
 
 
 def total_of(sums: Sums, **more: Any) -> Total:
@@ -94,6 +106,28 @@ def total_of(sums: Sums, **more: Any) -> Total:
     )
 
 
+_ADDED = (
+    *("jobs", "failed", "total_usd", "judged_usd", "avoidable_usd", "lost_usd", "lost_up_to_usd"),
+    *("waste_usd", "possible_usd", "idle_usd", "unauditable", "not_judged", "partly_judged"),
+    *("unpriced", "incomplete", "estimated"),
+)
+
+
+def together(rows: Iterable[Total]) -> Total:
+    """All rows as one; an amount is None where no row knows it. At least one row."""
+    each = [*rows]
+    known = {
+        name: [value for row in each if (value := getattr(row, name)) is not None]
+        for name in _ADDED
+    }
+    added: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
+    return Total(**added, top_rule=None)
+
+
+def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
+    return None if part is None or not whole else 100 * part / whole
+
+
 def percent(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
     """How much more it is than before; None where either is not known, or there was nothing."""
     return None if usd is None or not before_usd else 100 * (usd - before_usd) / before_usd
@@ -102,12 +136,12 @@ def percent(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
 def ranked(totals: Iterable[Total], sort: Sort) -> list[Total]:
     """In the order of their periods, the largest waste first in each; else by the amount asked."""
     in_time = sort is Sort.NEWEST
-    amount = f"{(Sort.WASTE if in_time else sort).value}_usd"
+    amount = (Sort.WASTE if in_time else sort).field
 
     def order(of: Total) -> tuple[object, ...]:
         day = (in_time and of.first_day) or date.min
         names = (*(column.of(of) for column in SUMMED.values()), *of.tags.values())
-        usd: Decimal = getattr(of, amount) or _ZERO
-        return day, -usd, -(of.total_usd or _ZERO), *(str(name or "") for name in names)
+        first: Decimal = getattr(of, amount) or _ZERO
+        return day, -first, -(of.total_usd or _ZERO), *(str(name or "") for name in names)
 
     return sorted(totals, key=order)

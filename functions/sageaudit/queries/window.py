@@ -53,31 +53,39 @@ class Window:
         """The day of the last moment."""
         return (self.until - timedelta(microseconds=1)).date()
 
+    @property
+    def words(self) -> str:
+        """`2026-11-01 to 2026-11-30`, its first and last days; moments where not whole days."""
+        if {self.since.time(), self.until.time()} != {time()}:
+            return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
+        return f"{self.first_day} to {self.last_day}"
+
     def period(self, today: date) -> Period:
         """Its days, until today at the latest."""
         return Period(self.first_day, min(self.last_day, today))
 
 
-def window(since: str, until: str | None, now: datetime) -> Window:
+def window(since: str, until: str | None, now: datetime, *, with_today: bool = True) -> Window:
     """Reads the texts of FORMS; a time without a zone is UTC, a week begins on Monday.
 
     Days are whole: `30d` begins at midnight 30 days ago, and an `until` without a time includes its
     last day. Without `until`, a `since` that names a week, a month or `yesterday` that is over
     means just that; any other window ends with the day, an hour from now: a clock that is a little
-    behind hides no audit. Raises BadUsage for other texts, for the future, and where nothing is
-    between both.
+    behind hides no audit. Without today (`with_today`) it ends with yesterday. Raises BadUsage for
+    other texts, for the future, and where nothing is between both.
     """
     start, end = _span("--since", since, now)
     if until is not None:
         _, end = _span("--until", until, now)
     elif _named(since, now) is None or end > _midnight(now):
-        end = _midnight(now + _BEHIND) + _ONE_DAY
+        end = _midnight(now + _BEHIND) + _ONE_DAY if with_today else _midnight(now)
     start = max(start, FIRST)
     if end <= FIRST:
         which = f"--since {since}" if until is None else f"--until {until}"
         raise BadUsage(f"{which} is before the first SageMaker job, of {FIRST:%Y-%m}")
     if start >= end:
-        raise BadUsage(f"--since {since} is not before --until {until}: give an earlier --since")
+        end_of = "the end of yesterday" if until is None else f"--until {until}"
+        raise BadUsage(f"--since {since} is not before {end_of}: give an earlier --since")
     return Window(start, end)
 
 

@@ -63,7 +63,7 @@ def account(
         raise BadUsage("give the runs to judge: either --recording, or a history")
     now = asking.now()
     period = window_of_days(since, None, now, DETAILS).period(now.date())
-    days = max((period.until - period.since).days, 1)
+    days = (period.until - period.since).days + 1
     if recordings:
         heads = _recorded(recordings)
     else:

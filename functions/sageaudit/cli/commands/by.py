@@ -22,9 +22,9 @@ from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
-from sageaudit.queries.periods import Length
-from sageaudit.queries.question import AMOUNTS, Sort
-from sageaudit.queries.total import Total
+from sageaudit.queries.periods import ONE_DAY, Length
+from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
+from sageaudit.queries.total import Total, together
 
 _LIMIT = 26
 _YOUNG_DAYS = 2
@@ -52,8 +52,8 @@ Examples:
 @filters(None, "30d; 56d by week, 180d by month")
 @click.option(
     "--sort",
-    type=options.EnumChoice(Sort, AMOUNTS),
-    help="Order by these dollars, the most first; waste is avoidable plus lost."
+    type=options.EnumChoice(Sort, (*AMOUNTS, *COUNTS)),
+    help="Order by these dollars, jobs or shares, the most first; waste is avoidable plus lost."
     "  [default: waste; periods in order of time]",
 )
 @asking.limit(_LIMIT)
@@ -86,13 +86,36 @@ def by(
         rows = sums.by(reader, question, names, today=now.date())
         if not any(row.jobs or row.top_rule for row in rows):
             asking.say_nothing_found(reader, question)
+    if length is not None:
+        _say_begin(rows, length.whole(question.window, now.date()).first_day)
     in_time = length is not None and sort is None
     if shown.output == "table" and length is not None:
         if in_time and len(names) == 1:
             _show_news(rows, length, shown, now.date())
         rows = _without_empty(rows, length)
     some = rows if every else rows[-limit:] if in_time else rows[:limit]
-    asking.show_some(some, rows, listing, shown, reader.read)
+    whole = question.window if length is None else length.whole(question.window, now.date())
+    above = asking.days_of(whole)
+    if len(some) < len(rows) and not any(column.name == "rule" for column in names):
+        above += f"\n{_all_together(rows)}"
+    asking.show_some(some, rows, listing, shown, reader.read, above)
+
+
+def _all_together(rows: Sequence[Total]) -> str:
+    """The sums of all rows of a list that is cut; those by rule have jobs in common."""
+    found = together(rows)
+    figures = lists.amounts_of(found)
+    return (
+        f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
+        f" {figures.waste} avoidable or lost"
+    )
+
+
+def _say_begin(rows: Sequence[Total], asked: date) -> None:
+    """Says where the periods asked for begin before the history does."""
+    first = min((row.first_day for row in rows if row.first_day), default=asked)
+    if first > asked:
+        say(f"no audit ended before {first}: nothing is known of {asked} to {first - ONE_DAY}")
 
 
 def _without_empty(rows: Sequence[Total], length: Length) -> list[Total]:

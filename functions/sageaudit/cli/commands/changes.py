@@ -1,8 +1,6 @@
-"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new or gone."""
+"""`sageaudit changes`: families (or teams, ...) dearer, cheaper, new, back or gone."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import click
 
@@ -45,10 +43,11 @@ def changes(
     """Compares the spend of families, or teams, with the days before.
 
     The largest change is first. Without --until the days end with yesterday, since today is not
-    over. Nothing is new or gone where the history does not cover the days before.
+    over, or with the week or month that --since names. Nothing is new or gone where the history
+    does not cover the days before.
     """
     now = asking.now()
-    question = replace(filters, until=filters.until or "1d").question(now)
+    question = filters.question(now, with_today=False)
     [column, *more] = columns_of(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
@@ -65,4 +64,5 @@ def changes(
         say(
             f"the history does not cover the days from {first} on: there is nothing to compare with"
         )
-    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read)
+    days = f"{asking.days_of(question.window)}, before: {window_before(question.window).words}"
+    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read, days)

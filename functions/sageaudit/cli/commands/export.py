@@ -53,7 +53,9 @@ Examples:
     show_default="the ending of FILE",
     help="parquet needs DuckDB.",
 )
-@click.option("--findings", is_flag=True, help="Write the findings of all rules instead of audits.")
+@click.option(
+    "--findings", is_flag=True, help="Write findings instead of audits: of all rules, or of --rule."
+)
 @filters()
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
 @asking.WHERE
@@ -82,7 +84,8 @@ def export(
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
-        questions = _of_each_rule(reader, question) if findings else [question]
+        every = findings and question.rule is None
+        questions = _of_each_rule(reader, question) if every else [question]
         rows: Iterable[AuditRow] = (
             row for asked in questions for row in answer.all_rows(reader, asked, with_heads=heads)
         )

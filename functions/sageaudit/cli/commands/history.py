@@ -14,7 +14,7 @@ from sageaudit.queries import answer
 from sageaudit.queries.cursor import cursor_of, read_cursor
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
-from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.rows import OF_A_FINDING
 
 _EPILOG = """\b
@@ -29,7 +29,7 @@ Examples:
 @filters()
 @click.option(
     "--sort",
-    type=options.EnumChoice(Sort),
+    type=options.EnumChoice(Sort, (Sort.NEWEST, *AMOUNTS)),
     default=Sort.NEWEST.value,
     show_default=True,
     help="Order: by end, or by dollars, the most first; waste is avoidable plus lost.",
@@ -70,15 +70,17 @@ def _page(reader: Lists, question: Question, limit: int, cursor: str | None, sho
     after = None if cursor is None else read_cursor(question, cursor)
     heads = _needs_heads(question, shown)
     page = answer.page(reader, question, limit, after=after, with_heads=heads)
+    days = asking.days_of(question.window)
     following = None if page.next is None else cursor_of(question, page.next)
-    count = shown.write(page.rows, _listing(question), asking.tail(reader.read, following))
+    count = shown.write(page.rows, _listing(question), asking.tail(reader.read, following), days)
     _say(question, reader, count, rollups=any(row.rollup for row in page.rows))
     asking.say_next(following)
 
 
 def _all(reader: Lists, question: Question, shown: Shown) -> None:
     rows = answer.all_rows(reader, question, with_heads=_needs_heads(question, shown))
-    count = shown.write(rows, _listing(question), asking.tail(reader.read))
+    days = asking.days_of(question.window)
+    count = shown.write(rows, _listing(question), asking.tail(reader.read), days)
     _say(question, reader, count, rollups=False)
 
 

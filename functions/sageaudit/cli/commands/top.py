@@ -42,7 +42,8 @@ def top(filters: Filters, sort: Sort, limit: int, where: HistoryOptions, shown: 
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
         page = answer.page(reader, question, limit, above_zero=True)
-        if not shown.write(page.rows, listing, asking.tail(reader.read)):
+        days = asking.days_of(question.window)
+        if not shown.write(page.rows, listing, asking.tail(reader.read), days):
             asking.say_nothing_found(reader, question)
     if any(row.rollup for row in page.rows):
         asking.say_rollups()

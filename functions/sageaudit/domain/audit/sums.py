@@ -64,11 +64,11 @@ class RuleSums:
 class Sums:
     """Sums of audits, newest versions alone. Counts are of audits of jobs, without roll-ups.
 
-    `unpriced`: the total is not known, so it is in no sum of dollars. `incomplete`: the total lacks
-    a part. `estimated`: the dollars rest on an estimated rate. `judged_usd`: the total of the jobs
-    that could be judged, in whole or in part. `idle_usd`: the value of idle capacity, of which
-    `idle_counted_usd` is in the avoidable or lost dollars already; `idle_unpriced`: audits with
-    idle capacity of unknown value.
+    `failed`: without jobs that never started. `unpriced`: the total is not known, so it is in no
+    sum of dollars. `incomplete`: a known total lacks a part. `estimated`: the dollars rest on an
+    estimated rate. `judged_usd`: the total of the jobs that could be judged, in whole or in part.
+    `idle_usd`: the value of idle capacity, of which `idle_counted_usd` is in the avoidable or lost
+    dollars already; `idle_unpriced`: audits with idle capacity of unknown value.
     """
 
     jobs: int = 0
@@ -184,12 +184,12 @@ def sums_of(document: AuditDocument) -> Sums:
     unauditable = document["unauditable"] is not None
     return Sums(
         jobs=1,
-        failed=int(document["job"]["status"] == "Failed"),
+        failed=int(document["job"]["status"] == "Failed" and not _never_started(document)),
         unauditable=int(unauditable),
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
         unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
-        incomplete=int(bool(gaps(bill))),
+        incomplete=int(bool(gaps(bill)) and storable_usd(bill["total_usd"]) is not None),
         estimated=int(bool(bill["estimated"])),
         total_usd=_known(bill["total_usd"]),
         judged_usd=_known(bill["total_usd"] if document["judged"] in _JUDGED else None),
@@ -202,6 +202,10 @@ def sums_of(document: AuditDocument) -> Sums:
         idle_unpriced=int(idle is not None and idle["list_usd"] is None and idle["idle"] > 0),
         rules=_rules(document, document["findings"]),
     )
+
+
+def _never_started(document: AuditDocument) -> bool:
+    return document["job"]["started_at"] is None and document["bill"]["total_usd"] == 0
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:

@@ -92,30 +92,36 @@ class FittedColumn:
 def fitted(
     columns: Sequence[FittedColumn],
     cells: Sequence[Sequence[str | Text]],
-    dropped: Sequence[str],
+    dropped: Sequence[str] | None,
     width: int,
 ) -> Table:
     """The table in at most `width` characters, if the least widths of the last column allow it.
 
     Where not all fits, the widest of the columns that may be cut loses one character at a time,
     down to its least; then columns are dropped in the order of `dropped`, and the rest tried again.
-    In the end names are cut further: an amount is whole or not there.
+    In the end names are cut further: an amount is whole or not there. Without `dropped` each
+    column is there, no name is shorter than its least, and lines may be longer than `width`.
     """
     shown = list(range(len(columns)))
     widest = [
         max([cell_len(column.title), *(cell_len(str(row[at])) for row in cells)])
         for at, column in enumerate(columns)
     ]
-    order = [at for name in dropped for at, column in enumerate(columns) if column.name == name]
+    order = [
+        at for name in dropped or () for at, column in enumerate(columns) if column.name == name
+    ]
     widths = _cut(columns, widest, shown, width)
     while _needed(widths, shown) > width and order:
         shown.remove(order.pop(0))
         widths = _cut(columns, widest, shown, width)
-    last = [replace(column, least=min(column.least, _LEAST)) for column in columns]
-    widths = _cut(last, widths, shown, width)
+    if dropped is not None:
+        last = [replace(column, least=min(column.least, _LEAST)) for column in columns]
+        widths = _cut(last, widths, shown, width)
     titles = [columns[at].title for at in shown]
     right = {columns[at].title for at in shown if columns[at].right}
     table = plain_table(*titles, right=right, unbroken=set(titles))
+    if dropped is None:
+        table.width = _needed(widths, shown)
     for row in cells:
         table.add_row(*(_fitting(row[at], widths[at], columns[at]) for at in shown))
     return table

@@ -22,7 +22,7 @@ from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
-from sageaudit.queries.window import FORMS
+from sageaudit.queries.window import FORMS, Window
 from sageaudit.rules import catalogue
 
 
@@ -64,11 +64,13 @@ class Shown:
         """The fields to print. Raises BadUsage for one that does not exist."""
         return listing.chosen(self.output, self.fields)
 
-    def write(self, rows: Iterable[Any], listing: ListLayout, tail: Tail) -> int:
-        """Prints the rows, and returns how many there were."""
+    def write(self, rows: Iterable[Any], listing: ListLayout, tail: Tail, above: str) -> int:
+        """Prints the rows, with a line `above` those that people read, and returns how many there
+        were.
+        """
         console = console_for(no_color=self.no_color)
         rows, listing = formats.with_tags(rows, listing)
-        return formats.write(rows, listing, self.of(listing), self.output, console, tail)
+        return formats.write(rows, listing, self.of(listing), self.output, console, tail, above)
 
 
 OUTPUT = click.option(
@@ -158,22 +160,23 @@ def say_read(question: Question, read: ReadCounts, shown: int) -> None:
         sums = f" and {counted(read.sums, 'daily sum')}" if read.sums else ""
         what = "finding" if question.rule is not None else "audit"
         verb = "has" if len(reasons) == 1 else "have"
-        say(
-            f"read {counted(read.rows, what)}{sums} to show {shown:,}:"
-            f" {' and '.join(reasons)} {verb} no index"
-        )
+        say(f"{counted(read.rows, what)}{sums} read: {' and '.join(reasons)} {verb} no index")
+
+
+def days_of(window: Window) -> str:
+    """`ended 2026-11-01 to 2026-11-30 (UTC)`, the period of a list."""
+    return f"ended {window.words} (UTC)"
 
 
 def say_nothing_found(lists: Lists, question: Question) -> None:
     """Says that no row fits, and which filter is the reason."""
-    days = f"{question.window.first_day} to {question.window.last_day}"
     known = [rule.name.name for rule in catalogue.load()]
     if question.rule is not None and question.rule not in known:
         perhaps = did_you_mean(question.rule, known) or ":"
         hint = f"there is no rule {question.rule}{perhaps} `sageaudit rules` lists them all"
     else:
         hint = unmatched(lists, question, option)
-    say(f"no audit of {days} fits; {hint}")
+    say(f"no audit of {question.window.words} fits; {hint}")
 
 
 def say_rollups() -> None:
@@ -195,9 +198,14 @@ def say_next(cursor: str | None) -> None:
 
 
 def show_some(
-    rows: Sequence[Any], every: Sequence[Any], listing: ListLayout, shown: Shown, read: ReadCounts
+    rows: Sequence[Any],
+    every: Sequence[Any],
+    listing: ListLayout,
+    shown: Shown,
+    read: ReadCounts,
+    above: str,
 ) -> None:
     """Prints these of the rows, and says how many there are."""
-    shown.write(rows, listing, tail(read))
+    shown.write(rows, listing, tail(read), above)
     if len(rows) < len(every):
         say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")

@@ -11,9 +11,13 @@ import click
 
 from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
+from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import FILTERS, Column, question_of
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.window import window
+
+_REPEATED = "tag"
+"""The filter that may be given several times: a job has several tags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +28,25 @@ class Filters:
     until: str | None
     words: Mapping[str, Any]
 
-    def question(self, now: datetime, sort: Sort = Sort.NEWEST, since: str = "30d") -> Question:
+    def question(
+        self,
+        now: datetime,
+        sort: Sort = Sort.NEWEST,
+        since: str = "30d",
+        *,
+        with_today: bool = True,
+    ) -> Question:
         """The question that they ask; `since`, where they have none. Raises BadUsage."""
-        span = window(since if self.since is None else self.since, self.until, now)
+        asked = since if self.since is None else self.since
+        span = window(asked, self.until, now, with_today=with_today)
         return question_of(span, sort, self.words, asking.option)
 
 
 def filters(default_since: str | None = "30d", shown: str | None = None) -> options.Decorator:
     """The filters of a question about audits."""
 
-    def made(since: str | None, until: str | None, **words: Any) -> Filters:
+    def made(since: str | None, until: str | None, **given: Any) -> Filters:
+        words = {name: _once(FILTERS[name], value) for name, value in given.items()}
         if words["rule"] is not None:
             words["rule"] = asking.rule_named(words["rule"])
         return Filters(since, until, words)
@@ -43,15 +56,26 @@ def filters(default_since: str | None = "30d", shown: str | None = None) -> opti
     return options.together("filters", made, *times, *map(_option, FILTERS.values()), names=names)
 
 
+def _once(column: Column, given: Any) -> Any:
+    """The value of an option that may be given once. Raises BadUsage where it was given twice."""
+    if column.read is bool or column.name == _REPEATED:
+        return given
+    if len(given) > 1:
+        raise BadUsage(
+            f"{asking.option(column.name)} was given {len(given)} times: a filter takes one value"
+        )
+    return given[0] if given else None
+
+
 def _option(column: Column) -> options.Decorator:
     """The option of a filter; its value is read by the filter itself, so that all callers agree."""
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"multiple": True}
     if column.read is bool:
         more = {"is_flag": True}
-    elif column.name == "tag":
-        more = {"multiple": True, "metavar": "KEY=VALUE"}
+    elif column.name == _REPEATED:
+        more |= {"metavar": "KEY=VALUE"}
     elif column.words and column.name != "status":
-        more = {"type": click.Choice(column.words)}
+        more |= {"type": click.Choice(column.words)}
     elif column.name.startswith("min_"):
-        more = {"metavar": "USD"}
-    return click.option(f"--{column.name.replace('_', '-')}", help=column.help, **more)
+        more |= {"metavar": "USD"}
+    return click.option(asking.option(column.name), help=column.help, **more)

@@ -28,7 +28,7 @@ from sageaudit.adapters.files.parquet_rows import Column
 from sageaudit.cli.messages import json_line
 from sageaudit.domain.job.job import duration
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import FittedColumn, fitted
+from sageaudit.output.terminal.layout import FittedColumn, fitted, line
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import markdown, terminal
 from sageaudit.queries.columns import TAG
@@ -160,8 +160,12 @@ def write(
     output: str,
     console: Console,
     tail: Tail,
+    above: str = "",
 ) -> int:
-    """Prints the rows to stdout and returns how many there were; all but a table as they come."""
+    """Prints the rows to stdout and returns how many there were; all but a table as they come.
+
+    `above`: lines that people read before the rows.
+    """
     count = 0
 
     def taken() -> Iterator[Any]:
@@ -171,11 +175,13 @@ def write(
             yield row
 
     if output == "table":
-        _table(taken(), layout, fields, console)
+        _table(taken(), layout, fields, console, above)
         return count
-    lines = _json(taken(), fields, tail) if output == "json" else _LINES[output](taken(), fields)
-    for line in lines:
-        click.echo(line, nl=False)
+    for text in above.splitlines() if output == "markdown" else ():
+        click.echo(f"{markdown(text)}\n")
+    texts = _json(taken(), fields, tail) if output == "json" else _LINES[output](taken(), fields)
+    for text in texts:
+        click.echo(text, nl=False)
     return count
 
 
@@ -224,12 +230,16 @@ def moment(value: datetime) -> str:
 
 
 def _table(
-    rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console
+    rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console, above: str
 ) -> None:
     cells = [[cell(row, field) for field in fields] for row in rows]
     columns = [FittedColumn(of.name, of.title, of.right, of.least, of.sentence) for of in fields]
     if cells:
-        console.print(fitted(columns, cells, layout.dropped, console.width))
+        for text in above.splitlines():
+            line(console, text, "dim")
+        asked = [field.name for field in fields] != [*layout.table]
+        dropped = None if asked else layout.dropped
+        console.print(fitted(columns, cells, dropped, console.width), crop=False)
 
 
 def _json(rows: Iterable[Any], fields: Sequence[Field], tail: Tail) -> Iterator[str]:

@@ -87,10 +87,17 @@ def _difference(name: str) -> Callable[[SpendChange], str]:
     return lambda row: "-" if (usd := getattr(row, name)) is None else signed(usd)
 
 
+def _period(row: Total) -> str:
+    if row.over:
+        return row.period or ""
+    only = row.days == 1 and row.first_day != row.last_day
+    return f"{row.period} {'today only' if only else 'so far'}"
+
+
 def _of_column(column: Column, *, of_changes: bool = False) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
-        return Field("period", cell=lambda row: row.period if row.over else f"{row.period} so far")
+        return Field("period", cell=_period)
     words = {"owner": NO_OWNER, "type": NO_TYPE}
     none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"
@@ -189,6 +196,8 @@ _OF_SUMS = (
     Field("jobs", "count"),
     Field("failed", "count"),
     *_AMOUNTS,
+    Field("waste_percent", "percent", "Waste %"),
+    Field("failed_percent", "percent", "Failed %"),
     Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
@@ -219,12 +228,14 @@ _OF_A_PERIOD = (
 BY = ListLayout(
     (*_columns(of_changes=False), *_OF_SUMS, *_OF_A_PERIOD),
     (
-        *("jobs", "failed", "total_usd", "total_change_percent", "judged_usd", "avoidable_usd"),
-        *("lost_usd", "waste_usd", "waste_change_percent", "possible_usd", "idle_usd", "top_rule"),
+        *("jobs", "failed", "failed_percent", "total_usd", "total_change_percent", "judged_usd"),
+        *("avoidable_usd", "lost_usd", "waste_usd", "waste_percent", "waste_change_percent"),
+        *("possible_usd", "idle_usd", "top_rule"),
     ),
     (
-        *("idle_usd", "possible_usd", "judged_usd", "top_rule", "failed", "lost_usd"),
-        *("avoidable_usd", "jobs", "total_change_percent", "total_usd"),
+        *("idle_usd", "possible_usd", "judged_usd", "top_rule", "failed_percent", "failed"),
+        *("lost_usd", "waste_percent", "avoidable_usd", "jobs", "total_change_percent"),
+        "total_usd",
     ),
 )
 """Sums; `of_columns` adds the columns that they are by."""
@@ -287,7 +298,7 @@ def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
 
 def by_amount(layout: ListLayout, sort: Sort) -> ListLayout:
     """The list with the amount that orders it in its table, whatever else is dropped."""
-    name = f"{sort.value}_usd"
+    name = sort.field
     if sort is Sort.NEWEST:
         return layout
     table = layout.table
