@@ -117,7 +117,7 @@ def kept(request: pytest.FixtureRequest) -> Iterator[History]:
 @pytest.fixture(autouse=True)
 def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that names a table asks these audits, at their time."""
-    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept))
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept, None))
     monkeypatch.setattr(asking, "now", lambda: NOW)
 
 

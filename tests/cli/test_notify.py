@@ -69,7 +69,7 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
     path = tmp_path / "history.db"
     run("audit", "--recording", COMPOSED, "--history", path)
     before = path.read_bytes()
-    done = run("notify", "--preview", NAME, "--history", path, "--raw", "--since", "2026-06-01")
+    done = run("notify", "--preview", NAME, "--history", path, "--raw")
     assert done.document()["text"] == TITLE
     assert path.read_bytes() == before
 

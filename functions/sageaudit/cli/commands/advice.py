@@ -75,7 +75,7 @@ def listed(
         found = filters.advices(opened, asking.now())
     asked = {state or State.OPEN}
     rows = [row for row in found if every or row.state in asked]
-    shown.write(rows, advices.ADVICES, dict)
+    shown.write(rows, advices.ADVICES, dict, filters.days)
     if not rows:
         others = f": {len(found):,} in other states (--all)" if found else ""
         say(f"no such advice since {filters.since}{others}")

@@ -34,9 +34,7 @@ from sageaudit.output.text.envelope import Payload, read_body
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
-from sageaudit.queries.lists import Lists
 from sageaudit.queries.lookup import Wanted, find
-from sageaudit.queries.window import window
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.notify import decide
 
@@ -67,7 +65,6 @@ Examples:
     help="Topic's ARN, or name of the secret with the webhook; by default that of TOPIC_ARN or"
     " SLACK_SECRET_ID in the environment.",
 )
-@asking.since("90d")
 @options.POLICY
 @asking.WHERE
 def notify(
@@ -77,7 +74,6 @@ def notify(
     raw: bool,
     send: bool,
     to: str | None,
-    since: str,
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
@@ -94,7 +90,7 @@ def notify(
         if path is not None:
             head = _recorded(path, policy, history, source)
         else:
-            head = find(Lists(source.history, window(since, None, asking.now())), Wanted(job or ""))
+            head = find(source.history, Wanted(job or ""))
         ledger = _Previewed(source)
         outcome = _decided(head, history, ledger, source, policy, channel)
     if isinstance(outcome, Quiet):

@@ -40,6 +40,7 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
         rows,
         advices.SAVINGS,
         lambda: {"sums": {state.value: asdict(row) for state, row in sums.items()}},
+        filters.days,
     )
     if not rows:
         say(f"no advice was followed since {filters.since}")

@@ -38,6 +38,11 @@ class AdviceFilters:
     account: str | None
     region: str | None
 
+    @property
+    def days(self) -> str:
+        """The days whose runs are read, in words."""
+        return asking.days_of(window(self.since, None, asking.now()))
+
     def advices(self, opened: HistorySource, now: datetime) -> list[AdviceRow]:
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
         asked = Question(window(self.since, None, now), account=self.account, family=self.family)
