@@ -28,7 +28,7 @@ from tests.fakes.command_line import Run
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
-TITLE = "tile-classifier: heading for $44 a month, 1 run: use 1 x ml.g4dn.2xlarge"
+TITLE = "tile-classifier: about $10, 1 run: use 1 x ml.g4dn.2xlarge"
 ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
 RUN = job_pk(JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC)))
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"

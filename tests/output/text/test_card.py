@@ -83,6 +83,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (document(), due(said="1249"), "about $1,200 a month, 12 runs: use"),
         (document(), due(said="0"), "dollars not known, 12 runs: use"),
         (document(), due(total="61"), "heading for $540 a month, 12 runs: use"),
+        (document(), due(total="61", runs=1), "about $61, 1 run: use"),
         (document(), due(kind=Kind.BACK), "back, about $540 a month, 12 runs: use"),
         (lost_document(), due(), "about $540 a month lost, 12 runs: look at it"),
         (perhaps_lost_document(), due(), "maybe $540 a month lost, 12 runs: set"),

@@ -65,7 +65,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
-    assert sns["payload"]["subject"].startswith("train-bert: heading for $8.70 a month, 1 run")
+    assert sns["payload"]["subject"].startswith("train-bert: about $2.00, 1 run")
     assert "<@U0123456789>" in str(slack)
     assert all(body.isascii() for _, body in story.ledger.notices.values())
     assert set(story.ledger.notices) == {

@@ -88,7 +88,7 @@ def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str)
         return
     assert isinstance(outcome, Notify)
     [sent] = told.story.messages
-    begins = "train-bert: heading for $" if message == "first" else f"{message} - "
+    begins = "train-bert: about $" if message == "first" else f"{message} - "
     assert sent.first_line.startswith(begins)
 
 

@@ -33,6 +33,13 @@ class Month:
     runs: int
 
     @property
+    def of_one_run(self) -> bool:
+        """Whether one run is all that is known of a month: `said` is then a guess that no text
+        shows.
+        """
+        return self.runs == 1 and self.said != self.total
+
+    @property
     def severity(self) -> Severity:
         """By what is said; hours have none."""
         if self.worth in {Worth.PREPAID, Worth.UNPRICED}:

@@ -208,7 +208,7 @@ def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
         each = "a tuning job like this" if document["rollup"] else "a run"
         text = f"{verb} {known} {each}"
-    if month is None or not month.said or document["rollup"]:
+    if month is None or not month.said or month.of_one_run or document["rollup"]:
         return text
     rough = str(Figure(month.said, rough=NEAREST)).removeprefix("about ")
     return f"{text}, {rough} a month"

@@ -48,15 +48,16 @@ def _month(document: AuditDocument, notify: Notify) -> str:
         return f"{_rough(figures.at_stake_usd)} in a tuning job"
     if not month.said:
         return f"{_NO_DOLLARS}, {runs}"
-    about = _rough(month.said)
+    about = _rough(month.total if month.of_one_run else month.said)
     perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
     if month.worth is Worth.TRIAL or perhaps:
         about = about.replace("about", "maybe")
-    elif month.said != month.total:
+    elif month.said != month.total and not month.of_one_run:
         about = about.replace("about", "heading for")
     lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
     what = " of idle capacity" if notify.idle else " lost" if lost else ""
-    month_words = f"{about} a month{what if month.worth is not Worth.TRIAL else ''}"
+    each = "" if month.of_one_run else " a month"
+    month_words = f"{about}{each}{what if month.worth is not Worth.TRIAL else ''}"
     was = notify.after and notify.after.amount
     if notify.kind in {Kind.WORSE, Kind.GREW} and was:
         month_words = f"now {month_words}, was {_rough(was).removeprefix('about ')}"
