@@ -155,7 +155,7 @@ def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> Non
     done = invoked("account", "111122223333", "--table", "history", "--output", "json")
     assert done.exception is None
     read = json.loads(done.output)
-    assert (read["account"], read["days"], read["runs"]) == ("111122223333", 30, 1)
+    assert (read["account"], read["days"], read["runs"]) == ("111122223333", 31, 1)
     said = [
         *(one["rule"] for part in ("findings", "unknown", "not_applicable") for one in read[part]),
         *read["clear"],
