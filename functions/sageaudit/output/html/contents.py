@@ -75,7 +75,7 @@ class SumsBy:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class FirstChange:
     """What to change in a family: a finding of its run `heads[at]`."""
 
     family: str
@@ -100,7 +100,7 @@ class AccountReport:
     by: Sequence[SumsBy]
     heads: Sequence[Head]
     details: Mapping[int, JobReport]
-    advice: Sequence[Advice] = ()
+    advice: Sequence[FirstChange] = ()
     before: DaysBefore | None = None
     coverage: Coverage | None = None
     left_out: int = 0

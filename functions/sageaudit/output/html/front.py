@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.html.contents import AccountReport, Advice, ChangedFamily, DaysBefore
+from sageaudit.output.html.contents import AccountReport, ChangedFamily, DaysBefore, FirstChange
 from sageaudit.output.html.figure import table
 from sageaudit.output.html.findings import codes
 from sageaudit.output.html.job_table import family_name
@@ -52,7 +52,7 @@ def _lead(report: AccountReport) -> Markup:
     )
 
 
-def _card(report: AccountReport, advice: Advice) -> Markup:
+def _card(report: AccountReport, advice: FirstChange) -> Markup:
     """What to change in a family: dollars, the fix to paste, the run to look at."""
     finding = parts_of(advice.fix.finding)
     ways = finding.ways[:1]

@@ -29,10 +29,10 @@ from sageaudit.output.html.contents import (
     DETAILED,
     LISTED,
     AccountReport,
-    Advice,
     ChangedFamily,
     ChartLimit,
     DaysBefore,
+    FirstChange,
     JobReport,
     SumsBy,
     by_rank,
@@ -183,7 +183,7 @@ class _Details:
         return {at: job for at, job in sorted(self.read.items()) if job}
 
 
-def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[Advice]:
+def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[FirstChange]:
     """What to change first: of each family the rule with the most dollars, the largest first.
 
     Unless the newest judged run of the family has the finding no more.
@@ -211,7 +211,7 @@ def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[Ad
         )
         if last is None or last.ended_at <= fix.ended_at or fix.finding["rule"] in last.sums.rules:
             at = next(at for at in runs[name] if found.heads[at].name == fix.job)
-            yield Advice(name, fix, at)
+            yield FirstChange(name, fix, at)
 
 
 def job_report(history: History, head: Head) -> JobReport | None:
