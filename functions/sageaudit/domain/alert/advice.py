@@ -2,7 +2,7 @@
 
 No state of an advice is stored. It follows from the family's runs, each with what it was advised
 and the values that it ran with (`RunFacts`), and from what people decided. So runs that come late,
-come twice or are judged again always give the same answer. docs/messages.md has the states as a
+come twice or are judged again always give the same answer. docs/advice.md has the states as a
 table, docs/decisions/0025 the reasons.
 """
 
@@ -201,10 +201,7 @@ def _paths(one: Advised) -> tuple[str, ...]:
 def _once(found: list[Advice]) -> list[Advice]:
     """Where two were taken together, the saving stands once, at the larger promise."""
     claimed: dict[object, Advice] = {}
-    rank = sorted(
-        found, key=lambda one: -(one.comparison.predicted_usd or 0 if one.comparison else 0)
-    )
-    for one in rank:
+    for one in sorted(found, key=_promise, reverse=True):
         if one.state is State.MEASURED and one.comparison:
             claimed.setdefault(one.comparison.after, one)
 

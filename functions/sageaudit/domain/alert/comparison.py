@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import Advised, RunFacts, own_value
+from sageaudit.domain.audit.earlier import Advised, RunFacts, advised_of, own_value
 from sageaudit.domain.audit.like_runs import newest_level
 from sageaudit.domain.audit.record import Head, earlier_run
 from sageaudit.domain.policy.policy import Policy
@@ -94,7 +94,8 @@ def compared(
         return Comparison(Effect.WORSE, failing)
     was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
     was, done = was[-COMPARED:], _completed(carriers)
-    promises = [usd for run in told[-COMPARED:] if (usd := _promise(run, advised)) is not None]
+    same = [advised_of(run.facts, advised) for run in told[-COMPARED:]]
+    promises = [one.amount for one in same if one is not None and one.amount is not None]
     found = Comparison(
         Effect.CHANGED_TOO,
         "its dollars lay in runs that did not complete",
@@ -169,11 +170,6 @@ def _completed(runs: Sequence[Head]) -> list[Head]:
 
 def _instances(facts: RunFacts | None) -> tuple[object, ...]:
     return () if facts is None else (facts.instance_type, facts.instance_count, facts.purchase)
-
-
-def _promise(run: Head, advised: Advised) -> Decimal | None:
-    known = run.facts.advised if run.facts else None
-    return next((one.amount for one in known or () if one.line == advised.line), None)
 
 
 def _changed(was: Sequence[Head], run: Head, paths: frozenset[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from sageaudit.domain.alert.comparison import COMPARED
-from sageaudit.domain.audit.earlier import Advised, own_value
+from sageaudit.domain.audit.earlier import Advised, advised_of, own_value
 from sageaudit.domain.audit.record import Head
 
 CLOSED_AFTER = timedelta(days=60)
@@ -26,15 +26,9 @@ class Episode:
     back: bool = False
 
 
-def _told(run: Head, one: Advised) -> Advised | None:
-    """What the run was advised of the same line."""
-    advised = run.facts.advised if run.facts else None
-    return next((known for known in advised or () if known.line == one.line), None)
-
-
 def amount_of(run: Head, one: Advised) -> Decimal:
     """What the run was advised of the same line; 0 where that is not known."""
-    told = _told(run, one)
+    told = advised_of(run.facts, one)
     return (told.amount if told else None) or Decimal(0)
 
 
@@ -45,7 +39,7 @@ def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
     episode, before = Episode(), list[Head]()
     used, row = False, list[Head]()
     for run in runs:
-        told = _told(run, one)
+        told = advised_of(run.facts, one)
         if told is not None:
             last = episode.runs[-1] if episode.runs else None
             gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
@@ -68,7 +62,7 @@ def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
 
 def _carries(run: Head, before: Head, one: Advised) -> bool:
     """Whether it ran with the value; of a number also with one nearer to it than to the old one."""
-    told = _told(before, one)
+    told = advised_of(before.facts, one)
     own, old = (own_value(of.facts, one.parameter) for of in (run, before))
     if told is None or not one.parameter or own is None or own == old:
         return False

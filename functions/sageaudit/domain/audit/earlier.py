@@ -210,6 +210,12 @@ def _order(one: Advised) -> tuple[int, Decimal]:
     return list(Worth).index(one.worth), -(one.amount or Decimal(0))
 
 
+def advised_of(facts: RunFacts | None, like: Advised) -> Advised | None:
+    """What a run was advised of the same line as `like`; None where it was not."""
+    advised = facts.advised if facts else None
+    return next((one for one in advised or () if one.line == like.line), None)
+
+
 def own_value(facts: RunFacts | None, path: str) -> str | None:
     """The value of a request's parameter that the run ran with, as text; None where unknown."""
     if facts is None:

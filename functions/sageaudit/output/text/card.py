@@ -57,6 +57,11 @@ class CardLine(NamedTuple):
     code: bool = False
     spare: int = 0
 
+    @property
+    def shown(self) -> str:
+        """The text after its label."""
+        return f"{self.label}: {self.text}".strip() if self.label else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class MessageCard:
@@ -259,10 +264,6 @@ def rows(text: str) -> int:
     return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
 
 
-def _shown(line: CardLine) -> str:
-    return f"{line.label}: {line.text}" if line.label else line.text
-
-
 def _fitted(card: MessageCard) -> MessageCard:
     """The card in its rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
@@ -271,14 +272,14 @@ def _fitted(card: MessageCard) -> MessageCard:
         [*(one.word for one in card.links), card.rule],
     )
     room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
-    while (over := sum(rows(_shown(one)) for one in lines) - room) > 0:
+    while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:
             break
         lines.remove(least)
-    for line in sorted(lines, key=lambda one: -rows(_shown(one))):
+    for line in sorted(lines, key=lambda one: -rows(one.shown)):
         if over > 0 and line.text and not line.code:
-            taken = rows(_shown(line))
+            taken = rows(line.shown)
             keep = max(taken - over, 1)
             lines[lines.index(line)] = line._replace(text=_cut(line, keep))
             over -= taken - keep
@@ -289,6 +290,6 @@ def _fitted(card: MessageCard) -> MessageCard:
 
 def _cut(line: CardLine, keep: int) -> str:
     """The text in so many rows, as an e-mail shows it."""
-    shown = plain(_shown(line), _TEXT)
+    shown = plain(line.shown, _TEXT)
     wrapped = textwrap.wrap(shown, WIDTH, max_lines=keep, placeholder=f" {DOTS}")
     return " ".join(wrapped).removeprefix(f"{line.label}: ")

@@ -9,7 +9,7 @@ from typing import TypedDict
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import CardLine, MessageCard, card_of
+from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
 from sageaudit.output.text.notice import counted_findings, message_severity
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain
@@ -112,18 +112,14 @@ def attributes(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Att
 def _body(card: MessageCard) -> str:
     lines = [
         card.title,
-        *map(_line, card.lines),
+        *(line.shown for line in card.lines),
         f"{card.owner_shown}, {card.place}",
         *([f"Rule: sageaudit rules {card.rule}"] if card.rule else []),
-        *map(_line, card.more),
+        *(line.shown for line in card.more),
     ]
     # a mail shows whole URLs: the job's own page leads to its metrics and logs
     urls = [link.url for link in card.links[:1]]
     return "\n".join([*(plain(line, _LINE) for line in lines), *urls]) + "\n"
-
-
-def _line(line: CardLine) -> str:
-    return f"{line.label}: {line.text}".strip() if line.label else line.text
 
 
 def _number(amount: Decimal) -> str:

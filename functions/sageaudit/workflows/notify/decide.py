@@ -129,7 +129,7 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         saves=month_of(fresh[:1], worth, now) if fresh else None,
         advice=fresh[0] if fresh else None,
     )
-    document = _shown(audit.document, case, head, loud=outcome.kind is Kind.WORSE)
+    document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
     bodies = {}
     for channel, write in deps.writers.items():
         notice_id = f"{audit.pk}|{audit.version}|{channel}"
@@ -158,27 +158,27 @@ def _case(
     cut = len(runs) == _MOST_RUNS
     others = [run for run in runs if run.key != head.key]
     advices = advices_of([own, *others], deps.decisions.decisions(), now)
-    case = AlertCase(
-        figures=figures_of(document),
+    by_id = {one.id: one for one in advices}
+    return AlertCase(
+        figures=figures_of(_shown(document, by_id, head)),
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
-        advices={one.id: one for one in advices},
+        advices=by_id,
         dearer=dearer_than(own, others, deps.policy),
         told=[one for one in told if one.holds],
         policy=deps.policy,
         now=now,
         read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
     )
-    return replace(case, figures=figures_of(_shown(document, case, head)))
 
 
 def _shown(
-    document: AuditDocument, case: AlertCase, head: Head, *, loud: bool = False
+    document: AuditDocument, advices: Mapping[str, Advice], head: Head, *, loud: bool = False
 ) -> AuditDocument:
     """The audit without what no message speaks of now; `loud`: what waits is heard too."""
     heard = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
 
     def silent(advised: Advised) -> Advice | None:
-        advice = case.advices.get(advice_id(head.account, head.region, head.family, advised))
+        advice = advices.get(advice_id(head.account, head.region, head.family, advised))
         return None if advice is None or advice.state in heard else advice
 
     return without(document, silent)
