@@ -40,6 +40,16 @@ test_cases = cases(
         "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).", usd="3.712400", span=("3.712400",
         "4.154000"), builder="derived", caution="…only the sum…",
         fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge")]), FOUR, LITTLE),
+    "One GPU did the work only where no distribution is known.",
+    # 4.89 less 0.736 once, and less 1 + 0.24 x 3 times; stages that take turns look like one GPU
+    row(finds(usd="4.154000", builder="derived", caution="…one of them did the work…"), FOUR,
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)),
+    row(finds(usd="3.624080", builder="derived", caution="…of 4 GPUs takes turns on one…"),
+        replace(FOUR, hints=Hints(distribution="parameter_server")),
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)),
+    *(row(finds(bucket="possible", caution=f"…does a part of the work ({word})…"),
+        replace(FOUR, hints=Hints(distribution=word)),
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)) for word in ("smp", "xla", "accelerate")),
     "Half of the GPUs is the line.",
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
     # 50% of 4 = 2.0; 50.2% = 2.008

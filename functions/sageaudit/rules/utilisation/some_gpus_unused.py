@@ -5,9 +5,10 @@ What it checks: On an instance with several GPUs: the busiest host's P99.5 of GP
 Why it costs: All GPUs are billed; code that is not distributed works on the first one.
 Saving: Derived: the run on the type that certainly saves most. If the work of k GPUs, each busy for
     a share u of the time, moves to one GPU, the run takes at most 1 + u (k - 1) times as long. That
-    is counted. But if the sum stays at the limit of one GPU, one GPU did the work, and the same run
-    time is counted. If the job starts a process for each GPU, such a move is only a possible
-    saving. Without a type that certainly saves there is no figure.
+    is counted. But if the sum stays at the limit of one GPU and the job gives no sign of a
+    distribution, one GPU did the work, and the same run time is counted. If the job is known to use
+    all GPUs (DDP, Horovod, SMP and the like), such a move is only a possible saving. Without a type
+    that certainly saves there is no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
     hide peaks. Work that is spread over all GPUs may take longer on fewer.
