@@ -64,6 +64,21 @@ test_cases = cases(
         *in_turn((5, "0.46", {}))]),
     row(CLEAR, DOUBLED, earlier=[*family("0.46", **TOLD), *family("2.00", **TOLD),
         *in_turn((5, "0.46", {}))]),
+    "What costs less than its family's runs did before the rise is not as expected.",
+    row(finds("It cost $0.23, less than expected (about $0.46), after…for $2.00: the rise has "
+        "ended."), HOUR, earlier=[*family("2.00", **TOLD), *in_turn((5, "0.46", {}))]),
+    "The end of a rise that lasted for longer is said once, too. The type was undone.",
+    row(finds("It cost $0.23, as expected (about $0.23), after 6 runs up to train-1 for $0.92: the "
+        "rise has ended."), HOUR,
+        earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD), (3, "0.92", DEAR))),
+    row(finds("…after 12 runs up to train-1 for $0.46: the rise has ended."), HOUR,
+        earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD), (9, "0.46", {}))),
+    row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD),
+        (3, "0.92", DEAR), (1, "0.23", CHEAP))),
+    # nobody was told of it; still far above the cost before; a drop from what was always usual
+    row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR))),
+    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR | TOLD))),
+    row(CLEAR, HOUR, earlier=in_turn((6, "0.92", DEAR | TOLD))),
     "A later first point of a processing job is a change of its data.",
     row(finds("…Changed: …its data (18 min more until its first point)…"), ran(7200,
         kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
