@@ -73,6 +73,14 @@ test_cases = cases(
         caution="…ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed…",
         paths=["HyperParameters.sagemaker_torch_distributed_enabled"]), FOUR, even(60, gpu=20,
         gpu_memory=5, cpu=30, memory=5)),
+    "Its first step contradicts no caution. No smaller type holds the run, which is not PyTorch's.",
+    row(finds(fix=[], caution="…does not fit…", first_step="Spread the work over all GPUs "
+        "(SageMaker's data parallel library, SMDDP, on p4d and p4de, else PyTorch DDP with one "
+        "process for each GPU), or give each of them more of it: a larger batch"),
+        replace(FOUR, image=None), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5)),
+    # spread already
+    row(finds(fix=[], caution="…Give each GPU more work instead: a larger batch."), replace(FOUR,
+        hints=Hints(distribution="ddp")), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5)),
     "P4 types take Amazon's own library.",
     # SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought.
     row(finds(fix=[("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
