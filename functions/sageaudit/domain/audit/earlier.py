@@ -70,7 +70,8 @@ class RunFacts:
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
-    same fingerprint. `advised_type`: the type that a standing finding advised.
+    same fingerprint. `advised_type`: the type that a standing finding advised. `smallest_types`:
+    those that held the run and save, with how many times as long it takes there.
     `first_point_s`: of a processing or transform job, from its start to its first point, which
     comes after its download.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
@@ -94,6 +95,7 @@ class RunFacts:
     found: tuple[str, ...] = ()
     use_digest: str | None = None
     advised_type: str | None = None
+    smallest_types: Mapping[str, Decimal] | None = None
     first_point_s: Decimal | None = None
     advised: tuple[Advised, ...] | None = None
     settings: Mapping[str, str] | None = None

@@ -8,14 +8,13 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
+from sageaudit.domain.bill.family_type import for_family, times_there
 from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.bill.type_vetoes import image_refused
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
-_KEPT_FROM = Decimal("0.9")
-"""Of the best saving: below it the advice of earlier runs is changed. Our choice."""
 _NAMED = 3
 """Types without a price that a sentence names; the others are counted."""
 _BY_NEED = frozenset(
@@ -85,18 +84,25 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     known = certain or possible
     if not known:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
-    first = _kept(case, run, known) or known[0]
-    second = next((other for other in known if other is not first), None)
-    peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
-    return BestType(first, second, f"{first.because}{peaks}", run)
+    needs, types = case.needs, case.market.types
+    suits = for_family(run, known, needs, types, case.advised_type)
+    first, second = suits[0], next(iter(suits[1:]), None)
+    unheld = len(needs) - len(times_there(first.type, needs, types))
+    if unheld and case.follows:
+        why = f"{unheld} of its family's last {len(needs)} runs need more than {first.type.name}"
+        return BestType(None, None, why, run)
+    why = [first.because, PEAKS_HIDDEN if _shrinks(run, first) else ""]
+    if known[0] not in suits:
+        why.append(f"{known[0].type.name} holds this run, and fewer of its family's last ones.")
+    why += [_back(run, other) for other in possible if certain and other.cost_less][:1]
+    return BestType(first, second, " ".join(filter(None, why)), run)
 
 
-def _kept(case: api.JobCase, run: Resize, known: list[Candidate]) -> Candidate | None:
-    """The type that the family was advised before, unless another is worth a change of plan."""
-    told = next((other for other in known if other.type.name == case.advised_type), None)
-    most_usd, usd = run.saves(known[0]), run.saves(told) if told else None
-    worth = None not in (most_usd, usd) and (usd or 0) >= _KEPT_FROM * (most_usd or 0)
-    return told if worth else None
+def _back(run: Resize, other: Candidate) -> str:
+    """A sentence on a larger type that the runs left for this one, beside a certain saving."""
+    saves = run.saves(other)
+    worth = "" if saves is None else f" may save about ${saves:,.2f} and"
+    return f"Going back to {other.type.name}{worth} is worth a trial: {other.because}"
 
 
 def _cannot_move(case: api.JobCase) -> str | None:
