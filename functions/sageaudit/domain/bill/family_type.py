@@ -49,8 +49,10 @@ def _size(kind: InstanceType) -> tuple[int, int, Decimal]:
 
 def _covers(other: InstanceType, small: InstanceType) -> bool:
     """Whether it has as much of everything."""
-    same = (other.gpu_model, other.gpu_memory_gib) == (small.gpu_model, small.gpu_memory_gib)
-    return same and all(a >= b for a, b in zip(_size(other), _size(small), strict=True))
+    if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
+        return False
+    (gpus, vcpu, gib), (least_gpus, least_vcpu, least_gib) = _size(other), _size(small)
+    return gpus >= least_gpus and vcpu >= least_vcpu and gib >= least_gib
 
 
 def for_family(

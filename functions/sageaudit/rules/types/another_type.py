@@ -84,25 +84,26 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     known = certain or possible
     if not known:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
-    needs, types = case.needs, case.market.types
+    types = case.market.types
+    needs = () if run.need.gpu_idle and run.today.gpus else case.needs
     suits = for_family(run, known, needs, types, case.advised_type)
     first, second = suits[0], next(iter(suits[1:]), None)
     unheld = len(needs) - len(times_there(first.type, needs, types))
     if unheld and case.follows:
-        why = f"{unheld} of its family's last {len(needs)} runs need more than {first.type.name}"
-        return BestType(None, None, why, run)
-    why = [first.because, PEAKS_HIDDEN if _shrinks(run, first) else ""]
+        of = f"{unheld} of its family's last {len(needs)} runs"
+        return BestType(None, None, f"{of} need more than {first.type.name}", run)
+    reasons = [first.because, PEAKS_HIDDEN if _shrinks(run, first) else ""]
     if known[0] not in suits:
-        why.append(f"{known[0].type.name} holds this run, and fewer of its family's last ones.")
-    why += [_back(run, other) for other in possible if certain and other.cost_less][:1]
-    return BestType(first, second, " ".join(filter(None, why)), run)
+        reasons.append(f"{known[0].type.name} holds this run, and fewer of its family's last ones.")
+    reasons += [_back(run, other) for other in possible if certain and other.cost_less][:1]
+    return BestType(first, second, " ".join(filter(None, reasons)), run)
 
 
 def _back(run: Resize, other: Candidate) -> str:
-    """A sentence on a larger type that the runs left for this one, beside a certain saving."""
+    """On a dearer type that the runs left for this one, where another certainly saves."""
     saves = run.saves(other)
-    worth = "" if saves is None else f" may save about ${saves:,.2f} and"
-    return f"Going back to {other.type.name}{worth} is worth a trial: {other.because}"
+    about = "" if saves is None else f" (about ${saves:,.2f} a run)"
+    return f"Going back to {other.type.name} is worth a trial{about}. {other.because}"
 
 
 def _cannot_move(case: api.JobCase) -> str | None:
