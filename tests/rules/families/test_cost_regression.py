@@ -68,10 +68,10 @@ test_cases = cases(
     row(finds("It cost $0.23, less than expected (about $0.46), after…for $2.00: the rise has "
         "ended."), HOUR, earlier=[*family("2.00", **TOLD), *in_turn((5, "0.46", {}))]),
     "The end of a rise that lasted for longer is said once, too. The type was undone.",
-    row(finds("It cost $0.23, as expected (about $0.23), after 6 runs up to train-1 for $0.92: the "
-        "rise has ended."), HOUR,
+    row(finds("It cost $0.23, as expected (about $0.23), after 6 dearer runs, the "
+        "last of them train-1 for $0.92: the rise has ended."), HOUR,
         earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD), (3, "0.92", DEAR))),
-    row(finds("…after 12 runs up to train-1 for $0.46: the rise has ended."), HOUR,
+    row(finds("…after 12 dearer runs, the last of them train-1 for $0.46: the rise has ended."), HOUR,
         earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD), (9, "0.46", {}))),
     row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD),
         (3, "0.92", DEAR), (1, "0.23", CHEAP))),

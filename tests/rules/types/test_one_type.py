@@ -66,7 +66,7 @@ MIXED = [8.0, 30.0, 90.0] * 5
         # followed: a smaller one would not hold its busy runs, before that and since
         ([(M5, [40.0, 8.0, 20.0])], [C5]),
         ([(M5, [40.0, 8.0, 20.0]), (C5, [16.0, 80.0] * 6)], [C5, "nothing"]),
-        ([(M5, [40.0, 8.0, 8.0]), (C5, [16.0] * 14)], [C5, "nothing", "ml.c7i.large"]),
+        ([(M5, [40.0]), (C5, [16.0] * 14)], [C5, "nothing", "ml.c7i.large"]),
         # never told: it runs there for a reason that nobody knows
         ([(C5, [80.0, 16.0] * 2)], ["nothing", "ml.c7i.large"] * 2),
         # a run whose GPU does nothing is no measure of the others, nor they of it

@@ -115,10 +115,11 @@ def _ended(
         return api.Clear()
     usual_usd, dear_usd = level.usual_usd, rise[0].total_usd or Decimal(0)
     less = total_usd <= usual_usd - margin_usd
-    of = f"{len(rise)} runs up to {rise[0].name}" if len(rise) > 1 else rise[0].name
+    more = f"{len(rise)} dearer runs, the last of them " if len(rise) > 1 else ""
     return api.fact(
         f"It cost ${total_usd:,.2f}, {'less than' if less else 'as'} expected (about "
-        f"${usual_usd:,.2f}), after {of} for ${dear_usd:,.2f}: the rise has ended.",
+        f"${usual_usd:,.2f}), after {more}{rise[0].name} for ${dear_usd:,.2f}: the rise "
+        "has ended.",
         {"total_usd": total_usd, "median_usd": usual_usd, "before_usd": dear_usd},
     )
 
