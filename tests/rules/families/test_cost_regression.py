@@ -71,8 +71,8 @@ test_cases = cases(
     row(finds("It cost $0.23, as expected (about $0.23), after 6 dearer runs, the "
         "last of them train-1 for $0.92: the rise has ended."), HOUR,
         earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD), (3, "0.92", DEAR))),
-    row(finds("…after 12 dearer runs, the last of them train-1 for $0.46: the rise has ended."), HOUR,
-        earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD), (9, "0.46", {}))),
+    row(finds("…after 12 dearer runs, the last of them train-1 for $0.46: the rise has ended."),
+        HOUR, earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD), (9, "0.46", {}))),
     row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD),
         (3, "0.92", DEAR), (1, "0.23", CHEAP))),
     # nobody was told of it; still far above the cost before; a drop from what was always usual
