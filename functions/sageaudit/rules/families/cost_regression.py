@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import facts_of, first_point_s
+from sageaudit.domain.audit.earlier import disk_gb, facts_of, first_point_s
 from sageaudit.domain.audit.like_runs import (
     LEVEL_STANDS,
     Level,
@@ -41,6 +41,7 @@ SPREADS = api.Threshold(
 OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
 _GROWN_FROM_S = 60
+_GROWN_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
 """Less is shown as nothing."""
 _SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
@@ -158,6 +159,11 @@ def _changes(
         later_s = own_first_s - median(first_s)
         if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
             yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
+    usual_gb = [run.facts.disk_gb for run in completed if run.facts.disk_gb]
+    own_gb = disk_gb(job, case.whole)
+    if usual_gb and own_gb and own_gb - median(usual_gb) >= max(_GROWN_GB, median(usual_gb) / 2):
+        times = own_gb / median(usual_gb)
+        yield "changed_disk", f"its data ({times:.1f} times as much disk used)"
     billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()
     grown_s = {name: facts.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)
