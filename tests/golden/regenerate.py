@@ -25,7 +25,7 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
 from tests.fakes import documents, fixes
 from tests.fakes.documents import advised
-from tests.labelled import confusion, expert_jobs
+from tests.labelled import confusion, expert_jobs, simulated
 
 HERE = Path(__file__).parent
 _SHOWN = {
@@ -135,6 +135,7 @@ def goldens() -> dict[str, Callable[[], str]]:
     files["terminal/fixes.txt"] = fixes.text
     files["labelled/confusion.txt"] = confusion.table
     files["labelled/expert-jobs.txt"] = expert_jobs.table
+    files["labelled/simulated-jobs.txt"] = simulated.table
     return files
 
 
