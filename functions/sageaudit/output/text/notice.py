@@ -19,12 +19,11 @@ from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
+from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.output.text.idle_capacity import idle_worth_a_line
 
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
-IDLE_RULE = "idle-capacity"
-"""What an advice about idle capacity has in place of a rule."""
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:
