@@ -23,7 +23,13 @@ from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy import discounts
 from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.discounts import Discounts
-from sageaudit.domain.policy.routes import ChannelChoice, Routes, own_topic, parse_channels, parse_routes
+from sageaudit.domain.policy.routes import (
+    ChannelChoice,
+    Routes,
+    own_topic,
+    parse_channels,
+    parse_routes,
+)
 from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name

@@ -84,6 +84,21 @@ class Route(Conditions):
             and (self.usd is None or (one.usd is not None and one.usd >= self.usd))
         )
 
+    def __str__(self) -> str:
+        """Its conditions: `tag team=vision, severity medium`."""
+        tag = None if self.tag is None else "=".join(self.tag)
+        named = {
+            "account": self.account,
+            "tag": tag,
+            "owner": self.owner,
+            "family": self.family,
+            "kind": self.kind,
+            "rule": self.rule,
+            "severity": self.severity,
+            "usd_a_month": self.usd,
+        }
+        return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:
