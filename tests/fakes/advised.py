@@ -75,7 +75,7 @@ class Family:
             return None
         alert = Alert(last.version + 1 if last else 1, figures, now)
         past = replace(self.past, run=run.name)
-        self.past = past.with_messages(alert, told_by(case, outcome, run.name, alert))
+        self.past = past.with_messages(alert, told_by(case, outcome, run.name, "f", alert))
         self.alerts[run.name] = alert
         return outcome
 

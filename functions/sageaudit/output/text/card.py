@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from sageaudit.domain.alert.alert import Told, group_of
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
@@ -94,9 +95,8 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     job, findings = document["job"], _findings(document, notify)
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
-    family = middle(terminal(job["family"].rpartition("/")[2]), _FAMILY)
     card = MessageCard(
-        news=news(family, document, notify),
+        news=news(_shown_family(job["family"]), document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),
         lines=(
             *(CardLine(text, label) for label, text in said_before(document, notify)),
@@ -104,6 +104,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
             *_to_do(document, top, step, notify),
             *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
             *_besides(document, top, findings),
+            *_other_steps(notify.besides),
         ),
         owner=job["owner"],
         place=_place(document, notify),
@@ -243,6 +244,33 @@ def _besides(
     rest += gaps(document["bill"])
     if rest:
         yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=3)
+
+
+def _other_steps(besides: Sequence[Told]) -> Iterator[CardLine]:
+    """What other steps of the pipeline come to, which waited for this message."""
+    said = sorted(besides, key=lambda one: -one.amount)
+    shown = [f"{_last_part(one.family)} {_month_words(one)}" for one in said]
+    if len(shown) > _FEW:
+        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
+    if shown:
+        yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
+
+
+def _month_words(told: Told) -> str:
+    if told.worth in {Worth.PREPAID, Worth.UNPRICED}:
+        return f"{told.amount:,.0f} idle hours"
+    about = str(Figure(told.amount, rough=NEAREST)) if told.amount else "dollars not known"
+    return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
+
+
+def _shown_family(family: str) -> str:
+    """The last part of its name; with its pipeline's, for a step."""
+    return _last_part(family, below=group_of(family))
+
+
+def _last_part(family: str, below: str | None = None) -> str:
+    parents = (below or family).rpartition("/")[0]
+    return middle(terminal(family.removeprefix(f"{parents}/")), _FAMILY)
 
 
 def _place(document: AuditDocument, notify: Notify) -> str:
