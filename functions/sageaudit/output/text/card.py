@@ -41,6 +41,7 @@ _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
+_IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 30, 60, 120, 1000, 24
 _FIXES, _FEW = 2, 3
@@ -109,7 +110,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         owner=job["owner"],
         place=_place(document, notify),
         links=links(document),
-        rule=top["rule"] if top else "",
+        rule=middle(top["rule"], _FAMILY) if top else "",
         more=tuple(_more(job["name"], notify)),
     )
     return _fitted(card)
@@ -133,7 +134,8 @@ def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
     first, *rest = _SENTENCE_END.split(finding["summary"])
     # what a dear run cost stands in the first line
     why = " ".join(rest) if rest and is_regression(finding) else first
-    why = why if rows(why) <= _FEW else _ASIDE.sub("", why)
+    for longer in (_IN_ASIDE, _ASIDE):
+        why = why if rows(why) <= _FEW else longer.sub("", why)
     caveat = _SENTENCE_END.split(finding["caution"] or "")[0]
     return why, finding.get("first_step") or "", caveat
 
@@ -152,7 +154,7 @@ def _private(text: str) -> str:
 
 def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not notify.dearer:
+    if top and top["fix"] and not step and not notify.dearer:
         return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
     if notify.dearer or not step:
         return "look at it"
@@ -186,12 +188,12 @@ def _to_do(
     """The parameters to set, or the first step; then what that saves."""
     fix = top["fix"] if top else []
     label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
-    if step and not fix:
+    if step:
         yield CardLine(step, f"{label} first")
     if top and not notify.dearer:
-        yield CardLine(_saves(document, top, notify), label if fix else "")
+        yield CardLine(_saves(document, top, notify), label if fix and not step else "")
     for one in fix[:_FIXES]:
-        yield CardLine(middle(_short(one), _CODE), code=True)
+        yield CardLine(middle(_short(one), _CODE), "Then" if step else "", code=True)
     if len(fix) > _FIXES:
         yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
 
