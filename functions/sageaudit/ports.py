@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (

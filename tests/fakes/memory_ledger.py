@@ -15,7 +15,7 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
     claimed,
 )
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit

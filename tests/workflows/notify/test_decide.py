@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from sageaudit.adapters.channels.catalogue import writers
-from sageaudit.domain.alert.advice import Decision, Verb
+from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import Kind
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import WAITING, Advice, State
+from sageaudit.domain.advice.advice import WAITING, Advice, State
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.episodes import CLOSED_AFTER
+from sageaudit.domain.advice.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.alert.alert import (
     CHANGED_USD,
     Alert,
@@ -20,9 +23,6 @@ from sageaudit.domain.alert.alert import (
     Told,
     matters,
 )
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.episodes import CLOSED_AFTER
-from sageaudit.domain.alert.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity

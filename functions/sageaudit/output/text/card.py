@@ -14,22 +14,23 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sageaudit.domain.alert.alert import Told, group_of
+from sageaudit.domain.alert.audit_figures import (
+    counted_findings,
+    for_chat,
+    idle_worth_a_line,
+    is_regression,
+    message_severity,
+    trial_findings,
+)
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, idle_worth_a_line
+from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.notice import (
-    counted_findings,
-    for_chat,
-    is_regression,
-    message_severity,
-    trial_findings,
-)
 from sageaudit.output.text.reason import news, said_before
 from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting

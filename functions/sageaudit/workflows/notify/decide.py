@@ -18,10 +18,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.alert.advice import WAITING, Advice, State, advice_id, advices_of
+from sageaudit.domain.advice.advice import WAITING, Advice, State, advice_id, advices_of
+from sageaudit.domain.advice.comparison import dearer_than
+from sageaudit.domain.advice.month import month_of
 from sageaudit.domain.alert.alert import Alert, Kind, Told, group_of
-from sageaudit.domain.alert.comparison import dearer_than
-from sageaudit.domain.alert.month import month_of
+from sageaudit.domain.alert.audit_figures import advised_in, figures_of, why_never, without
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
@@ -40,7 +41,6 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.envelope import Notice, Writer, to_body
-from sageaudit.output.text.notice import advised_in, figures_of, why_never, without
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
 

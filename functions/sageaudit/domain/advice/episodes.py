@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.comparison import COMPARED
+from sageaudit.domain.advice.comparison import COMPARED
 from sageaudit.domain.audit.earlier import Advised, advised_of, own_value
 from sageaudit.domain.audit.record import Head
 

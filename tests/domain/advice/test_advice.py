@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.domain.alert.advice import State, advices_of
+from sageaudit.domain.advice.advice import State, advices_of
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
