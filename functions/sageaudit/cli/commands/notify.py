@@ -140,12 +140,12 @@ class _Previewed:
 
     source: HistorySource
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
         if self.source.session is None:
-            return PastAlerts(run, family)
+            return PastAlerts(run, group)
         dynamodb = client(self.source.session, "dynamodb")
-        return DynamoAlertLedger(dynamodb, self.source.name).past(run, family)
+        return DynamoAlertLedger(dynamodb, self.source.name).past(run, group)
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """As if it were the first message of the hour."""
