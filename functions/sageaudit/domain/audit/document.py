@@ -58,7 +58,7 @@ class AuditDocument(TypedDict):
     """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None where it is not known: `audit.coverage.missing` then says why."""
+    """In no sum. None where it is not known, as `audit.coverage.missing` says, and of a roll-up."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
