@@ -34,7 +34,7 @@ _OPEN = re.compile(
     r"(?:; the event's tags are used)?"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
     r"|the job's own code (?:did not run|has not run yet)"
-    r"|series of the extreme hosts in full, of the others as quantiles(?:; no curves)?"
+    r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
 """Sentences of our own that hold nothing of the account."""
