@@ -66,7 +66,7 @@ LOSS_OK = (
     *("spot-interrupted-much", "warm-pool-idle"),
 )
 MOVE_OK = (
-    *("download-dominates", "upload-dominates", "image-pull-heavy", "slow-start"),
+    *("download-dominates", "upload-dominates", "image-pull-heavy"),
     *("replicated-input", "cross-region-data"),
 )
 CPU_OK = (

@@ -37,7 +37,7 @@ def away(bucket: str, number: int) -> Job:
     )
 
 
-_FIT = (*GPU_OK, *LOSS_OK, "gpu-too-big", "download-dominates", "upload-dominates", "slow-start")
+_FIT = (*GPU_OK, *LOSS_OK, "gpu-too-big", "download-dominates", "upload-dominates")
 
 
 def placed(
@@ -58,7 +58,7 @@ SCENARIOS = (
             Shown(3555, 756, 2400, 30, 710), down=2400, pulls=DATA, mode="File", max_runtime_h=72,
             describe=CKPT),
         wasted=cents(0, usd("ml.p4d.24xlarge", 0.75) + 10),
-        must=(frozenset({"download-dominates", "slow-start"}),),
+        must=("download-dominates",),
         must_not=(*NOT, "upload-dominates", "image-pull-heavy", "cheaper-type"),
         says="One percent of the run is $17 each time: stream it (FastFile, FSx).",
     ),
@@ -88,7 +88,7 @@ SCENARIOS = (
         job("sim-render-2026-05-06-11-00-39-460", "ml.g5.xlarge", Shown(1, 0, 110, 28, 3),
             Shown(24, 84, 250, 58, 72), down=840, up=20, mode="File",
             image="111122223333.dkr.ecr.us-east-1.amazonaws.com/sim-all-in-one:2026-04"),
-        share=(0, 0.36), must=(frozenset({"image-pull-heavy", "slow-start"}),),
+        share=(0, 0.36), must=("image-pull-heavy",),
         must_not=(*NOT, "download-dominates", "replicated-input", "upload-dominates"),
         says="The image, not the data: cut it down. FastFile would change nothing.",
     ),
