@@ -67,7 +67,7 @@ LOSS_OK = (
 )
 MOVE_OK = (
     *("download-dominates", "upload-dominates", "image-pull-heavy"),
-    *("replicated-input", "cross-region-data"),
+    "replicated-input",
 )
 CPU_OK = (
     *("cpu-underused", "serial-code", "memory-oversized", "uneven-hosts", "idle-start"),

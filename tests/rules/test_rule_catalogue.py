@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {
-    "cross-region-data",
     "custom-rule-cost",
     "debugger-said",
     "max-runtime-loose",
@@ -129,7 +128,6 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
         "volume-oversized",
         "max-runtime-loose",
         "profile-me",
-        "cross-region-data",
     }
 
 

@@ -18,7 +18,6 @@ from sageaudit.domain.job.parts import (
     TransformBatching,
     Tuning,
     Upload,
-    UsedBucket,
     WarmPool,
 )
 
@@ -160,7 +159,6 @@ class Job:
     billable_s: Decimal | None = None
     volume_gb: int | None = None
     channels: tuple[InputChannel, ...] = ()
-    buckets: tuple[UsedBucket, ...] = ()
     image: str | None = None
     entry_point: str | None = None
     max_runtime_s: int | None = None

@@ -97,7 +97,7 @@ FIELDS: Shape = {
             },
         }
     ],
-    "OutputDataConfig": {"S3OutputPath": KeptAs.ADDRESS, "CompressionType": KeptAs.STATE},
+    "OutputDataConfig": {"CompressionType": KeptAs.STATE},
     "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
     "ModelArtifacts": {"S3ModelArtifacts": KeptAs.GIVEN},
     "WarmPoolStatus": {
@@ -136,7 +136,7 @@ FIELDS: Shape = {
             {
                 "OutputName": KeptAs.CHANNEL,
                 "AppManaged": KeptAs.SWITCH,
-                "S3Output": {"S3Uri": KeptAs.ADDRESS, "S3UploadMode": KeptAs.STATE},
+                "S3Output": {"S3UploadMode": KeptAs.STATE},
             }
         ]
     },
@@ -144,7 +144,6 @@ FIELDS: Shape = {
     "ModelName": KeptAs.MODEL,
     "TransformResources": _INSTANCES,
     "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": KeptAs.ADDRESS}}},
-    "TransformOutput": {"S3OutputPath": KeptAs.ADDRESS},
     "BatchStrategy": KeptAs.STATE,
     **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), KeptAs.COUNT),
     # Tuning jobs.

@@ -28,18 +28,6 @@ class InputChannel:
 
 
 @dataclass(frozen=True, slots=True)
-class UsedBucket:
-    """An S3 bucket that a job reads or writes.
-
-    `parameters`: paths in the Create*Job request that name it. `region`: None when not known.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class WarmPool:
     """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
 
