@@ -80,9 +80,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
     purchase = draw(st.sampled_from(ways))
     return job(
         kind=kind,
-        status=draw(
-            st.sampled_from([*["Completed"] * 4, "Failed", "Stopped", "Odd"])
-        ),
+        status=draw(st.sampled_from([*["Completed"] * 4, "Failed", "Stopped", "Odd"])),
         secondary_status=draw(
             st.sampled_from([None, "Completed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"])
         ),
