@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import chain
 
 from sageaudit import __version__
 
@@ -51,14 +52,10 @@ def built_text(package: Traversable) -> str:
 def digest(package: Traversable) -> str:
     """Eight hexadecimal digits of the files that decide, the same on every Python."""
     hashed = hashlib.sha256()
-    for path, source in sorted(_sources(package)):
+    sources = (_walked(package.joinpath(name), name) for name in DECIDES)
+    for path, source in sorted(chain.from_iterable(sources)):
         hashed.update(f"{path}\0{source}\0".encode())
     return hashed.hexdigest()[:8]
-
-
-def _sources(package: Traversable) -> Iterator[tuple[str, str]]:
-    for name in DECIDES:
-        yield from _walked(package.joinpath(name), name)
 
 
 def _walked(entry: Traversable, path: str) -> Iterator[tuple[str, str]]:

@@ -66,7 +66,7 @@ test_cases = cases(
     "Without a time no run is earlier. It never came to run.",
     row(CLEAR, replace(TWO_HOURS, started_at=None, created_at=None), learns_until(20), earlier=TEN),
     "The trials of a tuning job are not its concern. Nor is a failed run.",
-    row("not applicable: its tuning job decides what is tried", replace(TWO_HOURS,
+    row("not applicable: the trials of one search are meant to differ", replace(TWO_HOURS,
         parent=Parent(ParentKind.TUNING, "arn:tuning"))),
     row("not applicable: …did not complete…", replace(TWO_HOURS, status="Failed")),
     "It has no dollars. How much data is enough is not known.",

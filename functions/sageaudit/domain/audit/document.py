@@ -84,7 +84,9 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "phases": [
             filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
         ],
-        "bill": _bill(audit),
+        "bill": filled(
+            BillDocument, audit.bill, audit.facts, lines=list(map(_line, audit.bill.lines))
+        ),
         "judged": audit.judgement.judged.value,
         "not_judged": list(audit.judgement.not_judged),
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
@@ -257,11 +259,6 @@ class BillDocument(TypedDict):
     spot_saved_usd: Decimal | None
     prepaid_value_usd: Decimal | None
     notes: list[str]
-
-
-def _bill(audit: Audit) -> BillDocument:
-    lines = [_line(line) for line in audit.bill.lines]
-    return filled(BillDocument, audit.bill, audit.facts, lines=lines)
 
 
 def gaps(bill: BillDocument) -> list[str]:

@@ -33,14 +33,6 @@ FROM = api.Threshold("from_s", 1800, "seconds", "a shorter try is cheap")
 RUNS = api.Threshold("runs_from", 10, "runs", "fewer are no series of tries")
 WITHIN = api.Threshold("within_days", 14, "days", "one phase of work")
 DISTINCT = api.Threshold("distinct_percent", 50, "percent of runs", "they explore")
-_SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
-
-
-def _search_trial(case: api.FamilyCase) -> str | None:
-    parent = case.job.parent
-    if parent is None or parent.kind not in _SEARCHES:
-        return None
-    return f"its {parent.kind.value} decides what is tried"
 
 
 @api.rule(
@@ -48,7 +40,7 @@ def _search_trial(case: api.FamilyCase) -> str | None:
     scope=api.FamilyCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(EARLY, FROM, RUNS, WITHIN, DISTINCT, api.NO_GAIN, POINTS),
-    not_applicable=(_search_trial, api.serverless, api.not_completed, no_own_metric),
+    not_applicable=(api.search_trial, api.serverless, api.not_completed, no_own_metric),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """The family first: one that does not explore is clear, whatever the curve shows."""
