@@ -46,7 +46,7 @@ MINE = CustomRule("mine", "ml.m5.xlarge", of_profiler=True)
 
 HINTS = st.builds(
     Hints,
-    *[FLAG] * 6,
+    *[FLAG] * 5,
     distribution=st.sampled_from([None, "ddp", "smddp", "horovod"]),
     loader_workers=st.sampled_from([None, 0, 1, 64]),
     schedule=st.sampled_from([None, "cosine", "linear"]),
@@ -112,7 +112,6 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
         profiled=draw(st.none() | FLAG),
-        network_isolation=draw(st.none() | FLAG),
         evaluations=draw(st.sampled_from([(), (RuleEvaluation("Overfit", "IssuesFound", None),)])),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
         batch=draw(st.none() | BATCHES),

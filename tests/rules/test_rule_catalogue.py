@@ -22,7 +22,6 @@ QUIET = {
     "custom-rule-cost",
     "debugger-said",
     "max-runtime-loose",
-    "network-isolation-off",
     "profile-me",
 }
 
@@ -111,12 +110,11 @@ def test_guard_rails_stay_out_of_chat() -> None:
 
 
 def test_rules_on_request_wait_for_the_policy() -> None:
-    """For teams that would try 16 bits or port to Neuron, tidy requests, regulated accounts."""
+    """For teams that would try 16 bits or port to Neuron, or tidy requests."""
     assert [rule.name.name for rule in catalogue.load() if not rule.on] == [
         "trainium-candidate",
         "mixed-precision-candidate",
         "volume-ignored",
-        "network-isolation-off",
     ]
 
 

@@ -295,7 +295,6 @@ PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/20260520/x"}}
 TRANSFORMED = {"DataSource": {"S3DataSource": {"S3Uri": "s3://b/2026-05-20/x"}}}
 KEPT_ALIVE = {"KeepAlivePeriodInSeconds": 1800}
 IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
-ISOLATED = {"EnableNetworkIsolation": True}
 PROFILER = {"S3OutputPath": "s3://b"}
 
 
@@ -304,7 +303,7 @@ PROFILER = {"S3OutputPath": "s3://b"}
     [
         # absent is None or empty, never False or 0
         *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch", "profiled",
-          "network_isolation", "output_compression", "image_pull_in_download", "data_pinned",
+          "output_compression", "image_pull_in_download", "data_pinned",
           "objective")),
         *((TRAINING, {}, field, ()) for field in ("evaluations", "metric_names", "uploads")),
         (TRAINING, {}, "final_metrics", {}),
@@ -315,8 +314,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
         (TRAINING, {"StoppingCondition": {"MaxWaitTimeInSeconds": 7200}}, "max_wait_s", 7200),
         (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
         (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
-        (TRAINING, ISOLATED, "network_isolation", True),
-        (TRAINING, {"EnableNetworkIsolation": False}, "network_isolation", False),
         # an FSx job reports File mode too, so the source matters; the job's mode stands in
         *((TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
           for data, source in ((S3, DataSource.S3), ({}, DataSource.OTHER),
@@ -398,14 +395,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
         # a query's answer may differ each time
         (PROCESSING, {"ProcessingInputs": [PINNED]}, "data_pinned", True),
         (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "data_pinned", None),
-        # a whole answer leaves NetworkConfig out; a part of an answer says nothing
-        *((PROCESSING, changes, "network_isolation", isolated) for changes, isolated in (
-            ({"NetworkConfig": ISOLATED}, True),
-            ({"NetworkConfig": {"EnableNetworkIsolation": False}}, False),
-            ({"NetworkConfig": {"VpcConfig": {}}}, False),
-            ({"NetworkConfig": None}, False),
-            ({}, False),
-            ({"AppSpecification": ...}, None))),
         # the API of transform jobs has no volume; empty strings are absent
         (TRANSFORM, {}, "volume_gb", None),
         (TRANSFORM, {}, "instance_count", 2),

@@ -46,7 +46,7 @@ def _short(gpu: float) -> Plot:
 
 
 STORIES = (
-    family("twelve-learning-rates-on-all-of-the-data", _tries(12), "subset-first", "metric-plateau",
+    family("twelve-learning-rates-on-all-of-the-data", _tries(12), "metric-plateau",
         every=timedelta(hours=5)),
     family("the-same-each-night", [USUAL] * 7),
     family("a-merge-that-doubled-the-night",

@@ -99,7 +99,6 @@ class Hints:
     deep_learning: bool = False
     mixed_precision: bool = False
     flash_attention: bool = False
-    training_compiler: bool = False
     own_checkpoints: bool = False
     distributed_sampler: bool = False
     distribution: str | None = None
@@ -180,7 +179,6 @@ class Job:
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
-    network_isolation: bool | None = None
     profiled: bool | None = None
     """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
     evaluations: tuple[RuleEvaluation, ...] = ()

@@ -115,7 +115,7 @@ FIELDS: Shape = {
     "FinalMetricDataList": [
         {"MetricName": KeptAs.METRIC, "Value": KeptAs.NUMBER, "Timestamp": KeptAs.TIME}
     ],
-    **dict.fromkeys(("EnableManagedSpotTraining", "EnableNetworkIsolation"), KeptAs.SWITCH),
+    "EnableManagedSpotTraining": KeptAs.SWITCH,
     **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), KeptAs.COUNT),
     "ServerlessJobConfig": KeptAs.GIVEN,
     "ProfilingStatus": KeptAs.STATE,
@@ -127,7 +127,6 @@ FIELDS: Shape = {
     # Processing jobs.
     "ProcessingResources": {"ClusterConfig": _CLUSTER},
     "AppSpecification": {"ImageUri": KeptAs.IMAGE},
-    "NetworkConfig": {"EnableNetworkIsolation": KeptAs.SWITCH},
     "ProcessingInputs": [
         {"InputName": KeptAs.CHANNEL, "S3Input": {**_S3, "S3InputMode": KeptAs.STATE}}
     ],
