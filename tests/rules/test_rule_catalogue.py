@@ -20,7 +20,6 @@ FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {
     "custom-rule-cost",
-    "debugger-said",
     "max-runtime-loose",
     "profile-me",
 }

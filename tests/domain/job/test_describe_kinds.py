@@ -20,7 +20,6 @@ from sageaudit.domain.job.parts import (
     Direction,
     InputChannel,
     Objective,
-    RuleEvaluation,
     TransformBatching,
     Tuning,
     Upload,
@@ -273,17 +272,6 @@ SHARDED = {"S3DataSource": {"S3Uri": "s3://b/20260520", "S3DataDistributionType"
 MODEL = {"S3ModelArtifacts": "s3://b/m"}
 PULLED, DATA = "Downloading the training image", "Downloading input data"
 RULES = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
-VERDICTS = {
-    "DebugRuleEvaluationStatuses": [
-        {"RuleConfigurationName": "Overfit", "RuleEvaluationStatus": "InProgress"},
-    ],
-    "ProfilerRuleEvaluationStatuses": [
-        {"RuleConfigurationName": "LowGPUUtilization", "RuleEvaluationStatus": "IssuesFound",
-         "StatusDetails": "RuleEvaluationConditionMet: at step 8\n"},
-        {"RuleEvaluationStatus": "NoIssuesFound"},
-        {"RuleConfigurationName": "never started"},
-    ],
-}  # fmt: skip
 OUTPUTS = [
     {"OutputName": "train", "S3Output": {"S3Uri": "s3://b/t", "S3UploadMode": "EndOfJob"}},
     {"OutputName": "logs", "S3Output": {"S3Uri": "s3://b/l", "S3UploadMode": "Continuous"}},
@@ -305,7 +293,7 @@ PROFILER = {"S3OutputPath": "s3://b"}
         *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch", "profiled",
           "output_compression", "image_pull_in_download", "data_pinned",
           "objective")),
-        *((TRAINING, {}, field, ()) for field in ("evaluations", "metric_names", "uploads")),
+        *((TRAINING, {}, field, ()) for field in ("metric_names", "uploads")),
         (TRAINING, {}, "final_metrics", {}),
         (TRAINING, {}, "volume_gb", 50),
         (TRAINING, {}, "max_runtime_s", 86400),
@@ -358,11 +346,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
             ({"ProfilerConfig": {}}, None),
             ({"ProfilerRuleConfigurations": [{"RuleConfigurationName": "ProfilerReport"}]}, True),
             ({"ProfilerRuleConfigurations": []}, None))),
-        (TRAINING, VERDICTS, "evaluations", (
-            RuleEvaluation("LowGPUUtilization", "IssuesFound",
-                           "RuleEvaluationConditionMet"),
-            RuleEvaluation("without a name", "NoIssuesFound", None),
-            RuleEvaluation("Overfit", "InProgress", None))),
         # each once, in their order; 40 at most, none longer than CloudWatch takes
         (TRAINING, metrics("loss", "auc", "loss"), "metric_names", ("loss", "auc")),
         (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),
@@ -551,9 +534,6 @@ def test_texts_of_the_user_stay_out_of_the_job() -> None:
         str(read(PROCESSING, ExitMessage="exit code 137").failure)
         == "exit code 137: host out of memory"
     )
-    verdict = {"RuleEvaluationStatus": "Error", "StatusDetails": "failed: password=hunter2"}
-    [evaluation] = read(TRAINING, DebugRuleEvaluationStatuses=[verdict]).evaluations
-    assert evaluation.details is None
     inline = ["bash", "-c", "python x.py --password=hunter2secret"]
     command = answer(PROCESSING, AppSpecification={"ContainerEntrypoint": inline})
     assert "hunter2" not in family(parse(command, {})) + str(keep(command))

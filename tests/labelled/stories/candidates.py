@@ -16,7 +16,7 @@ STORIES = (
         fine=("mixed-precision-candidate",)),
     story("an-hour-is-no-reason-to-port",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=60))),
-        fine=("trainium-candidate", "debugger-said")),
+        fine=("trainium-candidate",)),
     story("boosted-trees-are-no-network",
         Plot("ml.m5.4xlarge", alike(1, replace(BUSY_CPU, minutes=400)), image=SKLEARN),
         fine=("trainium-candidate", "mixed-precision-candidate")),

@@ -14,7 +14,6 @@ from sageaudit.domain.job.parts import (
     CustomRule,
     InputChannel,
     Objective,
-    RuleEvaluation,
     TransformBatching,
     Tuning,
     Upload,
@@ -181,7 +180,6 @@ class Job:
     output_compression: str | None = None
     profiled: bool | None = None
     """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
-    evaluations: tuple[RuleEvaluation, ...] = ()
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)

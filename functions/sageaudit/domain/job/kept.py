@@ -42,7 +42,7 @@ Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrai
 Uploading MaxRuntimeExceeded Interrupted MaxWaitTimeExceeded Updating Restarting Pending
 Pipe File FastFile ManifestFile S3Prefix AugmentedManifestFile Converse FullyReplicated
 ShardedByS3Key EFS FSxLustre GZIP NONE Available Terminated Reused InUse
-NoIssuesFound IssuesFound Error Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
+Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
 Bayesian Random Hyperband Grid Off Auto Maximize Minimize
 """
 STATES = frozenset(_WORDS.split())

@@ -51,12 +51,6 @@ _CLUSTER: Shape = {
 _S3: Shape = {"S3Uri": KeptAs.ADDRESS, "S3DataDistributionType": KeptAs.STATE}
 _OBJECTIVE: Shape = {"MetricName": KeptAs.METRIC, "Type": KeptAs.STATE}
 _RULE: Shape = {"RuleConfigurationName": KeptAs.RULE, "InstanceType": KeptAs.TYPE}
-_EVALUATION: Shape = {
-    "RuleConfigurationName": KeptAs.RULE,
-    "RuleEvaluationStatus": KeptAs.STATE,
-    "StatusDetails": KeptAs.FAILURE,
-    "LastModifiedTime": KeptAs.TIME,
-}
 FIELDS: Shape = {
     # Every kind.
     **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
@@ -122,8 +116,6 @@ FIELDS: Shape = {
     "ProfilerConfig": {"DisableProfiler": KeptAs.SWITCH, "S3OutputPath": KeptAs.GIVEN},
     "ProfilerRuleConfigurations": [_RULE],
     "DebugRuleConfigurations": [_RULE],
-    "ProfilerRuleEvaluationStatuses": [_EVALUATION],
-    "DebugRuleEvaluationStatuses": [_EVALUATION],
     # Processing jobs.
     "ProcessingResources": {"ClusterConfig": _CLUSTER},
     "AppSpecification": {"ImageUri": KeptAs.IMAGE},

@@ -53,16 +53,6 @@ class CustomRule:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleEvaluation:
-    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
-
-    rule: str
-    status: str
-    details: str | None
-    """The known words of what AWS says of it (`failure_words`)."""
-
-
-@dataclass(frozen=True, slots=True)
 class Upload:
     """One output of a processing job; `mode` is EndOfJob or Continuous."""
 
