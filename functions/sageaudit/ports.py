@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -232,13 +232,22 @@ class AlertLedger(Protocol):
     def past(self, run: str, group: str) -> PastAlerts:
         """The last alert of a run, by its partition key, and the messages about its families."""
 
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
+
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
-        False, and nothing is written, where `before` is not what is there any more, or where the
-        run has a newer version than that of the new alert.
+        `hours` have the message counted. False, and nothing is written, where `before` is not what
+        is there any more, where an hour has had another message, or where the run has a newer
+        version than that of the new alert.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -262,6 +271,9 @@ class SendLedger(Protocol):
 
     def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
         """Records that a try may have posted: the next claim is a REPEAT."""
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sageaudit.domain.alert.alert import Told, group_of
@@ -27,6 +27,7 @@ from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.attributes import Attribute, attributes_of
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import Link, links
@@ -69,22 +70,29 @@ class CardLine(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MessageCard:
     """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
-    be empty. `owner` and `place` share a line, and the links one with the rule's name.
+    be empty. `owner` and `place` share a line, and the links one with the rule's name; a card that
+    is about no single run has no `place`. Subscriptions can filter by `attributes`.
     """
 
     news: str
-    step: str
-    lines: tuple[CardLine, ...]
-    owner: str | None
-    place: str
-    links: tuple[Link, ...]
-    rule: str
-    more: tuple[CardLine, ...]
+    step: str = ""
+    lines: tuple[CardLine, ...] = ()
+    owner: str | None = None
+    place: str = ""
+    links: tuple[Link, ...] = ()
+    rule: str = ""
+    more: tuple[CardLine, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def owner_shown(self) -> str:
         """The owner's name, cut so that one row has it and the place."""
         return middle(terminal(self.owner or NO_OWNER), WIDTH - len(self.place) - len(", "))
+
+    @property
+    def whose(self) -> str:
+        """The owner and the place; empty where the card has no place."""
+        return f"{self.owner_shown}, {self.place}" if self.place else ""
 
     @property
     def title(self) -> str:
@@ -113,6 +121,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         links=links(document),
         rule=middle(top["rule"], _FAMILY) if top else "",
         more=tuple(_more(job["name"], notify)),
+        attributes=attributes_of(document, notify),
     )
     return _fitted(card)
 
@@ -298,11 +307,8 @@ def rows(text: str) -> int:
 def _fitted(card: MessageCard) -> MessageCard:
     """The card in its rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
-    whose, foot = (
-        f"{card.owner_shown}, {card.place}",
-        [*(one.word for one in card.links), card.rule],
-    )
-    room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
+    foot = [*(one.word for one in card.links), card.rule]
+    room = ROWS - rows(card.title) - rows(card.whose) - rows(BETWEEN.join(foot))
     while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo import channel_hours, keys
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
     Dynamo,
     check_action,
     put_action,
 )
+from sageaudit.adapters.history.dynamo.channel_hours import named
 from sageaudit.adapters.history.dynamo.table import (
     KEPT_DAYS,
     PARTITION_KEY,
@@ -28,6 +28,7 @@ from sageaudit.domain.alert.alert import (
     TOLD_DAYS,
     Alert,
     AlertFigures,
+    ChannelHour,
     IdleHours,
     Kind,
     PastAlerts,
@@ -36,7 +37,6 @@ from sageaudit.domain.alert.alert import (
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
@@ -56,16 +56,25 @@ class DynamoAlertLedger:
         of_group = self._table.get(keys.told_pk(group), _TOLD_SK)
         past = PastAlerts(run, group)
         if of_group is not None:
-            with _named(of_group):
+            with named(of_group):
                 told = tuple(map(_read_told, of_group["told"]))
                 past = replace(past, told=told, revision=int(of_group["revision"]))
         if of_run is not None:
-            with _named(of_run):
+            with named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
 
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        return channel_hours.read(self._table, channel, began_at)
+
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """One transaction; False, and nothing is written, where one of its conditions fails.
 
@@ -78,7 +87,13 @@ class DynamoAlertLedger:
             "revision": after.revision,
             "told": list(map(_told_item, after.told)),
         }
-        actions = [put_action(of_group, *_unchanged("revision", before.revision))]
+        actions = [
+            put_action(of_group, *_unchanged("revision", before.revision)),
+            *(
+                put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
+                for one in hours
+            ),
+        ]
         if after.last is not None and after.last is not before.last:
             actions += _of_run(after.run, before.last, after.last, bodies, now)
         try:
@@ -186,13 +201,3 @@ def _read_alert(item: Item) -> Alert:
         ),
         read_moment(item["at"]),
     )
-
-
-@contextmanager
-def _named(item: Item) -> Iterator[None]:
-    try:
-        yield
-    except UNREADABLE as error:
-        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
-        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise Malformed(f"the item {where}", reason) from error

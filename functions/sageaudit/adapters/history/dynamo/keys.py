@@ -180,6 +180,11 @@ def channel_pk(channel: str) -> str:
     return f"CHANNEL#{part(channel)}"
 
 
+def hour_sk(began_at: datetime) -> str:
+    """The messages of one clock hour, in a channel's partition."""
+    return f"HOUR#{moment_text(began_at)[:13]}"
+
+
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
     return f"PRICE#{part(region)}#{part(component)}"
