@@ -161,8 +161,8 @@ def _dollars(finding: Finding | Found, part: str) -> object:
     assert isinstance(finding, Finding), part
     if part == "span":
         return finding.range_usd and tuple(map(usd, finding.range_usd))
-    if part in {"in_chat", "first_step"}:
-        return getattr(finding.rule, part)
+    if part == "in_chat":
+        return finding.rule.in_chat
     value = getattr(finding, {"usd": "saving_usd", "alone": "alone_usd"}.get(part, part))
     return usd(value) if isinstance(value, Decimal) else value
 

@@ -7,6 +7,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.rules import catalogue
 from tests.fakes.jobs import FixedPrices, even_use, gpu_type, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
@@ -73,10 +74,8 @@ test_cases = cases(
         caution="…ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed…",
         paths=["HyperParameters.sagemaker_torch_distributed_enabled"]), FOUR, even(60, gpu=20,
         gpu_memory=5, cpu=30, memory=5)),
-    "Its first step contradicts no caution. No smaller type holds the run, which is not PyTorch's.",
-    row(finds(fix=[], caution="…does not fit…", first_step="Spread the work over all GPUs "
-        "(SageMaker's data parallel library, SMDDP, on p4d and p4de, else PyTorch DDP with one "
-        "process for each GPU), or give each of them more of it: a larger batch"),
+    "Without a type the work is spread, or there is more of it.",
+    row(finds(fix=[], caution="…does not fit…Spread the work over all GPUs instead."),
         replace(FOUR, image=None), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5)),
     # spread already
     row(finds(fix=[], caution="…Give each GPU more work instead: a larger batch."), replace(FOUR,
@@ -120,3 +119,9 @@ test_cases = cases(
     row(CLEAR, ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
         rule="gpu-underused"),
 )  # fmt: skip
+
+
+def test_its_first_step_needs_no_type() -> None:
+    """It is shown where no type is advised, beside the reason why none fits."""
+    [rule] = [one for one in catalogue.load() if one.name.name == RULE]
+    assert (rule.name.first_step or "").startswith("Spread the work over all GPUs")
