@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.alert.advice import Decision
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.alert import PastAlerts, Told
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -254,6 +254,19 @@ class AlertLedger(Protocol):
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none."""
+
+
+class DigestLedger(Protocol):
+    """Which weeks had their digest, with its notices; and what was said of a family."""
+
+    def told(self, family: str) -> Sequence[Told]:
+        """The messages about a family, by account, region and name, oldest first."""
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether the digest of the week that ended on this day is written."""
+
+    def write_digest(self, last_day: date, bodies: Mapping[str, str], now: datetime) -> bool:
+        """Writes it, and by channel the bodies of its notices; False, and nothing, where it is."""
 
 
 class SendLedger(Protocol):

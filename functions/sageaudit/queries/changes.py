@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import stem
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import BadUsage
@@ -91,6 +92,17 @@ def changes(lists: Lists, question: Question, column: Column, *, today: date) ->
         for name in names
     ]
     return sorted(found, key=_order)
+
+
+def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
+    """The families whose spend is known to have changed, in the same order."""
+    return [
+        ChangedFamily(
+            row.name, row.change.value, row.total_change_usd, row.jobs_before or 0, row.jobs
+        )
+        for row in rows
+        if row.change and row.total_change_usd
+    ]
 
 
 def _by_name(lists: Lists, question: Question, column: Column, today: date) -> dict[Any, Total]:

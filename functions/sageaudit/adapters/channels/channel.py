@@ -1,7 +1,7 @@
 """What a channel is: everything that differs from one way of sending a notice to another.
 
-notify needs only `write`; deliver needs `check`, `prepare`, `as_repeat` and `post`; the stack needs
-`address` and `permissions`, `make deploy` what `address` asks for.
+notify needs only `write`, digest `write_digest`; deliver needs `check`, `prepare`, `as_repeat` and
+`post`; the stack needs `address` and `permissions`, `make deploy` what `address` asks for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Payload
 
 
@@ -70,6 +71,11 @@ class NoticeChannel(ABC):
     @abstractmethod
     def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
         """The payload for an audit, as it was decided, within every size limit of the channel."""
+
+    @staticmethod
+    @abstractmethod
+    def write_digest(card: MessageCard) -> Payload:
+        """The payload of a weekly digest, within the same limits."""
 
     @staticmethod
     @abstractmethod

@@ -13,6 +13,7 @@ from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import slack
+from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Payload
 
 _WEBHOOK = re.compile(
@@ -52,6 +53,11 @@ class SlackChannel(NoticeChannel):
     def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
         """Block Kit; mentions an owner whose id the policy lists."""
         return slack.message(document, owner_ids=policy.mentions, notify=notify)
+
+    @staticmethod
+    def write_digest(card: MessageCard) -> Payload:
+        """Block Kit, without a mention."""
+        return slack.of_card(card)
 
     @staticmethod
     def check(payload: Payload) -> None:

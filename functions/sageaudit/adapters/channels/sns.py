@@ -30,6 +30,7 @@ from sageaudit.errors import (
     Throttled,
 )
 from sageaudit.output.text import plain
+from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Payload
 
 PERMISSIONS = ("sns:Publish",)
@@ -69,6 +70,11 @@ class SnsChannel(NoticeChannel):
         """Subject, text and attributes to filter by."""
         del policy  # e-mail mentions nobody
         return dict(plain.message(document, notify=notify))
+
+    @staticmethod
+    def write_digest(card: MessageCard) -> Payload:
+        """Subject, text and the kind of message to filter by."""
+        return dict(plain.of_card(card, plain.DIGEST))
 
     @staticmethod
     def check(payload: Payload) -> None:

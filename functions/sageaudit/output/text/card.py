@@ -88,15 +88,19 @@ class MessageCard:
         """The first line."""
         return f"{self.news}: {self.step}" if self.step else self.news
 
+    @property
+    def whose(self) -> str:
+        """The owner and the place, in one line; empty without a place."""
+        return f"{self.owner_shown}, {self.place}" if self.place else ""
+
 
 def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     """The card of an audit, about the advice that its message is due for."""
     job, findings = document["job"], _findings(document, notify)
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
-    family = middle(terminal(job["family"].rpartition("/")[2]), _FAMILY)
     card = MessageCard(
-        news=news(family, document, notify),
+        news=news(family_name(job["family"]), document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),
         lines=(
             *(CardLine(text, label) for label, text in said_before(document, notify)),
@@ -111,7 +115,12 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         rule=top["rule"] if top else "",
         more=tuple(_more(job["name"], notify)),
     )
-    return _fitted(card)
+    return fitted(card, ROWS)
+
+
+def family_name(family: str) -> str:
+    """The last part of a family's name."""
+    return middle(terminal(family.rpartition("/")[2]), _FAMILY)
 
 
 def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
@@ -197,9 +206,18 @@ def _to_do(
 
 def _short(fix: FixDocument) -> str:
     """The line to paste; without its path where that is too long and the name says enough."""
-    line, (path, _, name) = assignment(fix), fix["parameter"].rpartition(".")
-    whole = len(line) <= WIDTH or "[" in path or len(name) < _CLEAR
-    return line if whole else assignment({**fix, "parameter": name})
+    return assignment({**fix, "parameter": _path(fix["parameter"], len(assignment(fix)))})
+
+
+def line_to_paste(parameter: str, value: str) -> str:
+    """The same of an advice, whose value is text."""
+    line = f"{_path(parameter, len(f'{parameter} = {value}'))} = {value}"
+    return middle(_PATHS.sub("[path]", line), _CODE)
+
+
+def _path(parameter: str, length: int) -> str:
+    path, _, name = parameter.rpartition(".")
+    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
 def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
@@ -264,14 +282,11 @@ def rows(text: str) -> int:
     return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
 
 
-def _fitted(card: MessageCard) -> MessageCard:
-    """The card in its rows: what can be spared goes first, then the longest texts are cut."""
+def fitted(card: MessageCard, most: int) -> MessageCard:
+    """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
-    whose, foot = (
-        f"{card.owner_shown}, {card.place}",
-        [*(one.word for one in card.links), card.rule],
-    )
-    room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
+    foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
+    room = most - rows(card.title) - rows(card.whose) - rows(foot)
     while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

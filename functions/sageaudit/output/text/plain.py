@@ -37,13 +37,21 @@ class PlainMessage(TypedDict):
     attributes: dict[str, Attribute]
 
 
+DIGEST: dict[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
+"""The attributes of a digest."""
+
+
 def message(document: AuditDocument, *, notify: Notify = FIRST) -> PlainMessage:
     """The message of an audit for SNS; far below its limit of 262,144 bytes."""
-    card = card_of(document, notify)
+    return of_card(card_of(document, notify), attributes(document, notify))
+
+
+def of_card(card: MessageCard, filters: dict[str, Attribute]) -> PlainMessage:
+    """The message of a card; `filters` are its attributes."""
     return {
         "subject": _within_subject(plain(subject(card), _LINE)),
         "message": _body(card),
-        "attributes": attributes(document, notify),
+        "attributes": filters,
     }
 
 
@@ -113,7 +121,7 @@ def _body(card: MessageCard) -> str:
     lines = [
         card.title,
         *(line.shown for line in card.lines),
-        f"{card.owner_shown}, {card.place}",
+        *([card.whose] if card.whose else []),
         *([f"Rule: sageaudit rules {card.rule}"] if card.rule else []),
         *(line.shown for line in card.more),
     ]

@@ -40,14 +40,18 @@ def message(
     `owner_ids` maps an owner's name in the audit to a Slack user or group id. `notify` is why it
     is sent now.
     """
-    card = card_of(document, notify)
+    return of_card(card_of(document, notify), owner_ids)
+
+
+def of_card(card: MessageCard, owner_ids: Mapping[str, str] | None = None) -> Payload:
+    """The webhook's JSON for a card."""
     title = slack(card.title, _LINE)
-    owner = _owner(card, owner_ids or {})
-    foot = [f"{owner}, {slack(card.place)}", _links(card), _lines(card.more)]
+    whose = f"{_owner(card, owner_ids or {})}, {slack(card.place)}" if card.place else ""
+    foot = "\n".join(filter(None, [whose, _links(card), _lines(card.more)]))
+    parts = {"card": _lines(card.lines), "foot": foot}
     blocks = [
         _section(_TITLE, f"*{title}*"),
-        *([_section("card", _lines(card.lines))] if card.lines else []),
-        _section("foot", "\n".join(filter(None, foot))),
+        *(_section(name, text) for name, text in parts.items() if text),
     ]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 

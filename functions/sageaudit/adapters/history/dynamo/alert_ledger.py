@@ -1,11 +1,11 @@
-"""Alerts of runs and families in the history's table, each written with its notices."""
+"""Alerts of runs and families, and digests, in the history's table, written with their notices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -40,12 +40,16 @@ from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
-_LAST_SK, _TOLD_SK = "LAST", "TOLD"
+DIGEST_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""What `told`, `has_digest` and `write_digest` call."""
+_LAST_SK, _TOLD_SK, _WEEK_SK = "LAST", "TOLD", "WEEK"
+DIGEST_VERSION = 1
+"""A week has one digest; its notices are named as those of an audit's version."""
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
 class DynamoAlertLedger:
-    """Implements AlertLedger. `client` is boto3's low-level DynamoDB client."""
+    """Implements AlertLedger and DigestLedger. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
@@ -53,16 +57,41 @@ class DynamoAlertLedger:
     def past(self, run: str, family: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        of_family = self._table.get(keys.told_pk(family), _TOLD_SK)
-        past = PastAlerts(run, family)
-        if of_family is not None:
-            with _named(of_family):
-                told = tuple(map(_read_told, of_family["told"]))
-                past = replace(past, told=told, revision=int(of_family["revision"]))
+        past = replace(self._of_family(family), run=run)
         if of_run is not None:
             with _named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
+
+    def _of_family(self, family: str) -> PastAlerts:
+        item, past = self._table.get(keys.told_pk(family), _TOLD_SK), PastAlerts("", family)
+        if item is None:
+            return past
+        with _named(item):
+            told = tuple(map(_read_told, item["told"]))
+            return replace(past, told=told, revision=int(item["revision"]))
+
+    def told(self, family: str) -> Sequence[Told]:
+        """The messages about a family. Raises Malformed or AwsError."""
+        return self._of_family(family).told
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether its item is there. Raises AwsError."""
+        return self._table.get(keys.digest_pk(last_day), _WEEK_SK) is not None
+
+    def write_digest(self, last_day: date, bodies: Mapping[str, str], now: datetime) -> bool:
+        """One transaction, on condition that there is no item of the week."""
+        pk = keys.digest_pk(last_day)
+        week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: _kept_until(now)}
+        actions = [put_action(week, _ABSENT, {}), *_notices(pk, DIGEST_VERSION, bodies, now)]
+        return self._written(actions)
+
+    def _written(self, actions: Sequence[Item]) -> bool:
+        try:
+            self._table.transact([*actions])
+        except ConditionFailed:
+            return False
+        return True
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
@@ -87,16 +116,10 @@ class DynamoAlertLedger:
             put_action(of_family, *_unchanged("revision", before.revision)),
             put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
             check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
-            *(
-                put_action(_notice_item(run, alert.version, channel, body, now))
-                for channel, body in bodies.items()
-            ),
+            # in the partition of the run's alert: the stream has the notices of one run in order
+            *_notices(keys.alert_pk(run), alert.version, bodies, now),
         ]
-        try:
-            self._table.transact(actions)
-        except ConditionFailed:
-            return False
-        return True
+        return self._written(actions)
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none."""
@@ -109,15 +132,16 @@ def _unchanged(name: str, seen: int) -> tuple[str, Item]:
     return (f"{name} = :seen", {":seen": seen}) if seen else (_ABSENT, {})
 
 
-def _notice_item(run: str, version: int, channel: str, body: str, now: datetime) -> Item:
-    """In the partition of the run's last alert: the stream has the notices of one run in order."""
-    return {
-        PARTITION_KEY: keys.alert_pk(run),
-        SORT_KEY: keys.notice_sk(version, channel),
-        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=KEPT_DAYS)),
-        "channel": channel,
-        "body": body,
-    }
+def _notices(pk: str, version: int, bodies: Mapping[str, str], now: datetime) -> Iterator[Item]:
+    """Puts the notices of one partition."""
+    for channel, body in bodies.items():
+        place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
+        said = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
+        yield put_action(place | said)
+
+
+def _kept_until(now: datetime) -> int:
+    return epoch_s(now + timedelta(days=KEPT_DAYS))
 
 
 def _told_item(told: Told) -> Item:

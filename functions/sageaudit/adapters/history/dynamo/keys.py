@@ -170,6 +170,11 @@ def notice_sk(version: int, channel: str) -> str:
     return f"{NOTICE_PREFIX}{version:05d}#{channel}"
 
 
+def digest_pk(last_day: date) -> str:
+    """The digest of the week that ended on a day, and its notices."""
+    return f"DIGEST#{last_day.isoformat()}"
+
+
 def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
     return f"DELIVERY#{part(notice_id)}"
