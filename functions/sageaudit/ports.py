@@ -269,6 +269,13 @@ class DigestLedger(Protocol):
         """Writes it, and by channel the bodies of its notices; False, and nothing, where it is."""
 
 
+class Pages(Protocol):
+    """Where pages are kept for people of the account."""
+
+    def put(self, name: str, page: str) -> str:
+        """Stores a page of HTML, and returns where people open it. Raises AwsError."""
+
+
 class SendLedger(Protocol):
     """Which notices were sent, and which channels answer. Only what was sent is never sent again.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.errors import BadSettings
-from sageaudit.output.text.envelope import Check, Writer
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import Check, Payload, Writer
 
 CHANNELS: tuple[type[NoticeChannel], ...] = (SnsChannel, SlackChannel)
+_BY_NAME = {channel.name: channel for channel in CHANNELS}
 CHECKS: Mapping[str, Check] = {channel.name: channel.check for channel in CHANNELS}
 """Of every channel, on or off: a notice for one that is off is well-formed all the same."""
 
@@ -22,11 +24,15 @@ def always_on(channel: type[NoticeChannel]) -> bool:
 
 def writers(names: Iterable[str]) -> dict[str, Writer]:
     """The writer of each of these channels, in the order given. Raises BadSettings."""
-    known = {channel.name: channel for channel in CHANNELS}
     names = tuple(names)
-    if unknown := [name for name in names if name not in known]:
-        raise BadSettings(f"CHANNELS knows {', '.join(known)}, not {unknown[0]!r}")
-    return {name: known[name].write for name in names}
+    if unknown := [name for name in names if name not in _BY_NAME]:
+        raise BadSettings(f"CHANNELS knows {', '.join(_BY_NAME)}, not {unknown[0]!r}")
+    return {name: _BY_NAME[name].write for name in names}
+
+
+def digest_writers(names: Iterable[str]) -> dict[str, Callable[[MessageCard], Payload]]:
+    """What writes the digest for each of these channels. Raises BadSettings."""
+    return {name: _BY_NAME[name].write_digest for name in writers(names)}
 
 
 def connected(environ: Mapping[str, str], connections: Connections) -> dict[str, NoticeChannel]:

@@ -39,7 +39,10 @@ class DigestReport:
     missing: str | None = None
 
 
-def digest_card(digest: Digest, report: DigestReport = DigestReport()) -> MessageCard:
+NO_REPORT = DigestReport()
+
+
+def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard:
     """The card; of a week without a job, one line."""
     week = f"Week to {digest.until}"
     if not digest.total.jobs:
