@@ -15,7 +15,7 @@ import boto3
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.pages import S3Pages
 from sageaudit.adapters.aws.time_limit import TimeLimit
-from sageaudit.adapters.channels.catalogue import digest_writers
+from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
@@ -67,6 +67,8 @@ class Digester:
         if isinstance(outcome, Quiet):
             self._report.info("no digest", reason=outcome.reason)
             return None
+        if outcome.left_out:
+            self._report.info("routes without a digest", routes=outcome.left_out)
         if outcome.unwritten is not None:
             self._report.count("ReportNotWritten")
             self._report.error("report not written", reason=str(outcome.unwritten))
@@ -91,7 +93,7 @@ def build(
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         decisions=DynamoDecisions(dynamodb, settings.table_name),
         policy=policy,
-        writers=digest_writers(settings.channels),
+        writers=writers(policy.channels),
         pages=S3Pages(client(limit, "s3"), bucket, settings.account_id) if bucket else None,
         types=packaged.types(),
     )

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.alert.advice import Decision
-from sageaudit.domain.alert.alert import PastAlerts, Told
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -243,13 +243,22 @@ class AlertLedger(Protocol):
     def past(self, run: str, family: str) -> PastAlerts:
         """The last alert of a run, by its partition key, and the messages about its family."""
 
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
+
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """Writes a new alert, and by channel the bodies of its notices, for their queues.
 
-        False, and nothing is written, where `before` is not what is there any more, or where the
-        run has a newer version than that of the new alert.
+        `hours` have the message counted. False, and nothing is written, where `before` is not what
+        is there any more, where an hour has had another message, or where the run has a newer
+        version than that of the new alert.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -265,8 +274,13 @@ class DigestLedger(Protocol):
     def has_digest(self, last_day: date) -> bool:
         """Whether the digest of the week that ended on this day is written."""
 
-    def write_digest(self, last_day: date, bodies: Mapping[str, str], now: datetime) -> bool:
-        """Writes it, and by channel the bodies of its notices; False, and nothing, where it is."""
+    def write_digest(
+        self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
+    ) -> bool:
+        """Writes it, and by number and channel the bodies of its notices.
+
+        False, and nothing is written, where it is there.
+        """
 
 
 class Pages(Protocol):
@@ -293,6 +307,9 @@ class SendLedger(Protocol):
 
     def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
         """Records that a try may have posted: the next claim is a REPEAT."""
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last."""

@@ -59,23 +59,23 @@ class NotifySettings(FunctionSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverSettings(FunctionSettings):
-    """Settings of `deliver`; each channel declares the variable that holds its address."""
+    """Settings of `deliver`. `topic_arn`: of the stack's own topic."""
 
     notices_queue_urls: Mapping[str, str]
     notices_dlq_url: str
+    topic_arn: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestSettings(FunctionSettings):
-    """Settings of `digest`. `channels`: the names of those that are on."""
+    """Settings of `digest`."""
 
     account_id: str
-    channels: tuple[str, ...]
 
 
 def notices_queue_variable(channel: str) -> str:
     """The variable with the URL of a channel's queue."""
-    return f"NOTICES_QUEUE_URL_{channel.upper()}"
+    return f"NOTICES_QUEUE_URL_{channel.upper().replace('-', '_')}"
 
 
 def _required(environ: Mapping[str, str], name: str) -> str:
@@ -94,19 +94,13 @@ def _account_id(environ: Mapping[str, str], name: str) -> str:
 
 def _notices_queue_urls(environ: Mapping[str, str], _name: str) -> dict[str, str]:
     """The URL of the queue of each of CHANNELS, a comma-separated list, in its order."""
-    names = _channels(environ, "CHANNELS")
+    names = dict.fromkeys(name.strip() for name in _required(environ, "CHANNELS").split(","))
     return {name: _required(environ, notices_queue_variable(name)) for name in names}
-
-
-def _channels(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """The names of a comma-separated list, each once."""
-    return tuple(dict.fromkeys(word.strip() for word in _required(environ, name).split(",")))
 
 
 _READERS: dict[str, Callable[[Mapping[str, str], str], Any]] = {
     "account_id": _account_id,
     "region": lambda environ, _: _required(environ, "AWS_REGION"),
     "fingerprint_secret_id": lambda environ, name: environ.get(name) or None,
-    "channels": _channels,
     "notices_queue_urls": _notices_queue_urls,
 }

@@ -1,16 +1,21 @@
-"""Reads what the weekly digest says, of all jobs or of those that a question is about."""
+"""Reads what the weekly digest says: of all jobs, and of those that a route is about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
-from sageaudit.domain.alert.advice import Advice, Decision, State
+from sageaudit.domain.alert.advice import Advice, Decision, State, dearest_first
 from sageaudit.domain.alert.alert import Told
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
+from sageaudit.domain.alert.month import month_of
+from sageaudit.domain.audit.sums import ChangedFamily
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.routes import Route
 from sageaudit.ports import History
-from sageaudit.queries.advices import advices
+from sageaudit.queries.advices import by_family, of_question
 from sageaudit.queries.by import sums_of
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
@@ -22,33 +27,74 @@ MOST_RUNS = 1_000
 """Of a family, the newest, as its messages are decided by them."""
 
 
-def digest(
+def digests(
     history: History,
     week: tuple[date, date],
+    routes: Iterable[Route | None],
     decisions: Sequence[Decision],
     told: Callable[[str], Iterable[Told]],
     now: datetime,
-) -> Digest:
-    """The digest of a week. `told`: the messages about a family, by account, region and name."""
+) -> Iterator[Digest]:
+    """The digest of a week for each route; None is all jobs.
+
+    `told`: the messages about a family, by account, region and name. Families are read once.
+    """
     since, until = week
-    question = Question(window_of(since, until + ONE_DAY))
-    lists = Lists(history, question.window)
-    before = lists.within(window_before(question.window))
-    covered = covers_before(lists, question)
+    lists = Lists(history, window_of(since, until + ONE_DAY))
     back = window_of(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
-    found = advices(
-        lists.within(back), replace(question, window=back), decisions, now, most_runs=MOST_RUNS
+    read = by_family(lists.within(back), Question(back), decisions, now, most_runs=MOST_RUNS)
+    families, sent_to = [*read], cache(told)
+    for route in routes:
+        question = _question(lists, route)
+        found = dearest_first(of_question(families, question), now)
+        found = [one for one in found if route is None or _takes(route, one, now)]
+        unsent = _unsent(found, question, sent_to)
+        spend = _of_spend(lists, question, now)
+        yield replace(spend, advices=found, unsent=unsent, route=route)
+
+
+def _question(lists: Lists, route: Route | None) -> Question:
+    """The jobs of a route: what it says of rules, severity and dollars is about advices."""
+    if route is None:
+        return Question(lists.window)
+    return Question(
+        lists.window,
+        account=route.account,
+        family=route.family,
+        owner=route.owner,
+        kind=JobKind(route.kind) if route.kind else None,
+        tag=dict([route.tag]) if route.tag else {},
     )
-    changed = changes(lists, question, SUMMED["family"], today=until) if covered else ()
+
+
+def _takes(route: Route, one: Advice, now: datetime) -> bool:
+    month = month_of([one], one.worth, now)
+    return (
+        route.rule in {None, one.rule}
+        and (route.severity is None or month.severity.rank >= route.severity.rank)
+        and (route.usd is None or (month.usd is not None and month.usd >= route.usd))
+    )
+
+
+def _of_spend(lists: Lists, question: Question, now: datetime) -> Digest:
+    """The week's sums beside those of the week before."""
+    before = lists.within(window_before(lists.window))
+    covered = covers_before(lists, question)
+    first, last = lists.window.first_day, lists.window.last_day
+    changed: Sequence[ChangedFamily] = ()
+    if covered:
+        known_since = last - timedelta(days=LOOK_BACK_DAYS)
+        rows = changes(lists, question, SUMMED["family"], today=last, known_since=known_since)
+        changed = changed_families(rows)
     return Digest(
-        since=since,
-        until=until,
+        since=first,
+        until=last,
         now=now,
         total=sums_of(lists, question),
         before=sums_of(before, question) if covered else None,
-        changed=changed_families(changed),
-        advices=found,
-        unsent=_unsent(found, question, told),
+        changed=changed,
+        advices=(),
+        unsent=(),
     )
 
 
@@ -62,6 +108,11 @@ def _unsent(
         for one in found
         if one.state is State.OPEN and any(since <= at < until for at, _ in one.hits)
     ]
-    families = {f"{one.account}/{one.region}/{one.family}" for one in due}
-    silent = {of for of in families if all(one.alert.at < since for one in told(of))}
-    return [one for one in due if f"{one.account}/{one.region}/{one.family}" in silent]
+    silent = {
+        family for family in map(_family, due) if all(one.alert.at < since for one in told(family))
+    }
+    return [one for one in due if _family(one) in silent]
+
+
+def _family(one: Advice) -> str:
+    return f"{one.account}/{one.region}/{one.family}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.earlier import Worth
@@ -21,6 +21,8 @@ CHANGED_SHARE = Decimal("0.1")
 """A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
 move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
 have acted on. Our choice."""
+_MOST_NAMED = 3
+"""Of the messages above a channel's most in an hour. Our choice."""
 _MOST_TOLD = 50
 """Of a family, the newest: an item of the table stays small."""
 
@@ -157,3 +159,52 @@ class PastAlerts:
         told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
         kept = (*(self.told if messages else told), *messages)[-_MOST_TOLD:]
         return replace(self, last=alert, told=kept, revision=self.revision + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessage:
+    """A message above the most of its hour: its first line, and its dollars where known."""
+
+    title: str
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHour:
+    """The messages to one channel that were decided on in a clock hour (UTC).
+
+    `sent` have a notice of their own; the `held` ones, of which these are the `dearest`, have one
+    together, which is posted after the hour.
+    """
+
+    channel: str
+    began_at: datetime
+    sent: int = 0
+    held: int = 0
+    dearest: tuple[HeldMessage, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """All messages of the hour."""
+        return self.sent + self.held
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its last message has a notice, of its own or as the first held one."""
+        return self.held <= 1
+
+    def with_message(self, message: HeldMessage, most: int) -> ChannelHour:
+        """With one more; above `most` it is held."""
+        if self.sent < most:
+            return replace(self, sent=self.sent + 1)
+        dearest = sorted((*self.dearest, message), key=_dearest_first)[:_MOST_NAMED]
+        return replace(self, held=self.held + 1, dearest=tuple(dearest))
+
+
+def hour_of(now: datetime) -> datetime:
+    """The beginning of the clock hour."""
+    return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _dearest_first(message: HeldMessage) -> tuple[bool, Decimal]:
+    return message.usd is None, -(message.usd or Decimal(0))

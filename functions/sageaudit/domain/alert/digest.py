@@ -8,6 +8,7 @@ from datetime import date, datetime
 
 from sageaudit.domain.alert.advice import Advice
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.policy.routes import Route
 
 LOOK_BACK_DAYS = 180
 """The runs by which advices are judged: older ones say little of what is open now. Our choice."""
@@ -20,6 +21,7 @@ class Digest:
     `before`: the sums of the week before, None where the history does not cover it; `changed`: the
     families whose spend changed since, the largest change first. `advices` are in any state, what
     counts first. `unsent`: the open ones that runs of the week had, and no message of the week.
+    With a `route` all of it is of the jobs, and the advices, that the route is about.
     """
 
     since: date
@@ -30,3 +32,4 @@ class Digest:
     changed: Sequence[ChangedFamily]
     advices: Sequence[Advice]
     unsent: Sequence[Advice]
+    route: Route | None = None

@@ -27,6 +27,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Destination
 
 TIMES = 10
 """At so many times as much a message is sent at once."""
@@ -83,7 +84,8 @@ class Notify:
     `why` says what is new since the message `after`. A correction `corrects` the run's last alert,
     which version `before` of the audit caused (None where it cannot be read). `month`: of the open
     advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
-    what it alone comes to. `idle`: it is about idle hours, or corrects such a message.
+    what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `to`: where
+    it goes; the `held` channels have had their most in this hour.
     """
 
     kind: Kind = Kind.FIRST
@@ -97,6 +99,8 @@ class Notify:
     month: Month | None = field(default=None, compare=False)
     saves: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
+    to: Destination = field(default=Destination(()), compare=False)
+    held: tuple[str, ...] = field(default=(), compare=False)
 
 
 FIRST = Notify()

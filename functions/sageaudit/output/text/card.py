@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sageaudit.domain.alert.rule import FIRST, Notify
@@ -23,6 +23,8 @@ from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, id
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
 from sageaudit.output.text.notice import (
+    Attribute,
+    attributes_of,
     counted_findings,
     for_chat,
     is_regression,
@@ -66,17 +68,19 @@ class CardLine(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MessageCard:
     """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
-    be empty. `owner` and `place` share a line, and the links one with the rule's name.
+    be empty. `owner` and `place` share a line, and the links one with the rule's name; a card that
+    is about no single run has no `place`. Subscriptions can filter by `attributes`.
     """
 
     news: str
-    step: str
-    lines: tuple[CardLine, ...]
-    owner: str | None
-    place: str
-    links: tuple[Link, ...]
-    rule: str
-    more: tuple[CardLine, ...]
+    step: str = ""
+    lines: tuple[CardLine, ...] = ()
+    owner: str | None = None
+    place: str = ""
+    links: tuple[Link, ...] = ()
+    rule: str = ""
+    more: tuple[CardLine, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def owner_shown(self) -> str:
@@ -84,14 +88,14 @@ class MessageCard:
         return middle(terminal(self.owner or NO_OWNER), WIDTH - len(self.place) - len(", "))
 
     @property
+    def whose(self) -> str:
+        """The owner and the place; empty where the card has no place."""
+        return f"{self.owner_shown}, {self.place}" if self.place else ""
+
+    @property
     def title(self) -> str:
         """The first line."""
         return f"{self.news}: {self.step}" if self.step else self.news
-
-    @property
-    def whose(self) -> str:
-        """The owner and the place, in one line; empty without a place."""
-        return f"{self.owner_shown}, {self.place}" if self.place else ""
 
 
 def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
@@ -114,6 +118,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         links=links(document),
         rule=top["rule"] if top else "",
         more=tuple(_more(job["name"], notify)),
+        attributes=attributes_of(document, notify),
     )
     return fitted(card, ROWS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -18,11 +18,13 @@ from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitte
 from sageaudit.output.text.headline import part_of_judged, period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
+from sageaudit.output.text.notice import Attribute
 from sageaudit.output.text.words import counted
 
 DIGEST_ROWS = 28
 """Two screens of a phone."""
-ALL_JOBS = "All jobs"
+_ALL_JOBS, _ROUTED = "All jobs", "One route"
+_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
 _GREW = Decimal("1.5")
 _LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
@@ -46,12 +48,14 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
     """The card; of a week without a job, one line."""
     week = f"Week to {digest.until}"
     if not digest.total.jobs:
-        return MessageCard(f"{week}: no job was audited", "", (), None, "", (), "", ())
+        whose = f" for {digest.route}" if digest.route else ""
+        return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
     found = _open(digest.advices)
     card = MessageCard(
         news=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
         step=_runaway(digest),
         lines=(
+            *([CardLine(str(digest.route), "Only")] if digest.route else []),
             CardLine("; ".join(_spend(digest)), "Spend"),
             CardLine(_waste(digest.total), "Avoidable"),
             *_changed(digest.changed),
@@ -59,10 +63,10 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
             *_outcomes(digest),
             *([CardLine(report.missing, "Report")] if report.missing else []),
         ),
-        owner=ALL_JOBS,
+        owner=_ROUTED if digest.route else _ALL_JOBS,
         place=period_words(digest.since, digest.until),
         links=(report.link,) if report.link else (),
-        rule="",
+        attributes=_ATTRIBUTES,
         more=tuple(
             CardLine(f"sageaudit advice snooze {one.id}", "Snooze 30 days", code=True)
             for one in found[:1]

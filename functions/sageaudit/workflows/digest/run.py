@@ -10,7 +10,7 @@ second start writes the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -19,45 +19,46 @@ from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Route
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import AwsError
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
-from sageaudit.output.text.envelope import Notice, Payload, to_body
+from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
 from sageaudit.ports import Decisions, DigestLedger, History, Pages
-from sageaudit.queries.digest import digest
+from sageaudit.queries.digest import digests
 from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
 
 REPORT_DAYS = 30
 _NOT_WRITTEN = "it could not be written: the log of digest says why"
-DigestWriter = Callable[[MessageCard], Payload]
 
 
 @dataclass(frozen=True, slots=True)
 class DigestDependencies:
     """What the digest reads, writes and is written by.
 
-    `writers`: by channel name, enabled ones only. `pages`: where the report goes; None for none.
+    `writers`: of each channel of the policy. `pages`: where the report goes; None for none.
     """
 
     history: History
     ledger: DigestLedger
     decisions: Decisions
     policy: Policy
-    writers: Mapping[str, DigestWriter]
+    writers: Mapping[str, Writer]
     pages: Pages | None = None
     types: Mapping[str, InstanceType] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """A digest was written; `unwritten`: why its report was not."""
+    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without one."""
 
     last_day: date
     unwritten: AwsError | None
+    left_out: tuple[str, ...]
 
 
 def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
@@ -74,13 +75,16 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
         report = _report(deps, last_day, now)
     except AwsError as error:  # a digest without its report is better than none
         report, unwritten = DigestReport(missing=_NOT_WRITTEN), error
+    routes, left_out = editions(deps.policy)
     bodies = {}
-    card = card_of_week(deps, week, now, report)
-    for channel, write in deps.writers.items():
-        notice = Notice(f"digest to {last_day}|1|{channel}", channel, write(card))
-        bodies[channel] = to_body(notice)
+    for number, card in cards(deps, week, now, report).items():
+        route = routes[number]
+        for channel in route.to if route else deps.policy.routes.default:
+            payload = deps.writers[channel](card, NOBODY)
+            notice = Notice(f"digest to {last_day}|{number}|{channel}", channel, payload)
+            bodies[number, channel] = to_body(notice)
     done = deps.ledger.write_digest(last_day, bodies, now)
-    return Digested(last_day, unwritten) if done else written
+    return Digested(last_day, unwritten, left_out) if done else written
 
 
 def why_no_digest(policy: Policy) -> str | None:
@@ -95,15 +99,34 @@ def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
     return (policy.digest or DigestTimes()).week(now)
 
 
-def card_of_week(
+def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
+    """By its number each route with a digest, 0 for all jobs; and the routes that have none.
+
+    The history knows only the tags that it shows.
+    """
+    numbered = dict(enumerate(policy.routes.rows, 1))
+    unknown = {
+        number: route
+        for number, route in numbered.items()
+        if route.tag and route.tag[0] not in policy.tags_shown
+    }
+    routes = {number: route for number, route in numbered.items() if number not in unknown}
+    return {0: None, **routes}, tuple(map(str, unknown.values()))
+
+
+def cards(
     deps: DigestDependencies,
     week: tuple[date, date],
     now: datetime,
     report: DigestReport = NO_REPORT,
-) -> MessageCard:
-    """The card that every channel shows."""
+) -> dict[int, MessageCard]:
+    """The cards by the numbers of their editions."""
+    routes, _ = editions(deps.policy)
     decided = deps.decisions.decisions()
-    return digest_card(digest(deps.history, week, decided, deps.ledger.told, now), report)
+    found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
+    return {
+        number: digest_card(digest, report) for number, digest in zip(routes, found, strict=True)
+    }
 
 
 def _report(deps: DigestDependencies, last_day: date, now: datetime) -> DigestReport:

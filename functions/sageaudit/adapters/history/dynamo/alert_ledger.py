@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo import channel_hours, keys
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
     Dynamo,
     check_action,
     put_action,
 )
+from sageaudit.adapters.history.dynamo.channel_hours import named
 from sageaudit.adapters.history.dynamo.table import (
     KEPT_DAYS,
     PARTITION_KEY,
@@ -28,6 +28,7 @@ from sageaudit.domain.alert.alert import (
     TOLD_DAYS,
     Alert,
     AlertFigures,
+    ChannelHour,
     IdleHours,
     Kind,
     PastAlerts,
@@ -36,15 +37,12 @@ from sageaudit.domain.alert.alert import (
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
-DIGEST_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `told`, `has_digest` and `write_digest` call."""
+DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
+"""What `write_digest` calls, for items under DIGEST_PREFIX alone."""
 _LAST_SK, _TOLD_SK, _WEEK_SK = "LAST", "TOLD", "WEEK"
-DIGEST_VERSION = 1
-"""A week has one digest; its notices are named as those of an audit's version."""
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
@@ -59,7 +57,7 @@ class DynamoAlertLedger:
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
         past = replace(self._of_family(family), run=run)
         if of_run is not None:
-            with _named(of_run):
+            with named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
 
@@ -67,7 +65,7 @@ class DynamoAlertLedger:
         item, past = self._table.get(keys.told_pk(family), _TOLD_SK), PastAlerts("", family)
         if item is None:
             return past
-        with _named(item):
+        with named(item):
             told = tuple(map(_read_told, item["told"]))
             return replace(past, told=told, revision=int(item["revision"]))
 
@@ -79,11 +77,13 @@ class DynamoAlertLedger:
         """Whether its item is there. Raises AwsError."""
         return self._table.get(keys.digest_pk(last_day), _WEEK_SK) is not None
 
-    def write_digest(self, last_day: date, bodies: Mapping[str, str], now: datetime) -> bool:
+    def write_digest(
+        self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
+    ) -> bool:
         """One transaction, on condition that there is no item of the week."""
         pk = keys.digest_pk(last_day)
         week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: _kept_until(now)}
-        actions = [put_action(week, _ABSENT, {}), *_notices(pk, DIGEST_VERSION, bodies, now)]
+        actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
         return self._written(actions)
 
     def _written(self, actions: Sequence[Item]) -> bool:
@@ -93,8 +93,17 @@ class DynamoAlertLedger:
             return False
         return True
 
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        return channel_hours.read(self._table, channel, began_at)
+
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """One transaction; False, and nothing is written, where one of its conditions fails.
 
@@ -116,8 +125,16 @@ class DynamoAlertLedger:
             put_action(of_family, *_unchanged("revision", before.revision)),
             put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
             check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
+            *(
+                put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
+                for one in hours
+            ),
             # in the partition of the run's alert: the stream has the notices of one run in order
-            *_notices(keys.alert_pk(run), alert.version, bodies, now),
+            *_notices(
+                keys.alert_pk(run),
+                {(alert.version, channel): body for channel, body in bodies.items()},
+                now,
+            ),
         ]
         return self._written(actions)
 
@@ -132,9 +149,9 @@ def _unchanged(name: str, seen: int) -> tuple[str, Item]:
     return (f"{name} = :seen", {":seen": seen}) if seen else (_ABSENT, {})
 
 
-def _notices(pk: str, version: int, bodies: Mapping[str, str], now: datetime) -> Iterator[Item]:
-    """Puts the notices of one partition."""
-    for channel, body in bodies.items():
+def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> Iterator[Item]:
+    """Puts the notices of one partition, by version and channel."""
+    for (version, channel), body in bodies.items():
         place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
         said = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
         yield put_action(place | said)
@@ -207,13 +224,3 @@ def _read_alert(item: Item) -> Alert:
         ),
         read_moment(item["at"]),
     )
-
-
-@contextmanager
-def _named(item: Item) -> Iterator[None]:
-    try:
-        yield
-    except UNREADABLE as error:
-        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
-        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise Malformed(f"the item {where}", reason) from error
