@@ -20,6 +20,8 @@ OWN_TOPIC = "sns"
 """The channel that is always there: the topic that the stack makes."""
 IDLE_RULE = "idle-capacity"
 """What an advice about idle capacity has in place of a rule."""
+CHANNEL_SECRETS = "sageaudit/channel/"
+"""A secret without a name of its own is called so, and then like its channel."""
 MOST_CHANNELS = 20
 """The environment of a function has 4 KB for the URLs of their queues."""
 _MOST_AN_HOUR = 20
@@ -161,7 +163,7 @@ def _channel(reader: TableReader, name: str) -> ChannelChoice:
     if service == "sns":
         choice = _topic(reader, name, own)
     else:
-        secret = reader.take("secret", str, f"sageaudit/channel/{name}")
+        secret = reader.take("secret", str, f"{CHANNEL_SECRETS}{name}")
         if not _SECRET.match(secret):
             raise reader.refusal("secret", "is not the name of a secret, which is no address")
         choice = ChannelChoice(service, secret, **own)
