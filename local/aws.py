@@ -66,6 +66,7 @@ class LocalAws:
                 "seconds": lambda: clock.now().timestamp(),
                 "sleep": clock.forward,
             },
+            "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
         for one in self.session.client("lambda").list_functions()["Functions"]:
@@ -123,6 +124,11 @@ class LocalAws:
         self.schedule.ran()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
+
+    def digest(self) -> None:
+        """Invokes the digest as its schedule does."""
+        with suppress(FunctionError):
+            self.functions["digest"].invoke({})
 
     def physical(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""
