@@ -291,7 +291,7 @@ def fitted(card: MessageCard, most: int) -> MessageCard:
     """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
     foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
-    room = most - rows(card.title) - rows(card.whose) - rows(foot)
+    room = most - sum(rows(text) for text in (card.title, card.whose, foot) if text)
     while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

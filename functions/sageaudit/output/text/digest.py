@@ -15,7 +15,7 @@ from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
 from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitted, line_to_paste
-from sageaudit.output.text.headline import part_of_judged, period_words
+from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
 from sageaudit.output.text.notice import Attribute
@@ -56,7 +56,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
         step=_runaway(digest),
         lines=(
             *([CardLine(str(digest.route), "Only")] if digest.route else []),
-            CardLine("; ".join(_spend(digest)), "Spend"),
+            CardLine(", ".join(_spend(digest)), "Spend"),
             CardLine(_waste(digest.total), "Avoidable"),
             *_changed(digest.changed),
             *_next(found[:_ADVICES], digest),
@@ -85,10 +85,12 @@ def _beyond(digest: Digest) -> str:
     if _runaway(digest) and digest.before:
         times = digest.total.total_usd / digest.before.total_usd
         return f", {times:.1f} times the week before"
-    waste = of_sums(digest.total).waste
-    if waste.usd is None:
-        return f", avoidable: {waste}"
-    return f", {waste} of it avoidable or lost" if waste.most else ", none of it found avoidable"
+    found = of_sums(digest.total)
+    if found.waste.usd is None:
+        return f", avoidable: {found.waste}"
+    parts = ((found.avoidable, "avoidable"), (found.lost, "lost"))
+    words = " or ".join(word for figure, word in parts if figure.most)
+    return f", {found.waste} of it {words}" if words else ", none of it found avoidable"
 
 
 def _runaway(digest: Digest) -> str:
@@ -105,18 +107,17 @@ def _spend(digest: Digest) -> Iterator[str]:
     yield counted(total.jobs, "job")
     if before is None:
         yield "the week before is not known"
-    elif before.total_usd:
+    elif before.total_usd and not _runaway(digest):
         change = total.total_usd - before.total_usd
         word = "more" if change >= 0 else "less"
         yield f"{share(abs(change), before.total_usd)} {word} than the week before"
     if total.total_usd:
-        yield f"{share(total.judged_usd, total.total_usd)} of it judged"
+        yield f"{share(total.judged_usd, total.total_usd)} judged"
 
 
 def _waste(total: Sums) -> str:
     found = of_sums(total)
-    of = part_of_judged(found.avoidable, total)
-    return f"{found.avoidable}{f' ({of})' if of else ''}; lost: {found.lost}"
+    return f"{found.avoidable}, lost: {found.lost}"
 
 
 def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
@@ -132,11 +133,11 @@ def _change(of: ChangedFamily) -> str:
 def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
     """What to do, the dearest first; the last is left out first."""
     for at, one in enumerate(advices):
-        runs = sum(when > digest.now - timedelta(MONTH_DAYS) for when, _ in one.hits)
         change = line_to_paste(one.parameter, one.new) if one.parameter else one.rule
-        text = f"{_amount(one, digest)} in {MONTH_DAYS} days, {counted(runs, 'run')}: {change}"
-        number = f"{at + 1}. {family_name(one.family)}"
-        yield CardLine(f"{text} ({one.id})", number, spare=3 * at)
+        text = f"{_amount(one, digest)}: {change} ({one.id})"
+        if not at:
+            yield CardLine(f"the dearest of {MONTH_DAYS} days", "Open")
+        yield CardLine(text, f"{at + 1}. {family_name(one.family)}", spare=max(3 * at - 3, 0))
 
 
 def _amount(one: Advice, digest: Digest) -> str:
@@ -153,7 +154,7 @@ def _outcomes(digest: Digest) -> Iterator[CardLine]:
     """What became of advices, and what no message said; no line about nothing."""
     taken = [one for one in digest.advices if one.comparison and one.state in _FOLLOWED]
     if taken:
-        yield CardLine(_taken(taken), f"Taken in {LOOK_BACK_DAYS} days", spare=1)
+        yield CardLine(_taken(taken), "Taken", spare=1)
     old = digest.now - timedelta(_OPEN_DAYS)
     groups = (
         ("Snoozed", [one for one in digest.advices if one.state is State.SNOOZED]),
@@ -161,12 +162,12 @@ def _outcomes(digest: Digest) -> Iterator[CardLine]:
     )
     for label, found in groups:
         if found:
-            text = f"{counted(len(found), 'advice')}, {_counted(found, digest, MONTH_DAYS)}"
-            yield CardLine(f"{text} in {MONTH_DAYS} days", label, spare=2)
+            usd_of = _counted(found, digest, MONTH_DAYS)
+            yield CardLine(f"{len(found):,}, {usd_of} in {MONTH_DAYS} days", label, spare=2)
     if digest.unsent:
         families = {(one.account, one.region, one.family) for one in digest.unsent}
         known = "1 family" if len(families) == 1 else f"{len(families):,} families"
-        text = f"{known}, {_counted(digest.unsent, digest, WEEK_DAYS)} in the week"
+        text = f"{known}, {_counted(digest.unsent, digest, WEEK_DAYS)}"
         yield CardLine(text, "No message about", spare=2)
     if digest.total.unauditable:
         yield CardLine(counted(digest.total.unauditable, "job"), "Not audited")
@@ -176,8 +177,8 @@ _FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.
 
 
 def _taken(advices: list[Advice]) -> str:
-    """`3 advices; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
-    said = [counted(len(advices), "advice")]
+    """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
+    said = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
     measured = [one for one in advices if one.state is State.MEASURED]
     if measured:
         parts = [one.comparison for one in measured if one.comparison]
