@@ -102,6 +102,13 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
         one.sweep()
 
 
+def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Eight days after the job's end the digest is started, again and again."""
+    _ends(one, jobs)
+    one.aws.clock.forward_to(jobs[0].ended_at + timedelta(days=8))
+    one.digest()
+
+
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 DECIDES = Call("notify", "dynamodb.GetItem TOLD TOLD", 1)
@@ -127,6 +134,7 @@ def stories() -> tuple[Story, ...]:
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
+        Story("digest", (failed,), _digest, most_of_a_call=1),
     )  # fmt: skip
 
 
