@@ -29,7 +29,7 @@ _UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessag
 
 
 def listed() -> list[Watch]:
-    """The alarms of a stack with a channel of each service, called so; queues and functions go by their names here."""
+    """The alarms of a stack with a channel of each service; all go by their names here."""
     template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
     functions = {
         one["Properties"]["Handler"].split(".")[0]: one["Properties"]["Timeout"]

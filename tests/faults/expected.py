@@ -129,7 +129,7 @@ class Named:
 
 
 def _webhook(call: Call) -> bool:
-    return call.name.endswith("slack-webhook")
+    return "sageaudit/channel/" in call.name
 
 
 EXCEPTIONS: tuple[Named, ...] = (

@@ -29,6 +29,12 @@ SAMPLE = (
     "slack/404 no_service/hours",
     "slack/200 as a page/once",
     "sns/KMSDisabled/hours",
+    "teams/202/once",
+    "teams/401 of its sig/hours",
+    "teams/hangs, posted/once",
+    "on Teams/notify/sqs.SendMessage NoticesQueueResearch#1/hangs-for-ever",
+    "above the most/deliver/dynamodb.GetItem CHANNEL HOUR#2/empty-answer",
+    "notified/notify/dynamodb.GetItem CHANNEL HOUR#1/empty-answer",
     "notified/audit/dynamodb.GetItem JOB HEAD#1/hangs-for-ever",
     "late metrics/audit/cloudwatch.GetMetricData#1/endless-token",
 )

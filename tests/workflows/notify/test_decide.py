@@ -75,7 +75,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
 
 def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
-    deps = replace(story.dependencies(), policy=Policy())
+    deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     assert notify(story.audit(ONE, NOON), deps, now=NOON) == Notify()
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
