@@ -15,13 +15,12 @@ from local.demo import POLICY
 from local.functions import Step
 from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
-from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
 from tests.fakes.one_copy import one_copy_a_transaction
 from tests.integration.whole_flow import Scene, Steps, a_failed_job
 
-BUCKET = "our-reports"
+BUCKET = "local-reports"
 LATER = timedelta(days=7)
 TO_ALL = replace(load(POLICY), routes=Routes(("sns", "slack")))
 """Without a route, there is one digest."""
@@ -39,7 +38,6 @@ def a_week_later(policy: Policy = TO_ALL, on_step: Step = lambda _: None) -> Ite
         aws.ends(job)
         aws.advance()
         aws.clock.forward_to(job.ended_at + LATER)
-        aws.session.client("s3").create_bucket(Bucket=BUCKET)
         yield Scene(aws, slack)
 
 
@@ -124,8 +122,7 @@ def test_a_policy_may_have_none(changes: dict[str, object]) -> None:
 
 def test_the_report_is_behind_its_link() -> None:
     """Private, encrypted, and of the days before the digest; a second start writes no other."""
-    policy = replace(TO_ALL, digest=DigestTimes(report_bucket=BUCKET))
-    with a_week_later(policy) as scene:
+    with a_week_later() as scene:
         start(scene.aws)
         s3 = scene.aws.session.client("s3")
         [stored] = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
@@ -139,9 +136,9 @@ def test_the_report_is_behind_its_link() -> None:
 
 
 def test_a_digest_without_its_report_says_so_and_counts_it() -> None:
-    """The bucket is of another name: the digest is sent."""
-    policy = replace(TO_ALL, digest=DigestTimes(report_bucket="nobodys-bucket"))
-    with a_week_later(policy) as scene:
+    """The bucket is gone: the digest is sent."""
+    with a_week_later() as scene:
+        scene.aws.session.client("s3").delete_bucket(Bucket=BUCKET)
         start(scene.aws)
         assert scene.count("ReportNotWritten", "digest") == 1
         message = json.loads(scene.aws.mails[-1]["Body"])["Message"]

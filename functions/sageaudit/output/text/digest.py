@@ -50,7 +50,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
     if not digest.total.jobs:
         whose = f" for {digest.route}" if digest.route else ""
         return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
-    found = _open(digest.advices)
+    found = [one for one in _open(digest.advices) if _worth_a_line(one, digest)]
     card = MessageCard(
         news=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
         step=_runaway(digest),
@@ -76,8 +76,12 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
 
 
 def _open(advices: Iterable[Advice]) -> list[Advice]:
-    """The open ones that a run of the last days still had."""
     return [one for one in advices if one.state is State.OPEN]
+
+
+def _worth_a_line(one: Advice, digest: Digest) -> bool:
+    """Whether runs of the last days still had it, or its dollars are not known."""
+    return one.amount is None or one.of_days(digest.now, MONTH_DAYS) > 0
 
 
 def _beyond(digest: Digest) -> str:
