@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
+from textwrap import wrap
 
 import pytest
 
@@ -17,7 +19,7 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
-from sageaudit.output.text.card import rows
+from sageaudit.output.text.card import WIDTH, rows
 from sageaudit.output.text.digest import DIGEST_ROWS, DigestReport, digest_card
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.plain import message
@@ -27,19 +29,19 @@ NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
 REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s3/object/b?x=y"))
 
 
-def advice(
-    family: str, usd: int, state: State = State.OPEN, *, days: int = 20, **more: str
-) -> Advice:
+def advice(family: str, usd: int, state: State = State.OPEN, *, days: int = 20) -> Advice:
     """An advice whose newest run was yesterday; it came so many days ago."""
     began, yesterday = NOW - timedelta(days=days), NOW - timedelta(days=1)
-    names = {"rule": "gpu-underused", "parameter": "ResourceConfig.InstanceType"}
     return Advice(
-        **(names | {"id": f"{family[:7]:a<8}", "new": "ml.g6e.4xlarge"} | more),
+        id=f"{family.replace('-', '')}abcdefgh"[:8],
         account="111122223333",
         region="us-east-1",
         family=f"training/pytorch/train.py/{family}",
         owner=None,
+        rule="gpu-underused",
+        parameter="ResourceConfig.InstanceType",
         old=None,
+        new="ml.g6e.4xlarge",
         state=state,
         severity=Severity.LOW,
         worth=Worth.COUNTED,
@@ -106,18 +108,18 @@ Spend: 351 jobs, 8% more than the week before, 89% judged
 Avoidable: $252.30, lost: $58.10
 Changed: nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39; tile-classifier new +$64.00
 Open: the dearest of 30 days
-1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlp-fina)
-2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankeraa)
-3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speech-a)
-4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (old-emba)
-5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnaaa)
+1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
+2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
+3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
+4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
+5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
 Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
 Snoozed: 1, $120.00 in 30 days
 Open for 60 days: 2, $330.00 in 30 days
 No message about: 2 families, $40.00
 Not audited: 1 job
 All jobs, 2026-11-16 to 2026-11-22
-Snooze 30 days: sageaudit advice snooze nlp-fina
+Snooze 30 days: sageaudit advice snooze nlpfinet
 """,
     ),
     "empty": (replace(NORMAL, total=Sums()), "Week to 2026-11-22: no job was audited\n"),
@@ -130,7 +132,7 @@ Snooze 30 days: sageaudit advice snooze nlp-fina
             NORMAL,
             total=replace(SUMS, total_usd=Decimal("3870.02"), lost_usd=Decimal(2410)),
             changed=(ChangedFamily("training/llm", "dearer", Decimal(2611), 1, 4), *CHANGED),
-            advices=(advice("llm", 2410, rule="failed-spend", parameter="", new=""),),
+            advices=(replace(advice("llm", 2410), rule="failed-spend", parameter="", new=""),),
             unsent=(),
             route=Route(owner="ana"),
         ),
@@ -140,10 +142,10 @@ Spend: 351 jobs, 29% judged
 Avoidable: $252.30, lost: $2,410.00
 Changed: llm dearer +$2,611.00; nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39
 Open: the dearest of 30 days
-1. llm: about $2,400: failed-spend (llmaaaaa)
+1. llm: about $2,400: failed-spend (llmabcde)
 Not audited: 1 job
 One route, 2026-11-16 to 2026-11-22
-Snooze 30 days: sageaudit advice snooze llmaaaaa
+Snooze 30 days: sageaudit advice snooze llmabcde
 """,
     ),
     "nothing wrong": (
@@ -227,3 +229,11 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
     payload = channel.write(card)
     channel.check(payload)
     channel.check(channel.as_repeat(payload))
+
+
+def test_the_page_shows_the_normal_week() -> None:
+    """As on a phone."""
+    page = (Path(__file__).parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
+    shown = page.partition("## The weekly digest")[2].split("```")[1].strip().split("\n")
+    lines = message(digest_card(NORMAL))["message"].splitlines()
+    assert shown == [row for line in lines for row in wrap(line, WIDTH)]
