@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.domain.alert.advice import Decision, Verb
+from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind, Told
 from sageaudit.domain.alert.digest import Digest
 from sageaudit.domain.audit.earlier import Worth
@@ -49,7 +49,7 @@ def told_at(*moments: datetime) -> tuple[Told, ...]:
     """Messages about a family."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
-        Told("run", Kind.FIRST, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
+        Told("run", "f", Kind.FIRST, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
         for at in moments
     )
 

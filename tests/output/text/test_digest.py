@@ -12,8 +12,8 @@ from textwrap import wrap
 import pytest
 
 from sageaudit.adapters.channels.catalogue import SERVICES
-from sageaudit.domain.alert.advice import Advice, State
-from sageaudit.domain.alert.comparison import Comparison, Effect
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.comparison import Comparison, Effect
 from sageaudit.domain.alert.digest import Digest
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.alert.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
+from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitted, line_to_paste
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
-from sageaudit.output.text.notice import Attribute
 from sageaudit.output.text.words import counted
 
 DIGEST_ROWS = 28
