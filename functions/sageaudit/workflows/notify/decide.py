@@ -152,21 +152,33 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         besides=() if corrects else case.waiting,
     )
     document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
-    card = card_of(document, outcome)
-    subject = _subject(document, card, outcome, audit, deps)
-    outcome = replace(outcome, to=deps.policy.routes.of(subject))
-    hours = [
-        deps.ledger.hour(name, hour_of(now)).with_message(
-            HeldMessage(card.news, subject.usd), deps.policy.channels[name].most_an_hour
-        )
-        for name in outcome.to.channels
-    ]
-    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
-    outcome = replace(outcome, held=tuple(one.channel for one in hours if one.held))
+    outcome, hours, bodies = _addressed(audit, document, outcome, deps, now)
     alert = Alert(audit.version, figures_of(document), now)
     said = told_by(case, outcome, audit.pk, head.family, alert)
     after = past.with_messages(alert, said)
     return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
+
+
+def _addressed(
+    audit: NewAudit,
+    document: AuditDocument,
+    outcome: Notify,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
+    """With where it goes; the hours of these channels, and by channel the bodies of the notices."""
+    card = card_of(document, outcome)
+    subject = _subject(document, card, outcome, audit, deps)
+    to, held = deps.policy.routes.of(subject), HeldMessage(card.news, subject.usd)
+    hours = [
+        deps.ledger.hour(name, hour_of(now)).with_message(
+            held, deps.policy.channels[name].most_an_hour
+        )
+        for name in to.channels
+    ]
+    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
+    above = tuple(one.channel for one in hours if one.held)
+    return replace(outcome, to=to, held=above), hours, bodies
 
 
 def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
