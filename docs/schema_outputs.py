@@ -217,7 +217,7 @@ def rows(_: Definitions) -> Schema:
     return {
         **_document(
             rows={"anyOf": each},
-            cursor={**_TEXT_OR_NULL, "description": "Where --cursor continues; null at the end."},
+            more={**_FLAG, "description": "Whether there are rows beyond --limit."},
             read=_keys(rows=_COUNT, sums=_COUNT),
         ),
         "$defs": {name: _row(listing) for name, listing in listings.items()},

@@ -64,8 +64,6 @@ WRONG = [
     ("history --history {file} --since 1d --until 2d", 2, "is not before --until 2d"),
     ("history --history {file} --min-usd much", 2, "--min-usd much is not an amount in USD"),
     ("history --history {file} --min-usd -1", 2, "--min-usd -1 is not an amount in USD"),
-    ("history --history {file} --cursor x", 2, "--cursor does not belong to this question"),
-    ("history --history {file} --all --cursor x", 2, "leave out --cursor"),
     ("history --history {file} --limit 1000001", 2, ROWS),
     ("history --history none.db --fields job,color", 2, "no field color: the fields are ended_at"),
     ("history --history {file} --fields ,", 2, "--fields names no field"),
