@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import re
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +41,9 @@ def test_the_examples_give_what_the_page_says() -> None:
     runner = doctest.DocTestRunner(optionflags=doctest.REPORT_ONLY_FIRST_FAILURE)
     failures: list[str] = []
     for number, block in enumerate(BLOCK.findall(PAGE.read_text(encoding="utf-8"))):
-        if ">>>" in block:
-            test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", None, 0)
-            runner.run(test, out=failures.append, clear_globs=False)
-            names.update(test.globs)
-        elif find_spec("pandas"):
-            exec(compile(block, f"block {number}", "exec"), names)  # noqa: S102 - our own page
+        test = doctest.DocTestParser().get_doctest(block, names, f"block {number}", None, 0)
+        runner.run(test, out=failures.append, clear_globs=False)
+        names.update(test.globs)
     assert not failures, "".join(failures)
 
 
