@@ -1,4 +1,4 @@
-"""`sageaudit rules`: lists all rules, or prints a rule's page, the same as in docs/rules."""
+"""`sageaudit rules`: lists all rules, or prints a rule's page."""
 
 from __future__ import annotations
 

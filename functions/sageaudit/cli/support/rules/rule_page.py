@@ -11,7 +11,6 @@ from dataclasses import asdict
 from textwrap import fill
 from typing import Any
 
-from sageaudit.cli.support.rules import track_record
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
 from sageaudit.rules.judge import BUSY_GPU_PERCENT
@@ -37,7 +36,7 @@ _SECTION = re.compile(rf"^({'|'.join(SECTIONS)}): (.*(?:\n    .*)*)", re.MULTILI
 
 
 def page(rule: Rule) -> str:
-    """Markdown, as docs/rules and `sageaudit rules NAME` show it."""
+    """Markdown, as `sageaudit rules NAME` shows it; docs/rules adds how often it was right."""
     lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{rule.title}**"]
     for heading, text in sections(rule.page):
         lines += ["", f"## {heading}", text]
@@ -55,8 +54,6 @@ def page(rule: Rule) -> str:
             f"| `{t.key}` | {t.value:g} | {t.unit} | {t.why} | {t.source} |"
             for t in rule.thresholds
         ]
-    record = track_record.packaged().get(rule.name.name)
-    lines += track_record.section(record) if record else []
     return "\n".join(lines) + "\n"
 
 
