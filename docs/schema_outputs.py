@@ -16,7 +16,7 @@ from sageaudit.domain.audit.finding_document import (
 )
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
@@ -127,13 +127,6 @@ def rules(found: Definitions) -> Schema:
 def prices(found: Definitions) -> Schema:
     """`sageaudit prices show`."""
     return _document(rates=_list(found.of(TypeRate)))
-
-
-def prices_coverage(_: Definitions) -> Schema:
-    """`sageaudit prices coverage`: counts of instance types."""
-    counts = _keys(**{component.value: _COUNT for component in Component})
-    regions = {"type": "object", "additionalProperties": counts}
-    return _document(as_of=_TEXT, types=counts, priced=regions, estimated=regions)
 
 
 def what_if(_: Definitions) -> Schema:
@@ -327,8 +320,6 @@ def prices_learn(_: Definitions) -> Schema:
         note=_TEXT_OR_NULL,
         change={"enum": ["added", "same", "changed"]},
         before_usd=_AMOUNT,
-        wins={"enum": ["learnt", "policy"]},
-        policy_usd=_AMOUNT,
     )
     seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
     return _document(

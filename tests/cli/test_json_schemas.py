@@ -22,7 +22,6 @@ JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xla
         ("audit", ("audit", "--recording", JOB)),
         ("account", ("account", "111122223333", "--recording", JOB)),
         ("prices", ("prices", "show", "ml.m5.xlarge", "--region", "eu-west-1")),
-        ("prices-coverage", ("prices", "coverage")),
         ("replay", ("replay", "--policy", str(ROOT / "policy.toml"), "--recording", JOB)),
         ("rules", ("rules",)),
         ("rules", ("rules", "gpu-idle")),

@@ -1,4 +1,4 @@
-"""`sageaudit prices`, as its users run it: rates, what is unknown, coverage, a fresh table."""
+"""`sageaudit prices`, as its users run it: rates, what is unknown, a fresh table."""
 
 from __future__ import annotations
 
@@ -88,70 +88,6 @@ def test_a_day_between_two_known_prices_shows_both(prices: Run) -> None:
     [row] = rows(done)
     assert (row["usd_per_hour"], row["other_usd"]) == (Decimal("25.2512883"), Decimal("37.688"))
     assert row["note"].startswith("ambiguous: 2025-06-15 lies between two known prices")
-
-
-def test_live_rates_come_from_the_price_list(prices: Run, api: PricingClient) -> None:
-    """With today's date, for each component that lists the type; the others have an estimate."""
-    api.products = [product("ml.m6i.large", "0.12", region="us-east-1")]
-    done = prices("ml.m6i.large", "--region", "us-east-1", "--live", "--output", "json")
-    assert [(row["component"], row["usd_per_hour"], row["kind"]) for row in rows(done)] == [
-        ("Training", Decimal("0.12"), "list"),
-        ("Processing", Decimal("0.1152"), "estimate"),
-        ("BatchTransform", Decimal("0.1152"), "estimate"),
-    ]
-    assert rows(done)[0]["as_of"] == "2026-11-20"
-
-
-def test_a_newer_type_can_be_asked_for_live(prices: Run, api: PricingClient) -> None:
-    """The price list may know what this version does not."""
-    api.products = [product("ml.m99.large", "0.5", region="us-east-1")]
-    done = prices("ml.m99.large", "--region", "us-east-1", "--live")
-    assert done.exit_code == 0
-    assert "$0.50" in done.stdout
-
-
-def test_without_permission_the_packaged_rate_is_shown_and_the_exit_says_so(
-    prices: Run, api: PricingClient
-) -> None:
-    """Exit 4: a script that asked for live prices did not get them."""
-    api.refusal = denied()
-    done = prices("ml.m5.xlarge", "--region", "eu-west-1", "--live", "--output", "json")
-    assert done.exit_code == 4
-    assert {row["note"] for row in rows(done)} == {
-        "packaged 2026-05-20: pricing:GetProducts is not permitted"
-    }
-    assert "pricing:GetProducts is not permitted." in done.stderr
-
-
-def test_the_price_list_of_now_says_nothing_of_a_past_day(prices: Run, api: PricingClient) -> None:
-    """The packaged rates have days."""
-    done = prices("ml.m5.xlarge", "--region", "eu-west-1", "--live", "--on", "2025-03-01")
-    assert (done.exit_code, api.calls) == (2, [])
-    assert "--live reads today's price list" in done.stderr
-
-
-def test_coverage_counts_what_a_job_can_ask_for(prices: Run) -> None:
-    """The counts of the packaged table, by region and component."""
-    done = prices("coverage", "--output", "json")
-    assert (done.exit_code, done.stderr) == (0, "")
-    found = done.document()
-    assert found["types"]["Training"] == 225
-    assert found["priced"]["us-east-1"]["Training"] == 114
-    assert found["estimated"]["us-east-1"] == {
-        "Training": 68, "Processing": 59, "BatchTransform": 18,
-    }  # fmt: skip
-    assert found["estimated"]["eu-west-1"]["Training"] == 0
-    assert found["priced"]["eu-west-1"]["Training"] == 93
-    assert len(found["priced"]) == 37
-
-
-def test_coverage_is_a_table_for_people(prices: Run) -> None:
-    """With the date on stderr."""
-    done = prices("coverage")
-    assert done.exit_code == 0
-    assert "114 of 225, 68 estimated" in done.stdout
-    assert "it does not say that SageMaker sells the type" in done.stderr
-    assert "packaged prices of 2026-05-20" in done.stderr
 
 
 @pytest.fixture

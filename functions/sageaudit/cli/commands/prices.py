@@ -10,35 +10,31 @@ from pathlib import Path
 import click
 
 from sageaudit.adapters.aws.clients import known_regions
-from sageaudit.adapters.files import own_rates_file, policy_file
+from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, price_table, sources
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, gravest
+from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
 from sageaudit.cli.support.history.data_folder import made_data_folder
 from sageaudit.cli.support.prices import learnt_rates, live_prices, type_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.own_rates import TYPE, RateBasis
+from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.terminal.layout import console_for
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
-  sageaudit prices ml.g5.2xlarge --region eu-west-1 --live
+  sageaudit prices ml.g5.2xlarge --region eu-west-1
   sageaudit prices learn --cur report.csv.gz
-  sageaudit prices coverage"""
+  sageaudit prices refresh"""
 _SHOW_EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge --component training
   sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
-_COVERAGE_EPILOG = """\b
-Example:
-  sageaudit prices coverage --output json"""
 _REFRESH_EPILOG = """\b
 Example:
   sageaudit prices refresh --to hourly_prices.json"""
@@ -71,105 +67,39 @@ def prices() -> None:
 )
 @click.option(
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD; not with --live.",
+    help="Price on a day in the past, as YYYY-MM-DD.",
 )  # fmt: skip
-@click.option("--live", is_flag=True, help="Read AWS's Price List API; needs --region.")
-@options.PROFILE
 @options.OUTPUT
 def show(
     instance_type: str,
     region: str | None,
     component: str | None,
     on: datetime | None,
-    live: bool,
-    profile: str | None,
     output: str,
 ) -> int:
     """Shows the rates of a type, with their date and source.
 
-    Without --live only the packaged tables are read; no AWS account is needed. Where no rate is
+    Of the tables of the package, or of `prices refresh`; no AWS account is needed. Where no rate is
     known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on, live=live)
-    _check(instance_type, region, live=live)
+    day = _past_day(on)
+    _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
     rows: list[type_rates.TypeRate] = []
-    codes = [Exit.DONE]
-    clients = live_prices.clients(profile)
     for job_component, region_name in product(components, regions):
         book = sources.offline_book(region_name, job_component, day)
-        if live:
-            book, error = live_prices.book(
-                instance_type, region_name, job_component, clients, _now()
-            )
-            if error is not None:
-                say(f"{region_name}, {job_component.value}: {error}")
-                codes.append(exit_of(error))
         rows += type_rates.rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
         say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
-        codes.append(Exit.NOT_FOUND)
-    elif output == "json":
+        return Exit.NOT_FOUND
+    if output == "json":
         echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
         console_for().print(type_rates.table_of(rows))
-    return gravest(codes)
-
-
-@prices.command(epilog=_COVERAGE_EPILOG)
-@options.OUTPUT
-def coverage(output: str) -> int:
-    """Shows how many instance types have a packaged price.
-
-    Types are counted by region and kind of job, out of all types that the kind of job can use.
-    Types with an estimated rate are counted apart.
-    """
-    tables, types = packaged.tables(), _types()
-    counts, estimated = (
-        {
-            region: {
-                component.value: _priced(region, component, names, by_estimate=by_estimate)
-                for component, names in types.items()
-            }
-            for region in tables.regions
-        }
-        for by_estimate in (False, True)
-    )
-    totals = {component.value: len(names) for component, names in types.items()}
-    if output == "json":
-        echo_json(
-            {
-                "schema": 1,
-                "as_of": tables.as_of,
-                "types": totals,
-                "priced": counts,
-                "estimated": estimated,
-            }
-        )
-        return Exit.DONE
-    table = plain_table("Region", *totals)
-    for region, row in counts.items():
-        guesses = {name: count for name, count in estimated[region].items() if count}
-        more = {name: f", {count} estimated" for name, count in guesses.items()}
-        cells = (f"{row[name]} of {count}{more.get(name, '')}" for name, count in totals.items())
-        table.add_row(region, *cells)
-    console_for().print(table)
-    say(f"{tables.name} prices of {tables.as_of}; a type without one is unknown, never 0")
-    say(
-        "estimated: EC2's rate times the factor of the instance family; it does not say that "
-        "SageMaker sells the type"
-    )
     return Exit.DONE
-
-
-def _priced(region: str, component: Component, names: list[str], *, by_estimate: bool) -> int:
-    """How many of these types have a known rate, or else an estimated one."""
-    book = sources.offline_book(region, component, None)
-    rates = (book.hourly(region, component, name) for name in names)
-    return sum(rate is not None and rate.is_estimate is by_estimate for rate in rates)
 
 
 @prices.command(epilog=_REFRESH_EPILOG)
@@ -219,7 +149,6 @@ def refresh(path: Path | None, profile: str | None) -> int:
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
-@options.POLICY_PATH
 @options.OUTPUT
 def learn(
     reports: tuple[Path, ...],
@@ -227,19 +156,16 @@ def learn(
     amortised: bool,
     path: Path,
     dry_run: bool,
-    policy_path: Path | None,
     output: str,
 ) -> int:
     """Learns what you pay from a cost report, as rates with dates.
 
-    Rates are net of discounts. They are added to a file; rates of other months stay. With --policy
-    it says which price wins where the policy has one for the same.
+    Rates are net of discounts. They are added to a file; rates of other months stay.
     """
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.account_id(account, "--account")
-    policy = policy_file.load(policy_path) if policy_path else Policy()
-    view = learnt_rates.learnt_rates(reports, account, basis, path, policy.discounts)
+    view = learnt_rates.learnt_rates(reports, account, basis, path)
     if output == "json":
         echo_json(learnt_rates.document(view))
     else:
@@ -249,45 +175,28 @@ def learn(
         return Exit.NOT_FOUND
     if not dry_run:
         write_text(path, own_rates_file.text_of(view.merged.rates))
-    in_use = policy.discounts.learnt is not None
-    for line in learnt_rates.closing(
-        view.merged, path, policy_path, in_use=in_use, written=not dry_run
-    ):
+    for line in learnt_rates.closing(view.merged, path, written=not dry_run):
         say(line)
     return Exit.DONE
 
 
-def _past_day(on: datetime | None, *, live: bool) -> date | None:
-    if on is not None and live:
-        raise BadUsage("--live reads today's price list: leave out --on, or --live")
+def _past_day(on: datetime | None) -> date | None:
     if on is not None and on.date() > _now().date():
         raise BadUsage(f"{on.date()} is in the future: its prices are not known")
     return None if on is None else on.date()
 
 
-def _check(instance_type: str, region: str | None, *, live: bool) -> None:
+def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
-    if live and region is None:
-        raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
-    newer = live and TYPE.fullmatch(instance_type)
-    if instance_type not in known and not newer:
+    if instance_type not in known:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
             f"{did_you_mean(instance_type, known)}"
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
-
-
-def _types() -> dict[Component, list[str]]:
-    """The names of the instance types that each component's jobs may use."""
-    types = packaged.types().values()
-    return {
-        kind.row.component: [item.name for item in types if kind in item.kinds]
-        for kind in BILLED_KINDS
-    }
 
 
 def _now() -> datetime:

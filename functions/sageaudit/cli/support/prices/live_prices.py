@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -11,10 +10,6 @@ import boto3
 from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.prices import sources
-from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_book import PriceBook
-from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import PriceListing
@@ -32,28 +27,6 @@ def clients(profile: str | None) -> Callable[[str], Any]:
             raise NoCredentials(f"No usable AWS credentials: {error}") from error
 
     return client_of
-
-
-def book(
-    instance_type: str,
-    region: str,
-    component: Component,
-    clients: Callable[[str], Any],
-    now: datetime,
-) -> tuple[PriceBook, AwsError | None]:
-    """The price book of a region and component, from AWS's price list of now.
-
-    When AWS returns no prices, the book has the offline sources only, its rates note the reason,
-    and the error is returned too.
-    """
-    offline = sources.offline_book(region, component, None)
-    try:
-        listing = PriceList(clients).listing(region, component, instance_type)
-    except AwsError as error:
-        listed = ListedPrices(region, component, None, str(error).rstrip("."))
-        return offline.after(listed), error
-    listed = ListedPrices(region, component, Stored(listing, now), None)
-    return offline.after(listed), None
 
 
 def listings(
