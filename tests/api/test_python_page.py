@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import sageaudit
+from sageaudit.cli.main import commands
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "python.md"
@@ -31,6 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in SCANNED:
         shutil.copy(JOBS / name, tmp_path / "recordings")
     monkeypatch.chdir(tmp_path)
+    words = ["scan", "--recordings", "recordings", "--history", "audits.db"]
+    assert CliRunner().invoke(commands, words, standalone_mode=False).exception is None
     return tmp_path
 
 
