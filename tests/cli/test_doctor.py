@@ -245,15 +245,13 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, sai
 
 
 def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
-    calls: AwsCalls, run: Run, tmp_path: Path
+    calls: AwsCalls, run: Run
 ) -> None:
     """One line an account: assumed, without a permission, or refused."""
     calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
-    file = tmp_path / "accounts.txt"
-    file.write_text(f"{OWN}\n{OTHER}\n{ABSENT}\n")
-    words = ("--accounts", file, "--role", "reader", "--output", "json")
-    done = run("doctor", "scan", *words)
+    words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
+    done = run("doctor", "scan", *words, "--role", "reader", "--output", "json")
     found = checks(done)
     assert found[f"account {OWN}"]["state"] == "ok"
     assert "sagemaker:ListTransformJobs" in found[f"reader in {OTHER}"]["found"]

@@ -124,7 +124,7 @@ WRONG = [
     ("scan --recordings . --until 2026-01-01", 2, "--until of recordings needs --since"),
     ("scan --recordings . --coverage", 2, "recordings have no bill"),
     ("scan --organization", 2, "--organization needs --role NAME"),
-    ("scan --organization --accounts a.txt --role r", 2, "name the accounts once"),
+    ("scan --organization --account 1 --role r", 2, "name the accounts once"),
     ("scan --role reader", 2, "--role needs the accounts that have it"),
     ("scan --external-id x", 2, "--external-id needs --role"),
     ("scan --organization --role arn:aws:iam::1:role/x", 2, "is not the name of a role"),
