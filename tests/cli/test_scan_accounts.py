@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -17,8 +18,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
-from sageaudit.adapters.aws.accounts import AssumedRoles, Role
-from sageaudit.adapters.aws.clients import CONFIG
+from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.cli.support.account import accounts
 from sageaudit.cli.support.scan import view
 from sageaudit.cli.support.scan.scan_tally import AccountStatus
@@ -195,19 +195,23 @@ def test_why_an_account_was_not_audited_has_a_word_and_a_code(
 
 
 def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> None:
-    """The same client goes on with new ones."""
+    """A new client has new ones."""
     expires = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (5, 60)]
     keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
 
     def answer(_: str, __: Any) -> Any:
         found = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
-        return {"Credentials": {**found, "Expiration": expires.pop(0)}}
+        arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
+        return {
+            "Credentials": {**found, "Expiration": expires.pop(0)},
+            "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
+        }
 
     cloud.calls.answer("sts:AssumeRole", answer)
-    roles = AssumedRoles(cloud.session, Role(ROLE), REGION)
-    client = roles.session(FIRST).client("sagemaker", region_name=REGION, config=CONFIG)
-    client.list_training_jobs()
-    client.list_training_jobs()
+    role = f"arn:aws:iam::{FIRST}:role/{ROLE}"
+    client_of = Accounts(cloud.session, OWN, {FIRST: role}, time.time).of("sagemaker")
+    for _ in range(3):
+        client_of(FIRST, REGION).list_training_jobs()
     assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
@@ -445,7 +449,11 @@ def test_a_role_that_cannot_be_renewed_ends_its_account_alone(cloud: Cloud, scan
             error = {"Code": "ExpiredToken", "Message": "expired"}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "AssumeRole")
         found = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
-        return {"Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)}}
+        arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
+        return {
+            "Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
+            "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
+        }
 
     cloud.calls.answer("sts:AssumeRole", answer)
     done = scan("--output", "json", accounts=(OWN, FIRST))

@@ -19,7 +19,6 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.support.account.accounts import (
     OTHER_ACCOUNTS,
-    Identity,
     OtherAccounts,
     open_session,
 )
@@ -135,20 +134,17 @@ def _of_aws(
     if table is not None:
         yield from checkup.table(table, session, place)
     if others:
-        yield from _of_accounts(others, session, place, own)
+        yield from _of_accounts(others, session, place)
 
 
-def _of_accounts(
-    others: OtherAccounts, session: Any, region: str, own: Identity
-) -> Iterator[Check]:
+def _of_accounts(others: OtherAccounts, session: Any, region: str) -> Iterator[Check]:
     try:
         listed = others.listed(session, region)
     except SageauditError as error:
         yield checkup.failed("accounts", error)
         return
     yield checkup.ok("accounts", f"{len(listed.accounts)} to ask")
-    if listed.role is not None:
-        yield from checkup.roles([*listed.names], session, region, listed.role, own)
+    yield from checkup.roles(listed, session, region)
 
 
 def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[Check]:

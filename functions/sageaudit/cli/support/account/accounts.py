@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import click
 from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.accounts import Role
+from sageaudit.adapters.aws.accounts import Accounts, Role
 from sageaudit.adapters.aws.clients import aws_errors, client, unanswered
 from sageaudit.adapters.aws.organization import NamedAccount
 from sageaudit.cli import options
@@ -54,6 +55,19 @@ class AccountList:
     def names(self) -> dict[str, str | None]:
         """What the organization calls each account."""
         return {account.id: account.name for account in self.accounts}
+
+    def clients(self, session: Any, region: str) -> Accounts:
+        """Clients of all of them; roles are assumed in `region`."""
+        own, role = self.own.account, self.role
+        others = [name for name in self.names if name != own] if role else []
+        return Accounts(
+            session,
+            own,
+            {account: role.arn(account, region) for account in others if role},
+            time.time,
+            external_id=role.external_id if role else None,
+            region=region,
+        )
 
 
 def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:

@@ -20,7 +20,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from sageaudit import __version__
-from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import (
     CONFIG,
     aws_errors,
@@ -38,7 +37,7 @@ from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.cli.support.account.accounts import Identity, identity
+from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
@@ -186,7 +185,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         elif name.startswith(_CHANGES_A_QUEUE):
             advice = "try it with `sageaudit redrive notices --dry-run`"
             yield not_checked(name, "asking could change a queue", advice)
-        elif error := probe(name, session, region_name, own):
+        elif error := probe(name, partial(client, session), region_name, own):
             yield failed(name, error, _next(error))
         else:
             yield ok(name, "permitted")
@@ -196,25 +195,28 @@ def _next(error: AwsError) -> str:
     return _NEXT_POLICY if exit_of(error) is Exit.DENIED else "try again later"
 
 
-def roles(
-    accounts: Sequence[str], session: Any, region_name: str, role: Role, own: Identity
-) -> Iterator[Check]:
+def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """One check for each other account: its role is assumed, and has what a scan needs."""
-    assumed = AssumedRoles(session, role, region_name)
-    for account in accounts:
-        name = f"{role.name} in {account}"
-        if account == own.account:
+    clients = listed.clients(session, region_name)
+    if listed.role is None:
+        return
+    for account in listed.names:
+        name = f"{listed.role.name} in {account}"
+        if account == listed.own.account:
             yield ok(f"account {account}", "your own: no role is assumed")
             continue
         try:
-            in_account = assumed.session(account)
+            clients.of("sagemaker")(account, region_name)
         except AwsError as error:
             yield failed(name, error, "correct the role's trust policy")
             continue
-        there = Identity(account, role.arn(account, region_name))
-        names = permissions.IN_EACH_ACCOUNT
+
+        def there(service: str, region: str, account: str = account) -> Any:
+            return clients.of(service)(account, region)
+
+        names, whose = permissions.IN_EACH_ACCOUNT, Identity(account, "")
         missing = {
-            one: refused for one in names if (refused := probe(one, in_account, region_name, there))
+            one: refused for one in names if (refused := probe(one, there, region_name, whose))
         }
         if missing:
             code = exit_of(next(iter(missing.values())))
