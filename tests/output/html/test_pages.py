@@ -15,7 +15,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
-from sageaudit.output.html.contents import AccountReport, ChartLimit, JobReport
+from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.text.money import usd as dollars
 from tests.fakes import documents, jobs, reports
@@ -200,13 +200,13 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
     return jobs.usage(on, *raw)
 
 
-def test_idle_parts_and_thresholds_are_marked_in_the_charts() -> None:
-    """Where the run slept, how long, and at which percentage a rule speaks."""
-    limits = {Metric.GPU: [ChartLimit("gpu-underused", "gpu-underused (mean below)", 25.0)]}
-    body = job_body(JobReport(documents.document(), usage(1), limits))
+def test_idle_parts_are_marked_in_the_charts() -> None:
+    """Where the run slept, how long, and what counts as idle."""
+    body = job_body(JobReport(documents.document(), usage(1)))
     assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
     assert body.count('class="shade"') == 3
-    assert "idle below 1%, gpu-underused (mean below) at 25%" in words(body)
+    assert "Dashed: idle below 1%." in words(body)
+    assert body.count('class="limit"') == 4  # a line and its words, for GPU and for CPU
     assert "mean 28%" in words(body)
 
 

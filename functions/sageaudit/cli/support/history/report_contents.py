@@ -22,7 +22,7 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, tot
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.html.contents import (
@@ -30,7 +30,6 @@ from sageaudit.output.html.contents import (
     LISTED,
     AccountReport,
     ChangedFamily,
-    ChartLimit,
     DaysBefore,
     FirstChange,
     JobReport,
@@ -44,18 +43,7 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
-from sageaudit.rules import catalogue
-from sageaudit.rules.card import Threshold
 from sageaudit.workflows.audit.whole_audit import whole_audit
-
-_UNITS = {
-    "percent of all GPUs": Metric.GPU,
-    "percent of one GPU": Metric.GPU,
-    "percent of all vCPUs": Metric.CPU,
-    "percent of GPU memory": Metric.GPU_MEMORY,
-    "percent of memory": Metric.MEMORY,
-}
-"""Units of thresholds that are a line in the chart of a metric."""
 
 
 def heads_of(history: History, period: Period, account: str | None) -> tuple[list[Head], int]:
@@ -219,7 +207,7 @@ def job_report(history: History, head: Head) -> JobReport | None:
     document = whole_audit(history, head.key)
     if document is None:
         return None
-    return JobReport(document, _usage(history, head), _limits(document))
+    return JobReport(document, _usage(history, head))
 
 
 def _usage(history: History, head: Head) -> Measurements | None:
@@ -239,22 +227,4 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
         return JobReport(document, None)
-    return JobReport(document, run_of(recorded).usage, _limits(document))
-
-
-def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[ChartLimit]]:
-    """The default thresholds of the rules with a finding, by the metric that they are about."""
-    found = {one["rule"] for one in document["findings"]}
-    limits: dict[Metric, list[ChartLimit]] = {}
-    for rule in catalogue.ruleset().rules:
-        if rule.name.name in found:
-            for threshold in rule.thresholds:
-                metric = _UNITS.get(threshold.unit)
-                if metric is not None and 0 < threshold.value < 100:  # noqa: PLR2004 - percents
-                    limits.setdefault(metric, []).append(_limit(rule.name.name, threshold))
-    return limits
-
-
-def _limit(rule: str, threshold: Threshold) -> ChartLimit:
-    words = threshold.key.replace("_", " ")
-    return ChartLimit(rule, f"{rule} ({words})", threshold.value)
+    return JobReport(document, run_of(recorded).usage)
