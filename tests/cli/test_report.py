@@ -17,21 +17,6 @@ REAL = sorted(RECORDINGS.glob("profiled-*.json"))[:3]
 LONG = "4000d"
 
 
-@pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the scan of the demo's recordings will be."""
-    return tmp_path_factory.mktemp("history") / "history.db"
-
-
-@pytest.fixture
-def scanned(run: Run, history: Path) -> Path:
-    """A history of the demo's recordings."""
-    if not history.exists():
-        done = run("scan", "--recordings", RECORDINGS, "--history", history, "--output", "json")
-        assert done.exit_code == 0, done.stderr
-    return history
-
-
 def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> None:
     """The file is said on stderr; stdout stays empty."""
     path = tmp_path / "job.html"

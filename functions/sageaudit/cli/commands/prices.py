@@ -12,12 +12,11 @@ import click
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
-from sageaudit.adapters.prices import packaged, price_table, sources
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.history.data_folder import made_data_folder
-from sageaudit.cli.support.prices import learnt_rates, live_prices, type_rates
+from sageaudit.cli.support.prices import learnt_rates, type_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.own_rates import RateBasis
@@ -29,16 +28,11 @@ _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
   sageaudit prices ml.g5.2xlarge --region eu-west-1
-  sageaudit prices learn --cur report.csv.gz
-  sageaudit prices refresh"""
+  sageaudit prices learn --cur report.csv.gz"""
 _SHOW_EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge --component training
   sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
-_REFRESH_EPILOG = """\b
-Example:
-  sageaudit prices refresh --to hourly_prices.json"""
-
 _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
@@ -79,8 +73,8 @@ def show(
 ) -> int:
     """Shows the rates of a type, with their date and source.
 
-    Of the tables of the package, or of `prices refresh`; no AWS account is needed. Where no rate is
-    known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
+    Of the tables of the package; no AWS account is needed. Where no rate is known, it may be
+    estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
     day = _past_day(on)
     _check(instance_type, region)
@@ -99,37 +93,6 @@ def show(
         echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
         console_for().print(type_rates.table_of(rows))
-    return Exit.DONE
-
-
-@prices.command(epilog=_REFRESH_EPILOG)
-@click.option(
-    "--to", "path", type=click.Path(path_type=Path, dir_okay=False),
-    help="Hourly table to write; the storage table goes beside it. By default in your data folder,"
-    " where later commands read them.",
-)  # fmt: skip
-@options.PROFILE
-def refresh(path: Path | None, profile: str | None) -> int:
-    """Writes new price tables from the Price List API.
-
-    Later commands read them in place of the packaged ones. A price that changed goes into the
-    table's history, with the date of this reading. Nothing is written when AWS returns fewer than
-    80% of the known prices.
-    """
-    old = packaged.tables()
-    regions = sorted({*old.regions, *known_regions()})
-    listings = list(live_prices.listings(live_prices.clients(profile), regions, say))
-    refreshed = price_table.refreshed(old, listings, _now().date())
-    path = path or made_data_folder() / packaged.HOURLY
-    day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
-    storage = price_table.storage_refreshed(old.storage_table, listings, day)
-    write_text(path, price_table.text_of(refreshed.table))
-    write_text(beside, price_table.text_of(storage))
-    say(
-        f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
-        f" {refreshed.added:,} are new,"
-        f" {refreshed.superseded:,} earlier figures went to the history"
-    )
     return Exit.DONE
 
 
