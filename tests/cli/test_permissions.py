@@ -131,7 +131,6 @@ def called(calls: AwsCalls) -> set[str]:
 
 
 JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
-REFRESH = ("refresh", "--to", "/dev/null")
 BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
 
 
@@ -141,7 +140,6 @@ BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
         ("audit", JOB_WORDS, ()),
         ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
         ("what-if", JOB_WORDS, ()),
-        ("prices", (REFRESH,), ()),
         ("reconcile", [BILL], (permissions.TABLE,)),
     ],
 )

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws import organization
 from sageaudit.adapters.aws.accounts import Accounts, Role
-from sageaudit.adapters.aws.clients import aws_errors, client, unanswered
+from sageaudit.adapters.aws.clients import aws_errors, client, part_of, unanswered
 from sageaudit.adapters.aws.organization import NamedAccount
 from sageaudit.cli import options
 from sageaudit.domain.job.ref import REGION, partition_of
@@ -87,7 +87,7 @@ def identity(session: Any, region: str | None) -> Identity:
     """The account and ARN of the session's credentials. Raises AwsError."""
     with aws_errors("sts"):
         answer = client(session, "sts", region).get_caller_identity()
-    return Identity(str(answer["Account"]), str(answer["Arn"]))
+    return Identity(str(part_of(answer, "Account")), str(part_of(answer, "Arn")))
 
 
 @dataclass(frozen=True, slots=True)

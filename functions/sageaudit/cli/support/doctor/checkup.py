@@ -8,16 +8,12 @@ import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from botocore import UNSIGNED
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 
 from sageaudit import __version__
 from sageaudit.adapters.aws.clients import (
@@ -28,7 +24,6 @@ from sageaudit.adapters.aws.clients import (
     known_regions,
     translated,
     unanswered,
-    unreadable,
 )
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
@@ -42,16 +37,9 @@ from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
-from sageaudit.errors import AwsError, NoHistory, SageauditError
+from sageaudit.errors import AwsError, NoHistory, SageauditError, Unavailable
 from sageaudit.output.text.words import counted
 
-REACHED = "AWS is reached"
-"""The check that takes the clock's place where no answer of AWS came."""
-MOST_SKEW_S = 300
-"""AWS refuses a signature that is more than five minutes from its own time.
-
-Source: IAM user guide, "Signature Version 4 signing process".
-"""
 _OLD_PRICES_DAYS = 180
 _COSTS = "ce:GetCostAndUsage"
 _CHANGES_A_QUEUE = "sqs:"
@@ -130,31 +118,6 @@ def file(path: Path | None) -> Check:
     return ok(name, "readable and writable, of this version")
 
 
-def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
-    """This machine's clock beside the Date header of an answer that needs no credentials."""
-    config = CONFIG.merge(Config(signature_version=UNSIGNED))
-    try:
-        answer = client(session, "sts", region, config).get_caller_identity()
-    except ClientError as error:
-        answer = dict(error.response)
-    except (BotoCoreError, ResponseParserError, KeyError) as error:
-        # a page of a proxy: unreadable, or XML without the result, on which botocore fails
-        lost = isinstance(error, BotoCoreError)
-        problem = unanswered(error, "sts") if lost else unreadable("sts")
-        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
-        return failed(REACHED, problem, advice)
-    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    try:
-        theirs = parsedate_to_datetime(headers["date"])
-    except (KeyError, TypeError, ValueError):
-        return not_checked("clock", "AWS's answer has no date")
-    away = round((now() - theirs).total_seconds())
-    found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
-    if abs(away) >= MOST_SKEW_S:
-        return failed("clock", found, "set this machine's clock: AWS refuses requests", Exit.DENIED)
-    return ok("clock", found)
-
-
 def region(name: str | None) -> Check:
     """The region that the other checks ask."""
     if name is None:
@@ -170,7 +133,9 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     try:
         own = identity(session, region_name)
     except AwsError as error:
-        return failed("credentials", error), None
+        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
+        lost = isinstance(error, Unavailable)
+        return failed("credentials", error, advice if lost else None), None
     return ok("credentials", f"{own.arn}, account {own.account}"), own
 
 
