@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -238,13 +238,13 @@ class Decisions(Protocol):
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, run: str, family: str) -> PastAlerts:
-        """The last alert of a run, by its partition key, and the messages about its family."""
+    def past(self, run: str, group: str) -> PastAlerts:
+        """The last alert of a run, by its partition key, and the messages about its families."""
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Writes a new alert, and by channel the bodies of its notices, for their queues.
+        """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
         False, and nothing is written, where `before` is not what is there any more, or where the
         run has a newer version than that of the new alert.

@@ -49,7 +49,7 @@ def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
 
 def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
     """A message about a run."""
-    return Told(run, kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
+    return Told(run, "f", kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
 
 
 def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
@@ -96,13 +96,13 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
-    """Of several messages about one run, in each; the newest 50 of a family are kept."""
+    """Of several messages about one run, in each; the newest 100 of a family are kept."""
     written(alerts, "a", alert())
     past = alerts.past("a", "f")
     assert alerts.write(past, past.with_messages(alert(2, UNKNOWN), []), BODIES, NOON)
     assert alerts.past("a", "f").told == (told("a", alert(2, UNKNOWN)),)
     past = alerts.past("b", "f")
-    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 25
+    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 50
     assert alerts.write(past, past.with_messages(alert(), many), BODIES, NOON)
     assert alerts.past("b", "f").told == tuple(many)
     assert alerts.past("a", "f").last == alert(2, UNKNOWN)

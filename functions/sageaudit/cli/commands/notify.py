@@ -112,12 +112,12 @@ class _Previewed:
     source: HistorySource
     bodies: Mapping[str, str] = field(default_factory=dict)
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
         if self.source.session is None:
-            return PastAlerts(run, family)
+            return PastAlerts(run, group)
         dynamodb = client(self.source.session, "dynamodb")
-        return DynamoAlertLedger(dynamodb, self.source.name).past(run, family)
+        return DynamoAlertLedger(dynamodb, self.source.name).past(run, group)
 
     def write(
         self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime

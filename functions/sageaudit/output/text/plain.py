@@ -6,12 +6,12 @@ import json
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
+from sageaudit.domain.alert.audit_figures import counted_findings, message_severity
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
 from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
-from sageaudit.output.text.notice import counted_findings, message_severity
 from sageaudit.output.text.untrusted import DOTS, log, middle, plain
 
 SUBJECT = 99

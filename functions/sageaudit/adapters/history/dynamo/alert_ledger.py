@@ -50,15 +50,15 @@ class DynamoAlertLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        of_family = self._table.get(keys.told_pk(family), _TOLD_SK)
-        past = PastAlerts(run, family)
-        if of_family is not None:
-            with _named(of_family):
-                told = tuple(map(_read_told, of_family["told"]))
-                past = replace(past, told=told, revision=int(of_family["revision"]))
+        of_group = self._table.get(keys.told_pk(group), _TOLD_SK)
+        past = PastAlerts(run, group)
+        if of_group is not None:
+            with _named(of_group):
+                told = tuple(map(_read_told, of_group["told"]))
+                past = replace(past, told=told, revision=int(of_group["revision"]))
         if of_run is not None:
             with _named(of_run):
                 past = replace(past, last=_read_alert(of_run))
@@ -71,27 +71,16 @@ class DynamoAlertLedger:
 
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
-        alert, run = after.last, after.run
-        if alert is None:
-            raise ValueError("there is no alert to write")
-        of_family = {
-            PARTITION_KEY: keys.told_pk(after.family),
+        of_group = {
+            PARTITION_KEY: keys.told_pk(after.group),
             SORT_KEY: _TOLD_SK,
             TTL_ATTRIBUTE: epoch_s(now + timedelta(days=TOLD_DAYS)),
             "revision": after.revision,
             "told": list(map(_told_item, after.told)),
         }
-        of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-        not_newer = "attribute_not_exists(version) OR version <= :decided"
-        actions = [
-            put_action(of_family, *_unchanged("revision", before.revision)),
-            put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
-            check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
-            *(
-                put_action(_notice_item(run, alert.version, channel, body, now))
-                for channel, body in bodies.items()
-            ),
-        ]
+        actions = [put_action(of_group, *_unchanged("revision", before.revision))]
+        if after.last is not None and after.last is not before.last:
+            actions += _of_run(after.run, before.last, after.last, bodies, now)
         try:
             self._table.transact(actions)
         except ConditionFailed:
@@ -102,6 +91,18 @@ class DynamoAlertLedger:
         """The channel and the body of a notice by its keys; None where there is none."""
         item = self._table.get(pk, sk)
         return None if item is None else (str(item.get("channel", "")), str(item.get("body", "")))
+
+
+def _of_run(
+    run: str, before: Alert | None, alert: Alert, bodies: Mapping[str, str], now: datetime
+) -> Iterator[Item]:
+    """The run's last alert with its notices, where the run has no newer version."""
+    of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
+    not_newer = "attribute_not_exists(version) OR version <= :decided"
+    yield put_action(of_run, *_unchanged("version", before.version if before else 0))
+    yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
+    for channel, body in bodies.items():
+        yield put_action(_notice_item(run, alert.version, channel, body, now))
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:
@@ -123,6 +124,7 @@ def _notice_item(run: str, version: int, channel: str, body: str, now: datetime)
 def _told_item(told: Told) -> Item:
     return {
         "run": told.run,
+        "family": told.family,
         "kind": told.kind.value,
         **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
@@ -134,6 +136,7 @@ def _told_item(told: Told) -> Item:
 def _read_told(item: Item) -> Told:
     return Told(
         item["run"],
+        item["family"],
         Kind(item["kind"]),
         Worth(item["worth"]) if "worth" in item else None,
         _read_alert(item),
