@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +51,7 @@ _MOST_CLIENTS = 256
 
 
 class Accounts:
-    """Creates clients and keeps them until their credentials expire.
+    """Creates clients, on any thread, and keeps them until their credentials expire.
 
     `own` is the account of the session; `roles` maps every other account to the ARN of the role to
     assume there, where `region` is, else in the region that is asked. `clock` returns seconds since
@@ -75,6 +76,7 @@ class Accounts:
         self._sts = None if region is None else client(session, "sts", region)
         self._credentials: dict[str, tuple[dict[str, str], float]] = {}
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
+        self._lock = threading.Lock()
 
     def of(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
@@ -93,10 +95,11 @@ class Accounts:
         role, credentials, until = self._roles.get(account), dict[str, str](), None
         if role is not None and account != self._own:
             credentials, until = self.credentials(account, role, region)
-        made = self._session.client(service, region_name=region, config=config, **credentials)
-        if len(self._clients) >= _MOST_CLIENTS:
-            del self._clients[next(iter(self._clients))]
-        self._clients[key] = made, until
+        with self._lock:
+            made = self._session.client(service, region_name=region, config=config, **credentials)
+            if len(self._clients) >= _MOST_CLIENTS:
+                del self._clients[next(iter(self._clients))]
+            self._clients[key] = made, until
         return made
 
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:

@@ -110,7 +110,6 @@ class ScannedAccounts:
     def __init__(self, session: Any, listed: AccountList, region: str, pace: Pace) -> None:
         """`region`: where roles are assumed."""
         self.listed, self._pace, self._region = listed, pace, region
-        self._own = ScannedAccount(session, pace)
         self.clients, self.opened = listed.clients(session, region), {listed.own.account}
 
     def __len__(self) -> int:
@@ -149,7 +148,8 @@ class ScannedAccounts:
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
-        markets = self._own.dependencies(history, policy).markets
+        own = self._opened(self.listed.own.account)
+        markets = own.dependencies(history, policy).markets
         return {
             account: replace(self._opened(account).dependencies(history, policy), markets=markets)
             for account in accounts
