@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docs import track_record
-from sageaudit.cli.support.rules.rule_page import page
+from sageaudit.cli.commands.rules import page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 

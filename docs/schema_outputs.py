@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
+from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
 from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import FieldKind, ListLayout
-from sageaudit.cli.support.prices.type_rates import TypeRate
 from sageaudit.cli.support.redrive.letters import Fate, LetterKind
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,

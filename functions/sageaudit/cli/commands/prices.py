@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
 import click
+from rich.console import Group
+from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
 from sageaudit.adapters.files import own_rates_file
@@ -16,12 +20,16 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.prices import learnt_rates, type_rates
+from sageaudit.cli.support.prices import learnt_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.text.money import about
+from sageaudit.output.text.money import rate as shown_rate
+from sageaudit.output.text.untrusted import terminal
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
@@ -37,6 +45,69 @@ _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRate:
+    """One rate, as --output json prints it."""
+
+    type: str
+    region: str
+    component: str
+    usd_per_hour: Decimal
+    as_of: str
+    source: str
+    note: str | None
+    other_usd: Decimal | None
+    kind: PriceKind
+
+    @property
+    def is_estimate(self) -> bool:
+        """True for a rate that nobody has read."""
+        return self.kind == "estimate"
+
+
+def rows_of(
+    book: Prices, instance_type: str, region: str, component: Component
+) -> Iterator[TypeRate]:
+    """The rate of a type by one kind of job, if it is known or estimated."""
+    rate = book.hourly(region, component, instance_type)
+    if rate is not None:
+        yield TypeRate(
+            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+            _note(rate), rate.other_usd, rate.kind,
+        )  # fmt: skip
+
+
+def _note(rate: Rate) -> str | None:
+    """What to know of the rate: how it was estimated, and why the type may not be sold."""
+    noted = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if noted else rate.unlisted
+    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+
+
+def table_of(rows: list[TypeRate]) -> Group:
+    """A table with one line for components of equal price; below it, the sources of the prices."""
+    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    merged: dict[TypeRate, list[str]] = {}
+    for row in rows:
+        merged.setdefault(replace(row, component=""), []).append(row.component)
+    sources: dict[str, list[str]] = {}
+    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
+        other = "" if row.other_usd is None else shown_rate(row.other_usd)
+        table.add_row(
+            row.region,
+            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            row.as_of,
+            ", ".join(components),
+            other,
+        )
+        source = " · ".join(filter(None, (row.source, row.note)))
+        sources.setdefault(source, []).append(row.region)
+    if len(sources) == 1:
+        return Group(table, *(Text(terminal(source), "dim") for source in sources))
+    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
+    return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
 class _TypeOrCommand(click.Group):
@@ -80,10 +151,10 @@ def show(
     _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
-    rows: list[type_rates.TypeRate] = []
+    rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
         book = sources.offline_book(region_name, job_component, day)
-        rows += type_rates.rows_of(book, instance_type, region_name, job_component)
+        rows += rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
@@ -92,7 +163,7 @@ def show(
     if output == "json":
         echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
-        console_for().print(type_rates.table_of(rows))
+        console_for().print(table_of(rows))
     return Exit.DONE
 
 
