@@ -17,6 +17,7 @@ import botocore.loaders
 import botocore.session
 from moto import mock_aws
 
+from infra.names import FINGERPRINT_KEY
 from local import ACCOUNT, REGION
 from local.clock import LocalClock
 from local.functions import FunctionError, LocalFunction, Step
@@ -29,21 +30,12 @@ from local.schedule import Schedule
 from local.sources import QueueSource, Source
 from local.stack import create_stack
 from local.streams import StreamSource
-from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import StoredSecret
+from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
 _MOST_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
-_SECRETS = {
-    "FINGERPRINT_SECRET_ID": "local",
-    **{
-        channel.address.variable: channel.address.example
-        for channel in CHANNELS
-        if isinstance(channel.address, StoredSecret)
-    },
-}
 
 
 class LocalAws:
@@ -68,19 +60,22 @@ class LocalAws:
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
-            "deliver": {"transport": transport},
+            "deliver": {"policy": policy, "transport": transport},
             "sweep": {
                 "policy": policy,
                 "seconds": lambda: clock.now().timestamp(),
                 "sleep": clock.forward,
             },
+            "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
         for one in self.session.client("lambda").list_functions()["Functions"]:
             name = one["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
-            self._keep_secrets(one["Environment"]["Variables"])
+        self._keep_secrets(policy)
+        if policy.digest and policy.digest.report_bucket:
+            self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
@@ -131,6 +126,11 @@ class LocalAws:
         self.schedule.ran()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
+
+    def digest(self) -> None:
+        """Invokes the digest as its schedule does."""
+        with suppress(FunctionError):
+            self.functions["digest"].invoke({})
 
     def physical(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""
@@ -185,12 +185,13 @@ class LocalAws:
             else:
                 yield QueueSource(sqs, mapping, function)
 
-    def _keep_secrets(self, environment: Mapping[str, str]) -> None:
-        for variable, value in _SECRETS.items():
-            if variable in environment:
-                self.session.client("secretsmanager").create_secret(
-                    Name=environment[variable], SecretString=value
-                )
+    def _keep_secrets(self, policy: Policy) -> None:
+        store = self.session.client("secretsmanager")
+        store.create_secret(Name=FINGERPRINT_KEY, SecretString="local")
+        for name, channel in policy.channels.items():
+            if form := SERVICES[channel.service].secret:
+                address = form.example.replace("local", name)
+                store.create_secret(Name=str(channel.secret), SecretString=address)
 
 
 @contextmanager
@@ -204,8 +205,8 @@ def local_aws(
 ) -> Iterator[LocalAws]:
     """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
 
-    `policy` is for audit, notify and sweep; `transport` is how deliver posts to Slack. `sweeps`:
-    whether `advance` runs sweeps at their times.
+    `policy` is for all functions, with the channels of the template; `transport` is how deliver
+    posts to Slack and Teams. `sweeps`: whether `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:

@@ -45,7 +45,13 @@ from sageaudit.adapters.lambda_runtime.batch import (
     StreamRetries,
     entry_point,
 )
-from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage, read_letter, version_of
+from sageaudit.adapters.lambda_runtime.records import (
+    Change,
+    SqsMessage,
+    about_notice,
+    read_letter,
+    version_of,
+)
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.audit.record import JobKey
@@ -64,7 +70,7 @@ _QUEUE = "aws:sqs"
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """What is done with the records. `queues` are by channel, of those that are on."""
+    """What is done with the records. `queues` are by channel."""
 
     deps: NotifyDependencies
     queues: Mapping[str, Queue]
@@ -76,25 +82,27 @@ class Notifier:
         if not change.is_new:
             return
         with _malformed_is_rejected():
-            key, version = self._about(change.pk, change.sk)
             if change.sk.startswith(NOTICE_PREFIX):
+                self.report.about(**about_notice(change.pk, change.sk))
                 self.queue(change.text("channel"), change.text("body"))
             else:
+                key, version = self._about(change.pk, change.sk)
                 self.decide(NewAudit(change.pk, key, version, change.document()))
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
         with _malformed_is_rejected():
             pk, sk = read_letter(message.body)
-            key, version = self._about(pk, sk)
             if sk.startswith(NOTICE_PREFIX):
+                self.report.about(**about_notice(pk, sk))
                 self.queue(*_there(self.deps.ledger.notice(pk, sk)))
             else:
+                key, version = self._about(pk, sk)
                 document = _there(stored_audit(self.deps.history, key, version))
                 self.decide(NewAudit(pk, key, version, document))
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """Whose audit or notice it is. Raises Malformed."""
+        """Whose audit it is. Raises Malformed."""
         key, version = version_of(pk, sk)
         self.report.about(job=key.arn, version=version)
         return key, version
@@ -104,17 +112,22 @@ class Notifier:
         outcome = notify(audit, self.deps, now=self.clock())
         if isinstance(outcome, Quiet):
             self.report.info("quiet", reason=outcome.reason)
-        else:
-            advice = outcome.advice.id if outcome.advice else None
-            self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice)
+            return
+        advice, to = outcome.advice.id if outcome.advice else None, outcome.to
+        named = {"to": to.channels, "routes": to.routes}
+        self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice, **named)
+        if self.deps.policy.routes.rows and not to.routes:
+            self.report.count("MessagesUnrouted")
+        for channel in outcome.held:
+            self.report.count("MessagesHeld", channel=channel)
 
     def queue(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
         if channel not in self.queues:
-            off = f"the channel {channel} is switched off; switch it on with `make deploy`"
-            raise RejectedEvent("no_channel", off)
+            gone = f"the policy that is deployed has no channel {channel}"
+            raise RejectedEvent("no_channel", gone)
         self.queues[channel].send(body)
         self.report.count("NoticesQueued", channel=channel)
         self.report.info("queued", channel=channel)
@@ -143,14 +156,15 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, limit = NotifySettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    policy = policy or stored_policy.load()
     dynamodb = client(limit, "dynamodb", config=QUICK)
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         decisions=DynamoDecisions(dynamodb, settings.table_name),
-        policy=policy or stored_policy.load(),
-        writers=writers(settings.notices_queue_urls),
+        policy=policy,
+        writers=writers(policy.channels),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
     )
     return wired(

@@ -21,7 +21,7 @@ SAMPLE = (
     "notified/audit/cloudwatch.GetMetricData#1/denied",
     "notified/notify/sqs.SendMessage NoticesQueueSns#1/hangs-for-ever",
     "notified/notify/dynamodb.GetItem TOLD TOLD#1/500-for-ever",
-    "notified/notify/dynamodb.TransactWriteItems ALERT+JOB+TOLD#1/timeout-after-effect",
+    "notified/notify/dynamodb.TransactWriteItems ALERT+CHANNEL+JOB+TOLD#1/timeout-after-effect",
     "queued late/notify/dynamodb.GetItem ALERT NOTICE#1/denied",
     "notified/deliver/dynamodb.PutItem DELIVERY DELIVERY#1/timeout-after-effect",
     "notified/deliver/sns.Publish#1/timeout-after-effect",
@@ -29,8 +29,16 @@ SAMPLE = (
     "slack/404 no_service/hours",
     "slack/200 as a page/once",
     "sns/KMSDisabled/hours",
+    "teams/202/once",
+    "teams/401 of its sig/hours",
+    "teams/hangs, posted/once",
+    "on Teams/notify/sqs.SendMessage NoticesQueueResearch#1/hangs-for-ever",
+    "above the most/deliver/dynamodb.GetItem CHANNEL HOUR#2/empty-page",
+    "notified/notify/dynamodb.GetItem CHANNEL HOUR#1/empty-page",
     "notified/audit/dynamodb.GetItem JOB HEAD#1/hangs-for-ever",
     "late metrics/audit/cloudwatch.GetMetricData#1/endless-token",
+    "digest/digest/dynamodb.TransactWriteItems DIGEST#1/timeout-after-effect",
+    "digest/digest/dynamodb.Query ADVICE#1/throttled-for-ever",
 )
 """Of each kind one or two, for every run of the tests."""
 

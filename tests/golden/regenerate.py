@@ -23,6 +23,7 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
+from sageaudit.output.text.card import card_of
 from tests.fakes import documents, fixes
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs
@@ -154,12 +155,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: Notify) -> str:
-    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, notify=notify)
+    payload = slack.message(card_of(document, notify), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: Notify) -> str:
-    notice = plain.message(document, notify=notify)
+    notice = plain.message(card_of(document, notify))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

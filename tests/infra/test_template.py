@@ -10,17 +10,22 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.channels.catalogue import CHANNELS
+from infra.schedule import weekly
+from infra.template import POLICY
+from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
+from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import table
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
 from tests.infra.reading import OTHER_ACCOUNT, of_type, one, text
 
+CHANNELS = load(POLICY).channels
 WORK_QUEUES = {
     "TriggerFinishedJobs": "Audit",
     "NoticesDecisions": "Notify",
-    **{f"NoticesQueue{channel.name.capitalize()}": "Deliver" for channel in CHANNELS},
+    **{f"NoticesQueue{in_words(name)}": "Deliver" for name in CHANNELS},
 }
 
 
@@ -74,7 +79,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 6 + len(CHANNELS)
+    assert len(queues) == 7 + len(CHANNELS)
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
@@ -130,7 +135,7 @@ def test_the_stream_has_new_audits_and_notices_only_for_twelve_hours(
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
     """Names only: no secret's value is in an environment."""
     powertools = {"SERVICE_NAME", "METRICS_NAMESPACE", "LOG_LEVEL"}
-    channels = {"CHANNELS", *(notices_queue_variable(channel.name) for channel in CHANNELS)}
+    channels = {"CHANNELS", *map(notices_queue_variable, CHANNELS)}
     common = {f"POWERTOOLS_{name}" for name in powertools} | {"TABLE_NAME"}
     assert _environment(template, "Audit") == common | {
         "FINISHED_QUEUE_URL",
@@ -145,27 +150,68 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
     }
     assert _environment(template, "Deliver") == common | {
         "NOTICES_DLQ_URL",
+        "TOPIC_ARN",
         *channels,
-        *(channel.address.variable for channel in CHANNELS),
     }
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
+    assert _environment(template, "DigestFunction") == common | {"ACCOUNT_ID"}
 
 
-def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:
-    """No secret's name. What waits in the queue when Slack is switched off still needs a reason."""
-    notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
-    assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
-    assert "slack" not in json.dumps(notify).lower()
-    deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
-    names = [channel.name for channel in CHANNELS]
-    assert deliver["Environment"]["Variables"]["CHANNELS"].split(",") == names
-    assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
-    assert "slack-webhook" not in json.dumps(quiet_template)
-    read = {
-        text(mapping["EventSourceArn"])
-        for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
+DIGEST_AT = [
+    (DigestTimes(), ("cron(0 8,9 ? * MON *)", "UTC")),
+    (DigestTimes("friday", 17, "Europe/Berlin"), ("cron(0 17,18 ? * FRI *)", "Europe/Berlin")),
+    (DigestTimes("sunday", 2, "America/New_York"), ("cron(0 2,3 ? * SUN *)", "America/New_York")),
+    (DigestTimes("sunday", 23), ("cron(0 23 ? * SUN *)", "UTC")),
+]
+
+
+@pytest.mark.parametrize(("times", "expected"), DIGEST_AT)
+def test_the_digest_is_started_at_its_hour_and_again_an_hour_later(
+    times: DigestTimes, expected: tuple[str, str]
+) -> None:
+    """In the policy's time zone: summer time leaves out an hour, in which nothing is started."""
+    when = weekly(times)
+    assert (when.expression, when.zone, when.on) == (*expected, True)
+    assert not weekly(None).on
+
+
+def test_the_schedules_are_as_the_policy_says(
+    template: dict[str, Any], quiet_template: dict[str, Any]
+) -> None:
+    """What fails is tried again until the next start."""
+    for made in (template, quiet_template):
+        sweep, digest = (
+            one(made, "AWS::Scheduler::Schedule", f"{name}Schedule") for name in ("Sweep", "Digest")
+        )
+        assert sweep["ScheduleExpression"] == "rate(15 minutes)"
+        assert digest["ScheduleExpression"] == "cron(0 8,9 ? * MON *)"
+        assert {found["State"] for found in (sweep, digest)} == {"ENABLED"}
+        ages = [
+            found["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] for found in (sweep, digest)
+        ]
+        assert ages == [900, 3_600]
+
+
+def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str, Any]) -> None:
+    """No queue of another, and no secret but that of fingerprints."""
+    for name in ("Notify", "Deliver"):
+        function = one(quiet_template, "AWS::Lambda::Function", name)
+        assert function["Environment"]["Variables"]["CHANNELS"] == "sns"
+    queues = {name[:-8] for name in of_type(quiet_template, "AWS::SQS::Queue")}
+    assert {name for name in queues if "Queue" in name} == {"NoticesQueueSns"}
+    assert "sageaudit/channel" not in json.dumps(quiet_template)
+
+
+def test_the_outputs_say_what_each_channel_is(template: dict[str, Any]) -> None:
+    """For `doctor` and `redrive`, which read no policy."""
+    outputs = {name: text(one["Value"]) for name, one in template["Outputs"].items()}
+    assert of_channels(outputs, CHANNEL) == {
+        "sns": "sns ${NoticesTopic}",
+        "slack": "slack sageaudit/channel/slack",
+        "vision": "slack sageaudit/channel/vision",
+        "research": "teams sageaudit/channel/research",
     }
-    assert "${NoticesQueueSlack.Arn}" in read
+    assert of_channels(outputs, QUEUE_OF).keys() == CHANNELS.keys()
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

@@ -59,6 +59,11 @@ def by(lists: Lists, question: Question, columns: Sequence[Column], *, today: da
     return ranked(filter(_has_any, totals), question.sort)
 
 
+def sums_of(lists: Lists, question: Question) -> Sums:
+    """The sums of all of the question's audits."""
+    return added([*chain(*_grouped(lists, question, ()).get((), {}).values())])
+
+
 @dataclass(frozen=True, slots=True)
 class _Timeline:
     """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""

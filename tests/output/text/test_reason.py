@@ -19,6 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.reason import said_before, what_changed
 from tests.fakes.documents import (
     document,
@@ -190,12 +191,12 @@ def decisions() -> st.SearchStrategy[Notify]:
 @given(documents(), decisions())
 def test_any_message_keeps_the_limits_of_each_channel(audit: AuditDocument, notify: Notify) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(audit, notify=notify))
+    notice: dict[str, Any] = dict(plain.message(card_of(audit, notify)))
     for payload in (notice, plain.as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(audit, notify=notify)
+    post = slack.message(card_of(audit, notify))
     assert_within_limits(post)
     assert_within_limits(slack.as_repeat(post))

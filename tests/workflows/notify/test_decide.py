@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 import pytest
 
-from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import Kind
 from sageaudit.domain.alert.rule import Notify, Quiet
@@ -75,9 +74,9 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
     }
 
 
-def test_only_the_channels_that_are_on_are_written_for(story: FamilyStory) -> None:
+def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
-    deps = replace(story.dependencies(), writers=writers(("sns",)))
+    deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     assert notify(story.audit(ONE, NOON), deps, now=NOON) == Notify()
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 
 import click
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.channels.catalogue import CHANNELS, writers
+from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.history.dynamo import keys
@@ -25,51 +25,68 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
-from sageaudit.output.text.envelope import Payload, read_body
+from sageaudit.output.text import teams
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import Payload
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import decide
 
-_BY_NAME = {channel.name: channel for channel in CHANNELS}
+_FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
+"""What a message can be looked at as, also where the policy has no such channel."""
 _LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
-  sageaudit notify --recording job.json --channel sns
-  sageaudit notify --preview my-training-job --table NAME --channel slack --send"""
+  sageaudit notify --recording job.json --channel email
+  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --send
+  sageaudit notify --digest --preview --table NAME --channel teams"""
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--preview", "job", metavar="ARN|NAME", help="A job of the history.")
+@click.option(
+    "--preview",
+    "job",
+    is_flag=False,
+    flag_value="",
+    metavar="[ARN|NAME]",
+    help="A job of the history; none with --digest.",
+)
 @options.RECORDING
+@click.option("--digest", is_flag=True, help="The weekly digest of the newest week that is over.")
 @click.option(
     "--channel",
-    type=click.Choice([*_BY_NAME]),
+    metavar="NAME|slack|email|teams",
     default="slack",
     show_default=True,
-    help="Channel to write for.",
+    help="Channel of the policy to write for, or a service to see its form.",
 )
 @click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
 @click.option("--send", is_flag=True, help="Send it, once, to the address of the channel.")
 @click.option(
     "--to",
     metavar="ADDRESS",
-    help="Topic's ARN, or name of the secret with the webhook; by default that of TOPIC_ARN or"
-    " SLACK_SECRET_ID in the environment.",
+    help="Topic's ARN, or name of the secret with the address; by default that of the policy, for"
+    " sns that of TOPIC_ARN in the environment.",
 )
 @options.POLICY
 @asking.WHERE
 def notify(
     job: str | None,
     path: Path | None,
+    digest: bool,
     channel: str,
     raw: bool,
     send: bool,
@@ -77,55 +94,131 @@ def notify(
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
-    """Shows the message that a job causes, or why there is none.
+    """Shows the message that a job causes, or why there is none; or the weekly digest.
 
     It is decided as after an installation, by the runs of the job's family in the history, and with
     --table by the messages that were sent. A job that ended more than 30 days ago is decided about
     as at its end. Nothing is written; only --send posts.
     """
-    if (job is None) == (path is None):
+    if digest and (job or path):
+        raise click.UsageError("--digest is about a week: name no job, and no file")
+    if not digest and bool(job) == bool(path):
         raise click.UsageError("name one job with --preview, or one file with --recording")
+    choice = _choice(channel, policy)
+    if digest:
+        with where.open() as source:
+            cards = _digests(source, policy, channel)
+        for card in cards:
+            payload = _written(card, choice, policy, raw=raw)
+            if send:
+                _send(payload, channel, choice, to, where)
+        return
     with _opened(where, recorded=path is not None) as source:
         history = BesideTable(source.history)
         if path is not None:
             head = _recorded(path, policy, history, source)
         else:
             head = find(source.history, Wanted(job or ""))
-        ledger = _Previewed(source)
-        outcome = _decided(head, history, ledger, source, policy, channel)
+        outcome, card = _decided(head, history, source, policy)
     if isinstance(outcome, Quiet):
         say(f"no message: {outcome.reason}")
         return
-    payload = read_body(ledger.bodies[channel], {channel: _BY_NAME[channel].check}).payload
-    _show(payload, raw=raw)
+    payload = _written(card, choice, policy, raw=raw)
     month = outcome.month
     of_runs = f", {month.runs:,} of its family's runs count" if month else ""
     say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
+    say(_goes_to(outcome.to, policy, channel))
     if send:
-        _send(payload, channel, to, where)
+        _send(payload, channel, choice, to, where)
 
 
-@dataclass
+def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
+    """What the channel would post, which is shown. Raises Malformed where it could not."""
+    payload = SERVICES[choice.service].write(card, policy.mentions)
+    SERVICES[choice.service].check(payload)
+    _show(payload, raw=raw)
+    return payload
+
+
+def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
+    """The digests that a channel gets, or that of all jobs where it is only a form; says why."""
+    now, table = asking.now(), _Previewed(source)
+    if never := weekly.why_no_digest(policy):
+        say(f"no digest: {never}")
+        return []
+    deps = weekly.DigestDependencies(source.history, table, source.decisions, policy, {})
+    week = weekly.week_of(policy, now)
+    found = weekly.cards(deps, week, now)
+    routes, left_out = weekly.editions(policy)
+    to = {number: route.to if route else policy.routes.default for number, route in routes.items()}
+    mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
+    at = policy.digest or DigestTimes()
+    written = ", and is written already" if table.has_digest(week[1]) else ""
+    say(f"the week to {week[1]}: sent on {at.day} at {at.hour}:00 {at.zone}{written}")
+    for number, route in routes.items():
+        say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
+    for named in left_out:
+        say(f"route {named}: none, as tags.show does not have its tag")
+    return [found[number] for number in mine]
+
+
+def _choice(name: str, policy: Policy) -> ChannelChoice:
+    """The channel of this name, or one that has only a form. Raises BadUsage."""
+    known = {
+        **{form: ChannelChoice(service) for form, service in _FORMS.items()},
+        **policy.channels,
+    }
+    if name not in known:
+        near = did_you_mean(name, sorted(known))
+        raise BadUsage(f"--channel {name}: the policy has no such channel{near}")
+    return known[name]
+
+
+def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
+    """By which route the message goes, or by none; and where the channel would not get it."""
+    by = "; ".join(f"route[{place}] ({policy.routes.rows[place]})" for place in to.routes)
+    none = "no route matches" if policy.routes.rows else "the policy has no routes"
+    names = ", ".join(to.channels)
+    said = f"it goes to {names}, by {by}" if by else f"it goes to the default ({names}): {none}"
+    left_out = channel in policy.channels and channel not in to.channels
+    return f"{said}; not to {channel}" if left_out else said
+
+
+@dataclass(frozen=True)
 class _Previewed:
-    """An alert ledger that reads what was sent, and only keeps what would be written."""
+    """An alert ledger that reads what was sent, and keeps nothing."""
 
     source: HistorySource
-    bodies: Mapping[str, str] = field(default_factory=dict)
 
     def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
-        if self.source.session is None:
-            return PastAlerts(run, group)
-        dynamodb = client(self.source.session, "dynamodb")
-        return DynamoAlertLedger(dynamodb, self.source.name).past(run, group)
+        table = self._table()
+        return table.past(run, group) if table else PastAlerts(run, group)
 
-    def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
-    ) -> bool:
-        """Keeps the bodies."""
-        del before, after, now
-        self.bodies = bodies
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages alone."""
+        table = self._table()
+        return table.told(group) if table else ()
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether the table has it."""
+        table = self._table()
+        return bool(table and table.has_digest(last_day))
+
+    def _table(self) -> DynamoAlertLedger | None:
+        if self.source.session is None:
+            return None
+        return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """As if it were the first message of the hour."""
+        return ChannelHour(channel, began_at)
+
+    def write(self, *_: object) -> bool:
+        """Keeps nothing."""
         return True
+
+    write_digest = write
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """None: there are no notices."""
@@ -155,28 +248,29 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
 
 
 def _decided(
-    head: Head,
-    history: History,
-    ledger: _Previewed,
-    source: HistorySource,
-    policy: Policy,
-    channel: str,
-) -> Notify | Quiet:
-    """What `notify` would decide."""
+    head: Head, history: History, source: HistorySource, policy: Policy
+) -> tuple[Notify | Quiet, MessageCard]:
+    """What `notify` would decide, and the card that it would hand to the channels."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+    cards = [MessageCard("")]
+
+    def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:
+        cards.append(card)
+        return {}
+
     deps = decide.NotifyDependencies(
         history=history,
-        ledger=ledger,
+        ledger=_Previewed(source),
         decisions=source.decisions,
         policy=policy,
-        writers=writers([channel]),
+        writers=dict.fromkeys(policy.channels, keep),
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
     audit = decide.NewAudit(keys.job_pk(head.key), head.key, head.version, document)
-    return decide.notify(audit, deps, now=now)
+    return decide.notify(audit, deps, now=now), cards[-1]
 
 
 def _show(payload: Payload, *, raw: bool) -> None:
@@ -188,20 +282,26 @@ def _show(payload: Payload, *, raw: bool) -> None:
     texts += [
         payload.get("message", ""),
         *(one["text"]["text"] for one in payload.get("blocks", ())),
+        *(teams.shown(payload) if "attachments" in payload else ()),
     ]
     for line in "\n".join(texts).strip().split("\n"):
         click.echo(terminal(_LINK.sub(r"\1", line)))
 
 
-def _send(payload: Payload, name: str, to: str | None, where: HistoryOptions) -> None:
+def _send(
+    payload: Payload, name: str, choice: ChannelChoice, to: str | None, where: HistoryOptions
+) -> None:
     """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
-    channel = _BY_NAME[name]
-    variable = channel.address.variable
-    address = to or os.environ.get(variable, "").strip()
+    own = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
+    address = to or choice.secret or choice.topic_arn or own
     if not address:
-        raise BadUsage(f"where to? give --to, or set {variable} in the environment")
+        raise BadUsage(
+            f"where to? give --to, or set TOPIC_ARN in the environment for {OWN_TOPIC}; the policy"
+            " has the addresses of its channels"
+        )
     session = open_session(where.profile, where.table_region)
-    connected = channel.connect(address, Connections(session, https_post))
+    connections = Connections(session, https_post)
+    connected = SERVICES[choice.service].connect(name, address, connections)
     connected.prepare()
     connected.post(payload)
     say(f"{name} took it")

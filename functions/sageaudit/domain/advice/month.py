@@ -40,6 +40,13 @@ class Month:
         return self.runs == 1 and self.said != self.total
 
     @property
+    def usd(self) -> Decimal | None:
+        """The dollars that a message says; None where these are hours, or not known."""
+        if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.said:
+            return None
+        return self.total if self.of_one_run else self.said
+
+    @property
     def severity(self) -> Severity:
         """By what is said; hours have none."""
         if self.worth in {Worth.PREPAID, Worth.UNPRICED}:

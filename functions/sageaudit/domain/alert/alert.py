@@ -6,7 +6,7 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.earlier import Worth
@@ -22,6 +22,8 @@ CHANGED_SHARE = Decimal("0.1")
 """A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
 move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
 have acted on. Our choice."""
+_MOST_NAMED = 3
+"""Of the messages above a channel's most in an hour. Our choice."""
 _MOST_TOLD = 100
 """Of a family or a pipeline, the newest: an item of the table stays small."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
@@ -178,3 +180,52 @@ def group_of(family: str) -> str:
     """The families that share their messages: the steps of a pipeline; else the family alone."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessage:
+    """A message above the most of its hour: its first line, and its dollars where known."""
+
+    title: str
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHour:
+    """The messages to one channel that were decided on in a clock hour (UTC).
+
+    `sent` have a notice of their own; the `held` ones, of which these are the `dearest`, have one
+    together, which is posted after the hour.
+    """
+
+    channel: str
+    began_at: datetime
+    sent: int = 0
+    held: int = 0
+    dearest: tuple[HeldMessage, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """All messages of the hour."""
+        return self.sent + self.held
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its last message has a notice, of its own or as the first held one."""
+        return self.held <= 1
+
+    def with_message(self, message: HeldMessage, most: int) -> ChannelHour:
+        """With one more; above `most` it is held."""
+        if self.sent < most:
+            return replace(self, sent=self.sent + 1)
+        dearest = sorted((*self.dearest, message), key=_dearest_first)[:_MOST_NAMED]
+        return replace(self, held=self.held + 1, dearest=tuple(dearest))
+
+
+def hour_of(now: datetime) -> datetime:
+    """The beginning of the clock hour."""
+    return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _dearest_first(message: HeldMessage) -> tuple[bool, Decimal]:
+    return message.usd is None, -(message.usd or Decimal(0))

@@ -19,6 +19,7 @@ from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
+from sageaudit.domain.policy.routes import IDLE_RULE
 from sageaudit.domain.usage.work_share import Unit
 
 _FROM_USD = Decimal(10)
@@ -31,8 +32,6 @@ _IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": De
 can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
-IDLE_RULE = "idle-capacity"
-"""What an advice about idle capacity has in place of a rule."""
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:

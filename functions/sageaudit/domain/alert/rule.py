@@ -27,6 +27,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Destination
 
 TIMES = 10
 """At so many times as much a message is sent at once."""
@@ -101,7 +102,8 @@ class Notify:
     which version `before` of the audit caused (None where it cannot be read). `month`: of the open
     advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
     what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `besides`:
-    what waited for it, of other steps of the pipeline.
+    what waited for it, of other steps of the pipeline. `to`: where it goes; the `held` channels
+    have had their most in this hour.
     """
 
     kind: Kind = Kind.FIRST
@@ -116,6 +118,8 @@ class Notify:
     saves: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
     besides: Sequence[Told] = field(default=(), compare=False)
+    to: Destination = field(default=Destination(()), compare=False)
+    held: tuple[str, ...] = field(default=(), compare=False)
 
 
 FIRST = Notify()

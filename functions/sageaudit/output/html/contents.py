@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
@@ -26,17 +26,6 @@ class JobReport:
 
     document: AuditDocument
     usage: Measurements | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedFamily:
-    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone."""
-
-    family: str | None
-    word: str
-    change_usd: Decimal
-    jobs_before: int
-    jobs: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sageaudit.domain.alert.alert import Told, group_of
@@ -27,6 +27,7 @@ from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.attributes import Attribute, attributes_of
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import Link, links
@@ -69,22 +70,29 @@ class CardLine(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MessageCard:
     """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
-    be empty. `owner` and `place` share a line, and the links one with the rule's name.
+    be empty. `owner` and `place` share a line, and the links one with the rule's name; a card that
+    is about no single run has no `place`. Subscriptions can filter by `attributes`.
     """
 
     news: str
-    step: str
-    lines: tuple[CardLine, ...]
-    owner: str | None
-    place: str
-    links: tuple[Link, ...]
-    rule: str
-    more: tuple[CardLine, ...]
+    step: str = ""
+    lines: tuple[CardLine, ...] = ()
+    owner: str | None = None
+    place: str = ""
+    links: tuple[Link, ...] = ()
+    rule: str = ""
+    more: tuple[CardLine, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def owner_shown(self) -> str:
         """The owner's name, cut so that one row has it and the place."""
         return middle(terminal(self.owner or NO_OWNER), WIDTH - len(self.place) - len(", "))
+
+    @property
+    def whose(self) -> str:
+        """The owner and the place; empty where the card has no place."""
+        return f"{self.owner_shown}, {self.place}" if self.place else ""
 
     @property
     def title(self) -> str:
@@ -98,7 +106,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
     card = MessageCard(
-        news=news(_shown_family(job["family"]), document, notify),
+        news=news(family_name(job["family"]), document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),
         lines=(
             *(CardLine(text, label) for label, text in said_before(document, notify)),
@@ -113,8 +121,9 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         links=links(document),
         rule=middle(top["rule"], _FAMILY) if top else "",
         more=tuple(_more(job["name"], notify)),
+        attributes=attributes_of(document, notify),
     )
-    return _fitted(card)
+    return fitted(card, ROWS)
 
 
 def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
@@ -201,9 +210,18 @@ def _to_do(
 
 def _short(fix: FixDocument) -> str:
     """The line to paste; without its path where that is too long and the name says enough."""
-    line, (path, _, name) = assignment(fix), fix["parameter"].rpartition(".")
-    whole = len(line) <= WIDTH or "[" in path or len(name) < _CLEAR
-    return line if whole else assignment({**fix, "parameter": name})
+    return assignment({**fix, "parameter": _path(fix["parameter"], len(assignment(fix)))})
+
+
+def line_to_paste(parameter: str, value: str) -> str:
+    """The same of an advice, whose value is text."""
+    line = f"{_path(parameter, len(f'{parameter} = {value}'))} = {value}"
+    return middle(_PATHS.sub("[path]", line), _CODE)
+
+
+def _path(parameter: str, length: int) -> str:
+    path, _, name = parameter.rpartition(".")
+    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
 def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
@@ -266,7 +284,7 @@ def _month_words(told: Told) -> str:
     return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
-def _shown_family(family: str) -> str:
+def family_name(family: str) -> str:
     """The last part of its name; with its pipeline's, for a step."""
     return _last_part(family, below=group_of(family))
 
@@ -295,14 +313,11 @@ def rows(text: str) -> int:
     return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
 
 
-def _fitted(card: MessageCard) -> MessageCard:
-    """The card in its rows: what can be spared goes first, then the longest texts are cut."""
+def fitted(card: MessageCard, most: int) -> MessageCard:
+    """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
-    whose, foot = (
-        f"{card.owner_shown}, {card.place}",
-        [*(one.word for one in card.links), card.rule],
-    )
-    room = ROWS - rows(card.title) - rows(whose) - rows(BETWEEN.join(foot))
+    foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
+    room = most - sum(rows(text) for text in (card.title, card.whose, foot) if text)
     while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

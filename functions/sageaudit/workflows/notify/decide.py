@@ -21,8 +21,22 @@ from itertools import islice, takewhile
 from sageaudit.domain.advice.advice import WAITING, Advice, State, advice_id, advices_of
 from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Alert, Kind, Told, group_of
-from sageaudit.domain.alert.audit_figures import advised_in, figures_of, why_never, without
+from sageaudit.domain.alert.alert import (
+    Alert,
+    ChannelHour,
+    HeldMessage,
+    Kind,
+    Told,
+    group_of,
+    hour_of,
+)
+from sageaudit.domain.alert.audit_figures import (
+    advised_in,
+    figures_of,
+    message_severity,
+    why_never,
+    without,
+)
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
@@ -39,7 +53,9 @@ from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import IDLE_RULE, Subject
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
+from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -66,7 +82,7 @@ class NewAudit:
 class NotifyDependencies:
     """What `notify` reads, writes and decides by.
 
-    `writers`: by channel name, enabled ones only. `installed_at`: no message is sent about a job
+    `writers`: of each channel of the policy. `installed_at`: no message is sent about a job
     that ended before this moment; None where it is not known.
     """
 
@@ -136,15 +152,67 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         besides=() if corrects else case.waiting,
     )
     document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
-    bodies = {}
-    for channel, write in deps.writers.items():
-        notice_id = f"{audit.pk}|{audit.version}|{channel}"
-        payload = write(document, deps.policy, outcome)
-        bodies[channel] = to_body(Notice(notice_id, channel, payload))
+    outcome, hours, bodies = _addressed(audit, document, outcome, deps, now)
     alert = Alert(audit.version, figures_of(document), now)
     said = told_by(case, outcome, audit.pk, head.family, alert)
     after = past.with_messages(alert, said)
-    return outcome if deps.ledger.write(past, after, bodies, now) else None
+    return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
+
+
+def _addressed(
+    audit: NewAudit,
+    document: AuditDocument,
+    outcome: Notify,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
+    """With where it goes; the hours of these channels, and by channel the bodies of the notices."""
+    card = card_of(document, outcome)
+    subject = _subject(document, card, outcome, audit, deps)
+    to, held = deps.policy.routes.of(subject), HeldMessage(card.news, subject.usd)
+    hours = [
+        deps.ledger.hour(name, hour_of(now)).with_message(
+            held, deps.policy.channels[name].most_an_hour
+        )
+        for name in to.channels
+    ]
+    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
+    above = tuple(one.channel for one in hours if one.held)
+    return replace(outcome, to=to, held=above), hours, bodies
+
+
+def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
+    """The notice of a channel: the card, or of the first held message that of the hour's rest."""
+    name, rest = hour.channel, hour.began_at if hour.held else None
+    payload = {} if rest else deps.writers[name](card, deps.policy.mentions)
+    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, rest))
+
+
+def _subject(
+    document: AuditDocument,
+    card: MessageCard,
+    notify: Notify,
+    audit: NewAudit,
+    deps: NotifyDependencies,
+) -> Subject:
+    """What the routes ask; the job's tags are read only where one asks for a tag."""
+    job, month = document["job"], notify.month
+    tags: Mapping[str, str] = {}
+    if any(route.tag for route in deps.policy.routes.rows):
+        with _reading_stored("detail of the run"):
+            detail = deps.history.detail(audit.key)
+        tags = detail.tags if detail else {}
+    usd = notify.dearer.more_usd if notify.dearer else month.usd if month else None
+    return Subject(
+        account=job["account"],
+        family=job["family"],
+        tags=tags,
+        owner=job["owner"],
+        kind=job["kind"],
+        rule=IDLE_RULE if notify.idle else card.rule,
+        severity=message_severity(document, notify),
+        usd=figures_of(document).usd if notify.corrects else usd,
+    )
 
 
 def _case(

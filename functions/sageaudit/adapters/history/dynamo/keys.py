@@ -9,7 +9,7 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, DIGEST_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
@@ -170,6 +170,11 @@ def notice_sk(version: int, channel: str) -> str:
     return f"{NOTICE_PREFIX}{version:05d}#{channel}"
 
 
+def digest_pk(last_day: date) -> str:
+    """The digest of the week that ended on a day, and its notices."""
+    return f"{DIGEST_PREFIX}{last_day.isoformat()}"
+
+
 def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
     return f"DELIVERY#{part(notice_id)}"
@@ -178,6 +183,11 @@ def delivery_pk(notice_id: str) -> str:
 def channel_pk(channel: str) -> str:
     """How one channel answers."""
     return f"CHANNEL#{part(channel)}"
+
+
+def hour_sk(began_at: datetime) -> str:
+    """The messages of one clock hour, in a channel's partition."""
+    return f"HOUR#{moment_text(began_at)[:13]}"
 
 
 def price_pk(region: str, component: str) -> str:

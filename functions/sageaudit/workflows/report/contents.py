@@ -1,4 +1,4 @@
-"""Reads from a history, or from a recording, what a report is made of."""
+"""Reads from a history what a report is made of."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain, islice
-from pathlib import Path
+from typing import Any
 
-from sageaudit.adapters.files import recording
-from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.history.progress import with_progress
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import family_fix, ranked_rules
@@ -22,6 +18,7 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, tot
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadHistory, Malformed
@@ -29,7 +26,6 @@ from sageaudit.output.html.contents import (
     DETAILED,
     LISTED,
     AccountReport,
-    ChangedFamily,
     DaysBefore,
     FirstChange,
     JobReport,
@@ -38,20 +34,37 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.changes import SpendChange, changes, covers_before, window_before
+from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
+Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
-def heads_of(history: History, period: Period, account: str | None) -> tuple[list[Head], int]:
+
+def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
+    del word, doing
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """What a report is read from. `watched` shows a person how many rows came so far."""
+
+    history: History
+    types: Mapping[str, InstanceType]
+    watched: Watched = _unwatched
+
+
+def heads_of(source: ReportSource, period: Period, account: str | None) -> tuple[list[Head], int]:
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
     Of more than a page lists, those that come first, and how many others there are. They are read
     by account and month, which is one query where the days of a month are hundreds.
     """
+    history = source.history
     sums = history.sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
     lists = (heads_of_period(history, period, one) for one in accounts or {None})
@@ -59,7 +72,7 @@ def heads_of(history: History, period: Period, account: str | None) -> tuple[lis
 
     def heads() -> Iterator[Head]:
         nonlocal count
-        for head in with_progress(chain.from_iterable(lists), "audit", "reading"):
+        for head in source.watched(chain.from_iterable(lists), "audit", "reading"):
             count += 1
             yield head
 
@@ -68,7 +81,7 @@ def heads_of(history: History, period: Period, account: str | None) -> tuple[lis
 
 
 def account_report(
-    history: History,
+    source: ReportSource,
     period: Period,
     account: str | None,
     heads: Sequence[Head],
@@ -80,7 +93,7 @@ def account_report(
     It ends today at the latest, unless the history has a later day: clocks differ.
     """
     question = Question(window_of(period.since, period.until + ONE_DAY), account=account)
-    lists = Lists(history, question.window)
+    lists = Lists(source.history, question.window)
     before = lists.within(window_before(lists.window)) if covers_before(lists, question) else None
     of_accounts = [*lists.sums(Scope.ACCOUNT, account=account)]
     last = max((row.day for row in of_accounts), default=today)
@@ -93,9 +106,9 @@ def account_report(
             before.window.first_day,
             before.window.last_day,
             total(before.sums(Scope.ACCOUNT, account=account)),
-            [*_changed(changes(lists, question, SUMMED["family"], today=today))],
+            changed_families(changes(lists, question, SUMMED["family"], today=today)),
         )
-    found = _Details(history, heads)
+    found = _Details(source, heads)
     families = next(of.sums for of in by if of.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
@@ -110,13 +123,6 @@ def account_report(
         before=days_before,
         left_out=left_out,
     )
-
-
-def _changed(rows: Iterable[SpendChange]) -> Iterator[ChangedFamily]:
-    for row in rows:
-        if row.change and row.total_change_usd:
-            usd, before = row.total_change_usd, row.jobs_before or 0
-            yield ChangedFamily(row.name, row.change.value, usd, before, row.jobs)
 
 
 def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
@@ -154,19 +160,20 @@ _ADVISED = 3
 class _Details:
     """The jobs of a report in detail, each read once."""
 
-    history: History
+    source: ReportSource
     heads: Sequence[Head]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def of(self, at: int) -> JobReport | None:
         """The job in this place; None where its audit cannot be read."""
         if at not in self.read:
-            self.read[at] = job_report(self.history, self.heads[at])
+            self.read[at] = job_report(self.source, self.heads[at])
         return self.read[at]
 
     def read_all(self) -> dict[int, JobReport]:
         """Those that come first, and those that were asked for."""
-        for at in with_progress(range(min(DETAILED, len(self.heads))), "job", "reading in detail"):
+        first = range(min(DETAILED, len(self.heads)))
+        for at in self.source.watched(first, "job", "reading in detail"):
             self.of(at)
         return {at: job for at, job in sorted(self.read.items()) if job}
 
@@ -202,29 +209,21 @@ def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[Fi
             yield FirstChange(name, fix, at)
 
 
-def job_report(history: History, head: Head) -> JobReport | None:
+def job_report(source: ReportSource, head: Head) -> JobReport | None:
     """A job's newest audit with its series; None where the audit cannot be read."""
-    document = whole_audit(history, head.key)
+    document = whole_audit(source.history, head.key)
     if document is None:
         return None
-    return JobReport(document, _usage(history, head))
+    return JobReport(document, _usage(source, head))
 
 
-def _usage(history: History, head: Head) -> Measurements | None:
+def _usage(source: ReportSource, head: Head) -> Measurements | None:
     """The kept series; None after their 90 days, and where they cannot be read."""
     try:
-        detail = history.detail(head.key)
+        detail = source.history.detail(head.key)
         if detail is None or not detail.series:
             return None
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), packaged.types())
+        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), source.types)
     except (BadHistory, Malformed):
         return None
-
-
-def recorded_report(path: Path, document: AuditDocument) -> JobReport:
-    """The report of the one job in a recording. Raises BadRecording."""
-    recorded = recording.read(path)
-    if not isinstance(recorded, recording.Recording):
-        return JobReport(document, None)
-    return JobReport(document, run_of(recorded).usage)
