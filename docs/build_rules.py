@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sageaudit.cli.support.rules import track_record
-from sageaudit.cli.support.rules.rule_page import page
+from docs import track_record
+from sageaudit.cli.commands.rules import page
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Rule
 
@@ -53,7 +53,7 @@ def index(rules: tuple[Rule, ...]) -> str:
 
 
 def _row(rule: Rule) -> str:
-    name, record = rule.name.name, track_record.packaged().get(rule.name.name)
+    name, record = rule.name.name, track_record.measured().get(rule.name.name)
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     figures = track_record.figures(record) if record else ("",) * 3
     cells = (rule.name.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
@@ -63,7 +63,13 @@ def _row(rule: Rule) -> str:
 def pages() -> dict[str, str]:
     """Every file of docs/rules with its text."""
     rules = catalogue.load()
-    return {"README.md": index(rules)} | {f"{r.name.name}.md": page(r) for r in rules}
+    return {"README.md": index(rules)} | {f"{rule.name.name}.md": _page(rule) for rule in rules}
+
+
+def _page(rule: Rule) -> str:
+    """The rule's own page, and how often the rule was right."""
+    record = track_record.measured().get(rule.name.name)
+    return page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
 
 
 if __name__ == "__main__":

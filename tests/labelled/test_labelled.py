@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.build_track_records import DATA
-from sageaudit.cli.support.rules.track_record import packaged, section, to_text
+from docs.track_record import FILE, measured, section, to_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
 from sageaudit.output.text.headline import headline
@@ -134,7 +133,7 @@ def test_differences_are_of_jobs_that_are_there() -> None:
 
 def test_the_packaged_records_are_those_of_the_labelled_jobs() -> None:
     """`make docs` measures them anew."""
-    assert DATA.read_text(encoding="utf-8") == to_text(track_records())
+    assert FILE.read_text(encoding="utf-8") == to_text(track_records())
 
 
 def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -> None:
@@ -142,7 +141,7 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
     for rule in catalogue.load():
         if rule.scope is RequestCase:
             continue
-        record = packaged()[rule.name.name]
+        record = measured()[rule.name.name]
         assert record.fires, rule.name
         assert record.fires.says, f"tell a story of {rule.name} in tests/labelled/stories"
         assert record.silent, rule.name
