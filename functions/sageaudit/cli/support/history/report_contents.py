@@ -16,9 +16,10 @@ from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.ranking import family_fix, ranked_rules
+from sageaudit.domain.audit.ranking import rule_fix
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -186,32 +187,44 @@ class _Details:
 def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[FirstChange]:
     """What to change first: of each family the rule with the most dollars, the largest first.
 
-    Unless the newest judged run of the family has the finding no more.
+    Unless the newest judged run of the family that did not fail has the finding no more: then the
+    family's next rule. What was lost is not asked of that run, which has lost nothing.
     """
     runs: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(found.heads):
         runs[head.family].append(at)
-    first = {
-        name: ranked_rules(sums)[0][1] for name, sums in families.items() if name and sums.rules
-    }
-    worth = {name: (rule.waste_usd, rule.possible_usd) for name, rule in first.items()}
-    for name in sorted(worth, key=lambda name: (*(-usd for usd in worth[name]), name)):
-        places = {found.heads[at].key: at for at in runs[name]}
-        newest = sorted((found.heads[at] for at in runs[name]), key=place, reverse=True)
+    ranked = sorted(
+        (-of.waste_usd, -of.possible_usd, name, rule)
+        for name, sums in families.items()
+        for rule, of in sums.rules.items()
+        if name and (of.waste_usd or of.possible_usd)
+    )
+    shown: set[str] = set()
+    for *_, name, rule in ranked:
+        if name not in shown and (change := _change(found, name, rule, runs[name])):
+            shown.add(name)
+            yield change
 
-        def audit_of(key: JobKey, places: Mapping[JobKey, int] = places) -> AuditDocument | None:
-            job = found.of(places[key])
-            return job.document if job else None
 
-        fix = family_fix(families[name], newest, audit_of) if any(worth[name]) else None
-        if fix is None:
-            continue
-        last = next(
-            (head for head in newest if head.judged is Judged.YES and not head.rollup), None
-        )
-        if last is None or last.ended_at <= fix.ended_at or fix.finding["rule"] in last.sums.rules:
-            at = next(at for at in runs[name] if found.heads[at].name == fix.job)
-            yield FirstChange(name, fix, at)
+def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> FirstChange | None:
+    """What one rule says to change in a family; None where its newest run says so no more."""
+    places = {found.heads[at].key: at for at in runs}
+    newest = sorted((found.heads[at] for at in runs), key=place, reverse=True)
+
+    def audit_of(key: JobKey) -> AuditDocument | None:
+        job = found.of(places[key])
+        return job.document if job else None
+
+    fix = rule_fix(rule, newest, audit_of)
+    if fix is None:
+        return None
+    judged = (head for head in newest if head.judged is Judged.YES and not head.rollup)
+    last = next((head for head in judged if head.status != "Failed"), None)
+    lost = Bucket(fix.finding["bucket"]) is Bucket.LOST
+    if not lost and last and last.ended_at > fix.ended_at and rule not in last.sums.rules:
+        return None
+    at = next(at for at in runs if found.heads[at].name == fix.job)
+    return FirstChange(family, fix, at)
 
 
 def job_report(history: History, head: Head) -> JobReport | None:
