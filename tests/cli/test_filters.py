@@ -67,7 +67,8 @@ NOTHING = {
     "--owner anna": "--owner anna matches nothing: did you mean ana?",
     "--region us-east-1 --count 7": "--count 7 matches nothing",
     "--status Aborted": "--status Aborted matches nothing",
-    "--purchase serverless --owner ana": "--purchase serverless matches nothing",
+    "--purchase serverless --owner ana": "--purchase serverless matches nothing\n",
+    "--kind transform": "--kind transform matches nothing\n",
     "--min-bill 1000": "--min-bill 1000 matches nothing",
     "--family berd": "--family berd matches nothing: did you mean bert?",
     "--no-owner --owner ana": "each filter matches some audits, but none matches all of them",
@@ -194,6 +195,14 @@ def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, word
     done = run(*command.split(), "--table", "audits", *DAYS, *words.split())
     assert (done.exit_code, done.stdout) == (0, "")
     assert NOTHING[words] in done.stderr
+
+
+@pytest.mark.parametrize("days", [DAYS, ("--since", "2026-10")], ids=["days", "no audits"])
+def test_a_column_that_does_not_exist_is_named(run: Run, days: tuple[str, ...]) -> None:
+    """Also where the window has no audit that could have it as a cost tag."""
+    done = run("by", "famly", "--table", "audits", *days)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "there is no column 'famly': did you mean family?" in done.stderr
 
 
 def test_the_end_of_several_families_is_refused(run: Run) -> None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from sageaudit.domain.audit.record import JobKey
@@ -18,7 +18,14 @@ from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fits, no_column
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import ONE_DAY, Length, days_between, first_covered, window_of
+from sageaudit.queries.periods import (
+    ONE_DAY,
+    Length,
+    audited_days,
+    days_between,
+    first_covered,
+    window_of,
+)
 from sageaudit.queries.question import Question, Sort
 from sageaudit.queries.rows import audit_row
 from sageaudit.queries.total import Total, percent, ranked, total_of
@@ -214,9 +221,20 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
         for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
             of_rule = replace(row, rule=rule)
             yield tuple(column.of(of_rule) for column in names), day, _of_rule(head.sums, rule)
-    for column in names:
-        if read and column.tag and column.name not in tags:
-            raise no_column(column.name, tags)
+    of_tags = [column for column in names if column.tag]
+    known = tags if read or not of_tags else _newest_tags(lists)
+    for column in of_tags:
+        if known is not None and column.name not in known:
+            raise no_column(column.name, known)
+
+
+def _newest_tags(lists: Lists) -> set[str] | None:
+    """The cost tags of the history's newest audit; None without any."""
+    days = audited_days(lists.history)
+    if days is None:
+        return None
+    newest = lists.within(window_of(days[-1], days[-1] + ONE_DAY))
+    return {tag for head in islice(newest.heads(Question(newest.window)), 1) for tag in head.tags}
 
 
 def _of_any_rule(question: Question) -> Question:
