@@ -47,7 +47,6 @@ SORTS = {
 }
 
 
-
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("columns", ["family", "owner,month", "week"])
 def test_the_amount_that_orders_the_rows_is_in_the_table(
