@@ -270,6 +270,7 @@ _OF_A_CHANGE = (
     Field("waste_before_usd", "usd", "Avoidable+lost before"),
     Field("waste_usd", "usd", "Avoidable+lost"),
     Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
+    Field("advice", least=_WORD, sentence=True),
 )
 CHANGES = ListLayout(
     (*_columns(of_changes=True), *_OF_A_CHANGE),
@@ -297,11 +298,11 @@ VERSIONS = ListLayout(
 )
 
 
-def of_changes(column: Column) -> ListLayout:
-    """The list of changes by this column."""
+def of_changes(column: Column, *, advice: bool = False) -> ListLayout:
+    """The list of changes by this column; `advice`: with what became of advice."""
     tags = (_of_column(column, of_changes=True),) if column.tag else ()
     names = (column.key, *(field.name for field in _OF_A_CHANGE))
-    table = (column.key, *CHANGES.table)
+    table = (column.key, *CHANGES.table, *(["advice"] if advice else []))
     return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
 
 

@@ -6,7 +6,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
+from sageaudit.domain.alert.advice import Decision, advices_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import rule_fix
@@ -45,6 +46,7 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
+from sageaudit.queries.window import Window
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Threshold
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -87,6 +89,7 @@ def account_report(
     heads: Sequence[Head],
     left_out: int,
     today: date,
+    decisions: Sequence[Decision] = (),
 ) -> AccountReport:
     """The report of a period; its sums are the history's daily sums.
 
@@ -99,7 +102,13 @@ def account_report(
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
-    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads))]
+    until = min(period.until, max(today, last))
+    back = window_of(until + ONE_DAY - _LOOK_BACK, until + ONE_DAY)
+    past = _past(lists, accounts, back)
+    then = None
+    if before is not None and before.window.since >= back.since:
+        then = [head for head in past if before.window.since <= head.ended_at < lists.window.since]
+    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads, then))]
     days_before = None
     if before is not None:
         days_before = DaysBefore(
@@ -113,16 +122,23 @@ def account_report(
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
-        until=min(period.until, max(today, last)),
+        until=until,
         total=total(of_accounts),
         days=grouped(of_accounts, lambda row: row.day),
         by=by,
         heads=heads,
+        advised=advices_of(past, decisions, back.until),
         advice=[*islice(_advice(found, families), _ADVISED)],
         details=found.read_all(),
         before=days_before,
         left_out=left_out,
     )
+
+
+def _past(lists: Lists, accounts: Iterable[str], window: Window) -> list[Head]:
+    """The audits of these accounts by which advices are judged."""
+    wide = lists.within(window)
+    return [head for one in accounts for head in wide.heads(Question(window, account=one))]
 
 
 def _changed(rows: Iterable[SpendChange]) -> Iterator[ChangedFamily]:
@@ -142,15 +158,20 @@ def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterato
             yield SumsBy(column, sums, then)
 
 
-def _sums_by_tag(heads: Sequence[Head]) -> Iterator[SumsBy]:
+def _sums_by_tag(heads: Sequence[Head], before: Sequence[Head] | None) -> Iterator[SumsBy]:
     """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
-    row, and without the days before.
+    row.
     """
     for name in sorted({name for head in heads for name in head.tags}):
-        parts: dict[str | None, list[Sums]] = defaultdict(list)
-        for head in heads:
-            parts[head.tags.get(name)].append(head.sums)
-        yield SumsBy(tag_title(name), {value: added(sums) for value, sums in parts.items()})
+        then = None if before is None else _by_tag(before, name)
+        yield SumsBy(tag_title(name), _by_tag(heads, name), then)
+
+
+def _by_tag(heads: Sequence[Head], name: str) -> dict[str | None, Sums]:
+    parts: dict[str | None, list[Sums]] = defaultdict(list)
+    for head in heads:
+        parts[head.tags.get(name)].append(head.sums)
+    return {value: added(sums) for value, sums in parts.items()}
 
 
 _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
@@ -161,6 +182,8 @@ _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
     ("Region", Scope.ACCOUNT, lambda row: row.region),
 )
 _ADVISED = 3
+_LOOK_BACK = timedelta(days=180)
+"""The runs by which advices are judged, as in `sageaudit advice`."""
 
 
 @dataclass(frozen=True, slots=True)
