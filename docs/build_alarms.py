@@ -15,7 +15,7 @@ from infra.alarm_list import (
     Watch,
     watches,
 )
-from sageaudit.adapters.channels.catalogue import CHANNELS
+from sageaudit.adapters.channels.catalogue import SERVICES
 
 PAGE = Path(__file__).parent / "runbook.md"
 TEMPLATE = Path(__file__).parent.parent / "local" / "template.json"
@@ -29,7 +29,7 @@ _UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessag
 
 
 def listed() -> list[Watch]:
-    """The alarms of a stack with every channel on; queues and functions go by their names here."""
+    """The alarms of a stack with a channel of each service; all go by their names here."""
     template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
     functions = {
         one["Properties"]["Handler"].split(".")[0]: one["Properties"]["Timeout"]
@@ -43,7 +43,7 @@ def listed() -> list[Watch]:
                 for name in ("audit", "notify", "deliver", "sweep")
             },
             work_queues={name: name for name in QUEUE_LATE_S},
-            notices_queues={channel.name: channel.name for channel in CHANNELS},
+            notices_queues={service: service for service in SERVICES},
             dead_letters={name: name for name in DEAD_LETTERS},
         )
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from infra.names import METRICS_NAMESPACE
+from sageaudit.adapters.aws.stack_outputs import in_words
 
 MINUTE_S, HOUR_S = 60, 3_600
 LAMBDA, QUEUES = "AWS/Lambda", "AWS/SQS"
@@ -71,7 +72,7 @@ def watches(
 ) -> Iterator[Watch]:
     """All alarms.
 
-    `functions` is by the name of the handler, `notices_queues` by each channel that is on, the
+    `functions` is by the name of the handler, `notices_queues` by channel, the
     other queues by their name here; the values of the queues are their physical names.
     """
     for handler, function in functions.items():
@@ -79,7 +80,7 @@ def watches(
     for name, queue in work_queues.items():
         yield _late(name, queue, QUEUE_LATE_S[name])
     for channel, queue in notices_queues.items():
-        yield _late(f"Notices{channel.capitalize()}", queue, NOTICES_LATE_S)
+        yield _late(f"Notices{in_words(channel)}", queue, NOTICES_LATE_S)
     for name, queue in dead_letters.items():
         yield _dead_letters(name, queue)
     yield from _of_audits()

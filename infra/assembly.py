@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,7 @@ from infra import file_tree, subscribers
 from infra.bundling import POLICY, ROOT, checked_policy, to_deploy
 from infra.names import STACK
 from infra.stack import SageAuditStack
-from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
-
-_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
+from sageaudit.domain.policy.policy import Policy
 
 
 def assemble() -> None:
@@ -29,7 +26,7 @@ def assemble() -> None:
     policy = checked_policy(POLICY)
     asset = to_deploy(policy)
     code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.tree_hash)
-    synthesize(code=code, roles=policy.accounts, outdir=outdir)
+    synthesize(code=code, policy=policy, outdir=outdir)
     for copy in Path(outdir).glob("asset.*"):
         file_tree.set_modes(copy)  # CDK makes the folders of its copy under this process's umask
 
@@ -37,49 +34,28 @@ def assemble() -> None:
 def synthesize(
     *,
     code: lambda_.Code,
-    roles: Mapping[str, str | None],
+    policy: Policy,
     outdir: str,
-    switches: Mapping[str, str] | None = None,
+    context: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context says for each optional channel whether it is "on" or "off", in `alarms_to` and
-    `notices_to` who is subscribed to the topics, and in `topic_key` the ARN of an own KMS key for
-    the topic of notices; `switches` override it. Raises ValueError.
+    The context says in `alarms_to` and `notices_to` who is subscribed to the stack's topics;
+    `context` overrides it. Raises ValueError.
     """
     app = cdk.App(context=cdk_context(), outdir=outdir)
     stack = SageAuditStack(
         app,
         STACK,
         code=code,
-        roles=roles,
-        channels=[c for c in CHANNELS if always_on(c) or _is_on(c.name, app, switches or {})],
-        topic_key=_topic_key(app, switches or {}),
+        roles=policy.accounts,
+        channels=policy.channels,
     )
     for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
-        text = (switches or {}).get(key, app.node.try_get_context(key))
+        text = (context or {}).get(key, app.node.try_get_context(key))
         _subscribe(topic, text or "", key)
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
-
-
-def _is_on(channel: str, app: cdk.App, switches: Mapping[str, str]) -> bool:
-    switch = switches.get(channel, app.node.try_get_context(channel))
-    if switch is None:
-        return False
-    if switch not in {"on", "off"}:
-        raise ValueError(f"context {channel} must be on or off, not {switch!r}")
-    return bool(switch == "on")
-
-
-def _topic_key(app: cdk.App, switches: Mapping[str, str]) -> str | None:
-    key = switches.get("topic_key", app.node.try_get_context("topic_key")) or None
-    if key is not None and not _KEY_ARN.fullmatch(str(key)):
-        raise ValueError(
-            f"context topic_key must be the ARN of a KMS key, not {key!r}: the permissions of"
-            " deliver are granted on it, and none can be granted on an alias"
-        )
-    return None if key is None else str(key)
 
 
 def _subscribe(topic: sns.Topic, text: str, key: str) -> None:

@@ -23,19 +23,19 @@ from infra import NODE, NPX, listeners, subscribers
 from infra.bundling import POLICY, checked_policy
 from infra.deploy_flags import (
     AddressesType,
-    ChannelFlags,
     Flags,
+    SecretFileType,
     ask_for_addresses,
-    channel_flags,
-    channel_options,
-    secret_of,
-    with_secrets,
+    checked_secrets,
 )
-from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK, queue_output
+from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK
 from infra.subscribers import Address, Subscriber
 from sageaudit.adapters.aws.clients import unanswered
-from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
+from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
+from sageaudit.adapters.channels.catalogue import SERVICES, Channels
+from sageaudit.adapters.channels.channel import SecretForm
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import OWN_TOPIC
 
 CDK_CLI = "aws-cdk@2.1148.1"
 """Pinned to 2.x: a 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
@@ -63,18 +63,12 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 
 
 def deploy(
-    session: Any,
-    run: Run,
-    flags: Flags,
-    channels: Sequence[type[NoticeChannel]] = CHANNELS,
-    *,
-    profile: str | None = None,
-    observes: bool = False,
+    session: Any, run: Run, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
     """Asks and deploys, subscribes, and says who is told. Raises ClickException, Abort.
 
     Nothing is written before the account is confirmed. `profile`: that of the session, None for
-    credentials of the environment. `observes`: the policy posts nothing.
+    credentials of the environment.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
@@ -82,10 +76,12 @@ def deploy(
     keep_fingerprint_key(store)
     formation, sns = session.client("cloudformation"), session.client("sns")
     deployed = _outputs(formation, STACK) or {}
-    switches = {
-        channel: switch(store, channel, flags, deployed=queue_output(channel.name) in deployed)
-        for channel in with_secrets(channels)
-    }
+    for name in of_channels(deployed, QUEUE_OF).keys() - policy.channels.keys():
+        flags.confirm(
+            f"The channel {name} is deployed, and {POLICY.name} does not name it any more: its"
+            " queue is deleted with what waits in it. Go on?"
+        )
+    keep_secrets(store, flags, policy.channels)
     bootstrapped = _outputs(formation, "CDKToolkit") is not None
     if not bootstrapped:
         flags.confirm(
@@ -100,13 +96,11 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.yes else []
-    context = [f"{channel.name}={'on' if on else 'off'}" for channel, on in switches.items()]
-    flagged = [word for one in context for word in ("--context", one)]
-    run(["deploy", *of_profile, *approval, *flagged], environment)
+    run(["deploy", *of_profile, *approval], environment)
     topics = _outputs(formation, STACK) or {}
     refused = list(_subscribed(sns, topics, wanted))
-    services = [secret_of(channel).service for channel, on in switches.items() if on]
-    for line in _who_is_told(sns, topics, services, observes=observes):
+    others = [name for name in policy.channels if name != OWN_TOPIC]
+    for line in _who_is_told(sns, topics, others, observes=policy.mode == "observe"):
         click.echo(line)
     if refused:
         raise click.ClickException("sageaudit is deployed, but " + "; ".join(refused))
@@ -130,12 +124,12 @@ def _ask_who_is_told(
 
 
 def _who_is_told(
-    sns: Any, topics: Mapping[str, str], services: Sequence[str], *, observes: bool
+    sns: Any, topics: Mapping[str, str], channels: Sequence[str], *, observes: bool
 ) -> Iterator[str]:
     alarms, notices = (_known(sns, topics[name]) for name in (ALARMS_TOPIC, NOTICES_TOPIC))
     yield from listeners.alarms(alarms, topics[ALARMS_TOPIC])
     yield from listeners.notices(
-        notices, topics[NOTICES_TOPIC], services=services, observes=observes
+        notices, topics[NOTICES_TOPIC], channels=channels, observes=observes
     )
     yield from listeners.unconfirmed([*alarms, *notices])
 
@@ -163,43 +157,39 @@ def keep_fingerprint_key(store: Any) -> None:
         _put(store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints")
 
 
-def switch(
-    store: Any, channel: type[NoticeChannel], flags: Flags, *, deployed: bool = False
-) -> bool:
-    """Whether the channel is on; stores its secret when one is given. Raises ClickException.
+def keep_secrets(store: Any, flags: Flags, channels: Channels) -> None:
+    """Stores the secrets that were given, and asks for those that are missing.
 
-    Where nobody can be asked, a channel without a flag stays as it is deployed, and a new one off.
+    Raises ClickException where nobody can be asked.
     """
-    wanted, answer = secret_of(channel), flags.channels.get(channel.name, ChannelFlags())
-    if answer.secret is not None:
-        _put(store, wanted.stored_as, answer.secret, f"{wanted.service} {wanted.kind} of sageaudit")
-        return answer.on is not False
-    on = deployed if answer.on is None and not flags.terminal else answer.on
-    if on and not _has(store, wanted.stored_as):
-        raise click.ClickException(
-            f"no {wanted.service} {wanted.kind} is stored in this account and region: "
-            f"add --{channel.name}-secret-file FILE"
-        )
-    return ask_for_secret(store, wanted) if on is None else on
+    wanted = {
+        name: one.secret
+        for name, one in channels.items()
+        if one.secret and (name in flags.secrets or not _has(store, one.secret))
+    }
+    missing = [name for name in wanted if name not in flags.secrets]
+    if missing and not flags.terminal:
+        files = " ".join(f"--secret-file {name}=FILE" for name in missing)
+        raise click.ClickException(f"nothing is stored for {', '.join(missing)}: add {files}")
+    forms = secret_forms(channels)
+    for name, secret in wanted.items():
+        text = flags.secrets.get(name) or ask_for_secret(name, forms[name])
+        _put(store, secret, text, f"{forms[name].kind} of sageaudit's channel {name}")
 
 
-def ask_for_secret(store: Any, wanted: StoredSecret) -> bool:
-    """Asks until the answer is a valid address or empty; True when the channel has an address."""
-    title = f"{wanted.service} {wanted.kind}"
-    stored = _has(store, wanted.stored_as)
-    otherwise = "keeps the stored one" if stored else f"goes without {wanted.service}"
-    while text := click.prompt(
-        f"{title} (hidden; Enter {otherwise})",
-        hide_input=True,
-        default="",
-        show_default=False,
-    ):
-        if reason := wanted.refusal(text.strip()):
-            click.echo(f"That is not a {title}: {reason}.")
-            continue
-        _put(store, wanted.stored_as, text.strip(), f"{title} of sageaudit")
-        return True
-    return stored and click.confirm(f"Post to {wanted.service}?", default=True)
+def secret_forms(channels: Channels) -> dict[str, SecretForm]:
+    """What the secret of each channel that has one holds."""
+    forms = {name: SERVICES[one.service].secret for name, one in channels.items()}
+    return {name: form for name, form in forms.items() if form is not None}
+
+
+def ask_for_secret(name: str, form: SecretForm) -> str:
+    """Asks until the answer is a valid address."""
+    while True:
+        text = str(click.prompt(f"{form.kind} for the channel {name} (hidden)", hide_input=True))
+        if (reason := form.refusal(text.strip())) is None:
+            return text.strip()
+        click.echo(f"That is not a {form.kind}: {reason}.")
 
 
 def _has(store: Any, name: str) -> bool:
@@ -266,25 +256,33 @@ def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[A
     type=AddressesType(),
     help="E-mail addresses or https endpoints that messages about jobs go to, or: nobody.",
 )
-@channel_options(CHANNELS)
+@click.option(
+    "--secret-file",
+    "secret_files",
+    type=SecretFileType(),
+    multiple=True,
+    help="CHANNEL=FILE: the address to store for a channel of the policy; - is stdin.",
+)
 @click.option("--yes", is_flag=True, help="Agrees to the account, the bootstrap and permissions.")
 def main(
     profile: str | None,
     region: str | None,
     alarms_to: tuple[Address, ...] | None,
     notices_to: tuple[Address, ...] | None,
+    secret_files: tuple[tuple[str, str], ...],
     yes: bool,
-    **channels: Any,
 ) -> None:
     """Deploys sageaudit to one account and region.
 
     Without a terminal nothing is asked, and every question needs its flag; the region may also come
     from the environment or the profile.
     """
+    policy = checked_policy(POLICY)
+    checked_secrets(secret_files, secret_forms(policy.channels))
     flags = Flags(
         terminal=sys.stdin.isatty(),
         yes=yes,
-        channels=channel_flags(CHANNELS, channels),
+        secrets=dict(secret_files),
         alarms_to=alarms_to,
         notices_to=notices_to,
     )
@@ -296,8 +294,7 @@ def main(
             raise click.UsageError(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
             )
-        observes = checked_policy(POLICY).mode == "observe"
-        deploy(session, run_cdk, flags, profile=profile, observes=observes)
+        deploy(session, run_cdk, flags, policy, profile=profile)
     except BotoCoreError as error:
         raise click.ClickException(str(unanswered(error, "AWS"))) from error
     except ClientError as error:

@@ -1,13 +1,12 @@
 """The answers to the questions of `make deploy`: from flags, else from the keyboard.
 
 Every question has a flag, so that a pipeline can deploy. Without a terminal nothing is asked: the
-command then stops before it did anything, and names the flags that are missing. A channel without a
-flag stays as it is deployed, so that a new one is off and stops no pipeline.
+command then stops before it did anything, and names the flags that are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,32 +14,24 @@ import click
 
 from infra import subscribers
 from infra.subscribers import Address, NoAddress, Subscriber
-from sageaudit.adapters.channels.channel import NoticeChannel, StoredSecret
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelFlags:
-    """For a channel with a stored secret: the new secret, and whether the channel is on."""
-
-    secret: str | None = None
-    on: bool | None = None
+from sageaudit.adapters.channels.channel import SecretForm
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the command line answered; None where it did not. `channels` is by name.
+    """What the command line answered; None where it did not. `secrets`: new ones, by channel.
 
     `terminal`: whether somebody can be asked.
     """
 
     terminal: bool = True
     yes: bool = False
-    channels: Mapping[str, ChannelFlags] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
     alarms_to: tuple[Address, ...] | None = None
     notices_to: tuple[Address, ...] | None = None
 
     def missing(self) -> Iterator[str]:
-        """The flags without which something would be asked; a channel needs none."""
+        """The flags without which something would be asked, but for secrets that are missing."""
         if not self.yes:
             yield "--yes"
         if self.alarms_to is None:
@@ -75,64 +66,33 @@ def ask_for_addresses(
             click.echo(f"Not taken: {refusal}.")
 
 
-def with_secrets(channels: Sequence[type[NoticeChannel]]) -> list[type[NoticeChannel]]:
-    """The channels that a deployment switches on or off."""
-    return [channel for channel in channels if isinstance(channel.address, StoredSecret)]
+class SecretFileType(click.ParamType[tuple[str, str]]):
+    """`CHANNEL=FILE`, read at once; `-` is standard input."""
+
+    name = "channel=file"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
+        """The channel and what its file holds. Raises BadParameter, which repeats no secret."""
+        name, equals, path = value.partition("=")
+        if not (name and equals and path):
+            self.fail("it is not written CHANNEL=FILE", param, ctx)
+        with click.File("r", encoding="utf-8").convert(path, param, ctx) as file:
+            return name, str(file.read()).strip()
 
 
-def secret_of(channel: type[NoticeChannel]) -> StoredSecret:
-    """The secret of a channel that has one."""
-    if not isinstance(channel.address, StoredSecret):
-        raise TypeError(f"{channel.name} has no secret")
-    return channel.address
-
-
-def channel_options(
-    channels: Sequence[type[NoticeChannel]],
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--NAME on|off` and `--NAME-secret-file FILE` for each channel with a secret."""
-
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for channel in with_secrets(channels):
-            wanted = secret_of(channel)
-            command = click.option(
-                f"--{channel.name}-secret-file",
-                type=click.File("r", encoding="utf-8"),
-                help=f"File with the {wanted.service} {wanted.kind} to store; - is stdin.",
-            )(command)
-            command = click.option(
-                f"--{channel.name}",
-                type=click.Choice(["on", "off"]),
-                help=f"Post to {wanted.service}, with the {wanted.kind} that is stored, or not.",
-            )(command)
-        return command
-
-    return add
-
-
-def channel_flags(
-    channels: Sequence[type[NoticeChannel]], options: Mapping[str, Any]
-) -> dict[str, ChannelFlags]:
-    """The values of `channel_options`. Raises BadParameter, which never repeats a secret."""
-    return {
-        channel.name: ChannelFlags(
-            _secret_in(options[f"{channel.name}_secret_file"], channel),
-            {"on": True, "off": False, None: None}[options[channel.name]],
-        )
-        for channel in with_secrets(channels)
-    }
-
-
-def _secret_in(file: Any, channel: type[NoticeChannel]) -> str | None:
-    if file is None:
-        return None
-    wanted, text = secret_of(channel), file.read().strip()
-    if reason := wanted.refusal(text):
-        raise click.BadParameter(
-            f"{file.name} has no {wanted.service} {wanted.kind}: {reason}",
-            param_hint=f"--{channel.name}-secret-file",
-        )
-    return str(text)
+def checked_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, SecretForm]) -> None:
+    """Raises BadParameter, which repeats no secret, for one that its channel cannot use."""
+    for name, text in given:
+        if name not in forms:
+            known = ", ".join(forms) or "no channel with a secret"
+            raise click.BadParameter(
+                f"the policy has {known}, not {name!r}", param_hint="--secret-file"
+            )
+        if reason := forms[name].refusal(text):
+            raise click.BadParameter(
+                f"the file for {name} has no {forms[name].kind}: {reason}",
+                param_hint="--secret-file",
+            )
 
 
 class AddressesType(click.ParamType[tuple[Address, ...]]):

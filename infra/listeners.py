@@ -25,13 +25,13 @@ def alarms(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
 
 
 def notices(
-    known: Sequence[Subscriber], topic_arn: str, *, services: Sequence[str], observes: bool
+    known: Sequence[Subscriber], topic_arn: str, *, channels: Sequence[str], observes: bool
 ) -> Iterator[str]:
-    """Lines about the messages to job owners; `services` are the channels that are on."""
+    """Lines about the messages to job owners; `channels` are those beside the topic."""
     if observes:
         yield 'Nothing is posted: policy.toml says mode = "observe"; audits are only stored.'
-    if services or any(subscriber.confirmed for subscriber in known):
-        told = [*services, *([subscribers.listed(known)] if known else [])]
+    if channels or any(subscriber.confirmed for subscriber in known):
+        told = [*channels, *([subscribers.listed(known)] if known else [])]
         yield f"Findings go to {', '.join(told)}."
     else:
         yield (

@@ -1,7 +1,4 @@
-"""What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers.
-
-A channel names its own secret.
-"""
+"""What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers."""
 
 STACK = "SageAudit"
 METRICS_NAMESPACE = "sageaudit"
@@ -27,8 +24,3 @@ POLL_STREAM = (
 )
 HAND_ON = ("sqs:SendMessage",)
 """Permissions of the pollers, and to hand a message on."""
-
-
-def queue_output(channel: str) -> str:
-    """The output with the URL of a channel's queue; only a channel that is on has one."""
-    return f"NoticesQueueUrl{channel.capitalize()}"

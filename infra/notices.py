@@ -10,6 +10,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.queues import dead_letter_queue, work_queue
+from sageaudit.adapters.aws.stack_outputs import in_words
 
 MANAGED_KEY = "alias/aws/sns"
 """SNS makes this key where an account names it so for the first time. Named by its ARN, as an alias
@@ -22,8 +23,7 @@ class Notices(Construct):
     """`queues` has one for each channel, so that a channel that hangs delays no other.
 
     A message of `queues` is one notice; one of `decisions` names an audit that notify must decide
-    about again. A channel that is switched off keeps its queue: the notices in it would be deleted
-    with it. `own_key` is the ARN of the KMS key of the topic, where it is not the managed one.
+    about again. `own_key` is the ARN of the KMS key of the topic, where it is not the managed one.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Notices(Construct):
         self.queues = {
             name: work_queue(
                 self,
-                f"Queue{name.capitalize()}",
+                f"Queue{in_words(name)}",
                 consumer_timeout=deliver_timeout,
                 dead_letters=self.dead_letters,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
@@ -12,18 +12,19 @@ from infra.alarm_list import FunctionFacts, Watch, watches
 from infra.alarms import Alarms
 from infra.functions import Worker
 from infra.history import HistoryTable
-from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON, queue_output
+from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.sweep import SweepSchedule
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
-from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import NoticeChannel, StackTopic
+from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
+from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.settings import notices_queue_variable
 
 AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)
@@ -36,7 +37,7 @@ class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
     `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
-    that are on. `topic_key`: the ARN of an own KMS key for the topic of notices.
+    of the policy.
     """
 
     def __init__(
@@ -46,8 +47,7 @@ class SageAuditStack(cdk.Stack):
         *,
         code: lambda_.Code,
         roles: Mapping[str, str | None],
-        channels: Sequence[type[NoticeChannel]],
-        topic_key: str | None = None,
+        channels: Channels,
     ) -> None:
         super().__init__(
             scope,
@@ -58,6 +58,7 @@ class SageAuditStack(cdk.Stack):
             synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
         self._code = code
+        self._channels = channels
         self.history = HistoryTable(self, "History")
         self.trigger = Trigger(
             self,
@@ -69,21 +70,21 @@ class SageAuditStack(cdk.Stack):
         self.notices = Notices(
             self,
             "Notices",
-            channels=[channel.name for channel in CHANNELS],
+            channels=list(channels),
             notify_timeout=NOTIFY_TIMEOUT,
             deliver_timeout=DELIVER_TIMEOUT,
-            own_key=topic_key,
+            own_key=channels[OWN_TOPIC].key_arn,
         )
         workers = {
             "audit": self._audit(roles),
             "sweep": self._sweep(roles),
-            "notify": self._notify([channel.name for channel in channels]),
-            "deliver": self._deliver(channels, topic_key),
+            "notify": self._notify(),
+            "deliver": self._deliver(),
         }
         self.sweep = SweepSchedule(self, "SweepSchedule", function=workers["sweep"].function)
         # Where Lambda hands on what it could not invoke.
         workers["sweep"].may(HAND_ON, self.sweep.dead_letters.queue_arn)
-        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers, channels))
+        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -98,16 +99,17 @@ class SageAuditStack(cdk.Stack):
             "AuditRoleArn": workers["audit"].role_arn,
             "SweepRoleArn": workers["sweep"].role_arn,
             **{
-                # Of those that are on: `sageaudit redrive` sends nothing to one that is off.
-                queue_output(channel.name): self.notices.queues[channel.name].queue_url
-                for channel in channels
+                f"{QUEUE_OF}{in_words(name)}": queue.queue_url
+                for name, queue in self.notices.queues.items()
+            },
+            **{
+                f"{CHANNEL}{in_words(name)}": f"{channel.service} {self._address(name)}"
+                for name, channel in channels.items()
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
 
-    def _watches(
-        self, workers: Mapping[str, Worker], channels: Sequence[type[NoticeChannel]]
-    ) -> Iterator[Watch]:
+    def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
         return watches(
             functions={
                 name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
@@ -117,9 +119,7 @@ class SageAuditStack(cdk.Stack):
                 "FinishedJobs": self.trigger.queue.queue_name,
                 "Decisions": self.notices.decisions.queue_name,
             },
-            notices_queues={
-                channel.name: self.notices.queues[channel.name].queue_name for channel in channels
-            },
+            notices_queues={name: queue.queue_name for name, queue in self.notices.queues.items()},
             dead_letters={
                 "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,
                 "UndecidedAudits": self.notices.undecided.queue_name,
@@ -195,7 +195,7 @@ class SageAuditStack(cdk.Stack):
             sweep.may(accounts.PERMISSIONS, *assumed)
         return sweep
 
-    def _notify(self, channels: Sequence[str]) -> Worker:
+    def _notify(self) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
         notify = Worker(
             self,
@@ -208,7 +208,7 @@ class SageAuditStack(cdk.Stack):
                 "TABLE_NAME": self.history.table.table_name,
                 "DECISIONS_QUEUE_URL": notices.decisions.queue_url,
                 "UNDECIDED_QUEUE_URL": notices.undecided.queue_url,
-                **self._notices_queues(channels),
+                **self._notices_queues(),
             },
         )
         notify.may(dynamo_history.SUMS_PERMISSIONS, table)
@@ -218,7 +218,7 @@ class SageAuditStack(cdk.Stack):
         notify.may(sweep_notes.INSTALLATION_PERMISSIONS, table)
         notify.may(
             sqs.SEND_PERMISSIONS,
-            *(notices.queues[channel].queue_arn for channel in channels),
+            *(queue.queue_arn for queue in notices.queues.values()),
             notices.decisions.queue_arn,
             notices.undecided.queue_arn,
         )
@@ -227,14 +227,13 @@ class SageAuditStack(cdk.Stack):
         feed_from_queue(notify, notices.decisions, max_concurrency=2, construct_id="Decisions")
         return notify
 
-    def _notices_queues(self, channels: Iterable[str]) -> dict[str, str]:
-        """The environment variables that name these channels and their queues."""
-        queues = {name: self.notices.queues[name] for name in channels}
+    def _notices_queues(self) -> dict[str, str]:
+        """The environment variables that name the channels and their queues."""
+        queues = self.notices.queues
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self, channels: Sequence[type[NoticeChannel]], topic_key: str | None) -> Worker:
-        """It reads the queue of every channel: what waits for one that is off needs a reason."""
+    def _deliver(self) -> Worker:
         dead_letters = self.notices.dead_letters
         deliver = Worker(
             self,
@@ -246,35 +245,39 @@ class SageAuditStack(cdk.Stack):
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "NOTICES_DLQ_URL": dead_letters.queue_url,
-                **self._notices_queues(self.notices.queues),
-                **{channel.address.variable: self._address(channel) for channel in channels},
+                "TOPIC_ARN": self.notices.topic.topic_arn,
+                **self._notices_queues(),
             },
         )
         deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn)
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
-        for channel in channels:
-            deliver.may(channel.permissions, self._address_arn(channel))
-        if topic_key is not None:
-            deliver.may(OWN_KEY_PERMISSIONS, topic_key)
+        for permissions, on in self._of_channels():
+            deliver.may(permissions, *on)
         for name, queue in self.notices.queues.items():
             deliver.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
             # Slack accepts one message per second and channel: it would refuse more at once.
             feed_from_queue(
-                deliver, queue, max_concurrency=2, construct_id=f"Source{name.capitalize()}"
+                deliver, queue, max_concurrency=2, construct_id=f"Source{in_words(name)}"
             )
         return deliver
 
-    def _address(self, channel: type[NoticeChannel]) -> str:
-        """The value of the channel's environment variable for deliver."""
-        if isinstance(channel.address, StackTopic):
-            return self.notices.topic.topic_arn
-        return channel.address.stored_as
+    def _of_channels(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+        """Permissions of the channels' services, each on exactly their secrets and topics."""
+        for service, channel in SERVICES.items():
+            own = {name: one for name, one in self._channels.items() if one.service == service}
+            addresses = (
+                self._secret(one.secret) if one.secret else self._address(name)
+                for name, one in own.items()
+            )
+            if own:
+                yield channel.permissions, list(dict.fromkeys(addresses))
+        if keys := [one.key_arn for one in self._channels.values() if one.key_arn]:
+            yield OWN_KEY_PERMISSIONS, list(dict.fromkeys(keys))
 
-    def _address_arn(self, channel: type[NoticeChannel]) -> str:
-        """The ARN that the channel's permissions are granted on."""
-        if isinstance(channel.address, StackTopic):
-            return self.notices.topic.topic_arn
-        return self._secret(channel.address.stored_as)
+    def _address(self, name: str) -> str:
+        """The name of a channel's secret, or its topic's ARN."""
+        channel = self._channels[name]
+        return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
     def _jobs(self, kind: JobKind) -> str:
         """All jobs of a kind in this stack's region, the only one whose events are accepted."""

@@ -10,37 +10,33 @@ import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from aws_cdk import aws_lambda as lambda_
 
 from infra.assembly import synthesize
-from infra.bundling import POLICY, ROOT, checked_policy
+from infra.bundling import ROOT, checked_policy
 from infra.names import STUB_CODE
-from sageaudit.adapters.channels.catalogue import CHANNELS
+from sageaudit.domain.policy.policy import Policy
 
-SNAPSHOT = ROOT / "local" / "template.json"
-
-
-def synthesized(policy: Path = POLICY) -> dict[str, Any]:
-    """The normalized template for `policy`, with every channel on."""
-    return normalized(from_stub(checked_policy(policy).accounts, channels="on"))
+SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.toml"
 
 
-def from_stub(roles: Mapping[str, str | None], *, channels: Literal["on", "off"]) -> dict[str, Any]:
-    """A template with a stub for the asset, whose build takes longer than the rest of a synthesis.
+def synthesized() -> dict[str, Any]:
+    """The normalized template for the policy of the local AWS, which has every service."""
+    return normalized(from_stub(checked_policy(POLICY)))
 
-    `channels`: whether all optional channels are on.
-    """
+
+def from_stub(policy: Policy) -> dict[str, Any]:
+    """A template with a stub for the asset, whose build takes longer than a synthesis."""
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()
         (stub / "stub.py").touch()
         return synthesize(
             code=lambda_.Code.from_asset(str(stub)),
-            roles=roles,
+            policy=policy,
             outdir=str(Path(folder, "out")),
-            switches={c.name: channels for c in CHANNELS},
         )
 
 

@@ -17,6 +17,7 @@ import botocore.loaders
 import botocore.session
 from moto import mock_aws
 
+from infra.names import FINGERPRINT_KEY
 from local import ACCOUNT, REGION
 from local.clock import LocalClock
 from local.functions import FunctionError, LocalFunction, Step
@@ -29,21 +30,12 @@ from local.schedule import Schedule
 from local.sources import QueueSource, Source
 from local.stack import create_stack
 from local.streams import StreamSource
-from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import StoredSecret
+from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.domain.policy.policy import Policy
 
 _MOST_STEPS = 20_000
 _LOADER = botocore.loaders.create_loader()
-_SECRETS = {
-    "FINGERPRINT_SECRET_ID": "local",
-    **{
-        channel.address.variable: channel.address.example
-        for channel in CHANNELS
-        if isinstance(channel.address, StoredSecret)
-    },
-}
 
 
 class LocalAws:
@@ -68,7 +60,7 @@ class LocalAws:
         wiring = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
-            "deliver": {"transport": transport},
+            "deliver": {"policy": policy, "transport": transport},
             "sweep": {
                 "policy": policy,
                 "seconds": lambda: clock.now().timestamp(),
@@ -80,7 +72,7 @@ class LocalAws:
             name = one["Handler"].split(".")[0]
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
-            self._keep_secrets(one["Environment"]["Variables"])
+        self._keep_secrets(policy)
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
@@ -185,12 +177,13 @@ class LocalAws:
             else:
                 yield QueueSource(sqs, mapping, function)
 
-    def _keep_secrets(self, environment: Mapping[str, str]) -> None:
-        for variable, value in _SECRETS.items():
-            if variable in environment:
-                self.session.client("secretsmanager").create_secret(
-                    Name=environment[variable], SecretString=value
-                )
+    def _keep_secrets(self, policy: Policy) -> None:
+        store = self.session.client("secretsmanager")
+        store.create_secret(Name=FINGERPRINT_KEY, SecretString="local")
+        for name, channel in policy.channels.items():
+            if form := SERVICES[channel.service].secret:
+                address = form.example.replace("local", name)
+                store.create_secret(Name=str(channel.secret), SecretString=address)
 
 
 @contextmanager
@@ -204,8 +197,8 @@ def local_aws(
 ) -> Iterator[LocalAws]:
     """The local AWS, from `start` on. `on_step` runs before and after each AWS call of a handler.
 
-    `policy` is for audit, notify and sweep; `transport` is how deliver posts to Slack. `sweeps`:
-    whether `advance` runs sweeps at their times.
+    `policy` is for all functions, with the channels of the template; `transport` is how deliver
+    posts to Slack and Teams. `sweeps`: whether `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:

@@ -69,7 +69,7 @@ def play(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: Slac
     heads = sorted(_heads(history, months), key=_dearest_first)
     _show_result(console, heads, policy)
     _show_jobs(console, history, heads)
-    _show_message(console, slack.posts, len(aws.mails))
+    _show_message(console, slack.posts, len(aws.mails), len(slack.taken))
     _show_rule(console, _findings(history, months))
     _show_report(console, history, heads)
     for job in left:
@@ -152,9 +152,13 @@ def _composed() -> RecordedJob:
     return job
 
 
-def _show_message(console: Console, posts: Sequence[dict[str, object]], mails: int) -> None:
+def _show_message(
+    console: Console, posts: Sequence[dict[str, object]], mails: int, taken: int
+) -> None:
+    on_teams = f"{taken - len(posts)} on Teams"
     console.print(
-        f"\nMessages: {len(posts)} on Slack, {mails} on SNS. The newest on Slack, as on a phone:"
+        f"\nMessages: {len(posts)} on Slack, {on_teams}, {mails} on SNS. The newest on Slack, as on"
+        " a phone:"
     )
     if posts:
         console.print(slack_view.view(posts[-1]))

@@ -1,4 +1,4 @@
-"""A stand-in for Slack on the loopback address: it accepts posts and gives scripted answers."""
+"""A stand-in for Slack and Teams on the loopback address: it answers posts by a script."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sageaudit.adapters.channels.slack import check_webhook
+from sageaudit.adapters.channels.teams import check_workflow
 from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
-_HOME = "127.0.0.1"
+_HOME, _URL = "127.0.0.1", "X-Address"
 _TIMEOUT_S = 2
 """Enough for loopback on a busy machine, and short for tests of a Slack that hangs."""
 
@@ -33,26 +34,47 @@ class Answer:
     hangs: bool = False
 
 
+OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
+"""What Slack and a workflow of Teams say of a post that they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A post that was taken: to which address, and its JSON."""
+
+    url: str
+    payload: dict[str, Any]
+
+
 class SlackStandIn:
-    """`posts` has the posts that were answered with 200; `tried` counts all.
+    """`taken` has the posts that were answered with success; `tried` counts all.
 
     `elsewhere` has posts to other webhooks, with their address: they use up no scripted answer.
     """
 
-    def __init__(self, port: int, script: deque[Answer], posts: list[dict[str, Any]]) -> None:
-        self.posts = posts
+    def __init__(self, port: int, script: deque[Answer], taken: list[Post]) -> None:
+        self.taken = taken
         self.tried = 0
         self.elsewhere: list[tuple[str, dict[str, Any]]] = []
         self._port = port
         self._script = script
 
+    @property
+    def posts(self) -> list[dict[str, Any]]:
+        """What Slack took, on all of its webhooks."""
+        return [one.payload for one in self.taken if check_webhook(one.url) is None]
+
+    def to(self, channel: str) -> list[dict[str, Any]]:
+        """What was taken for one channel of the local AWS, whose address ends with its name."""
+        return [one.payload for one in self.taken if one.url.endswith(channel)]
+
     def will_answer(self, *answers: Answer) -> None:
-        """The next posts get these answers; later posts get 200 again."""
+        """The next posts get these answers; later posts are taken again."""
         self._script.extend(answers)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Posts to the stand-in instead of `url`, in the way that https_post posts to Slack."""
-        if check_webhook(url) is not None:
+        """Posts to the stand-in instead of `url`, in the way that https_post posts."""
+        if check_webhook(url) is not None and check_workflow(url) is not None:
             self.elsewhere.append((url, json.loads(body)))
             return Response(HTTPStatus.OK, body=b"ok")
         self.tried += 1
@@ -61,13 +83,13 @@ class SlackStandIn:
             try:
                 connection.connect()
             except OSError as error:
-                raise ChannelUnavailable("slack: no connection") from error
+                raise ChannelUnavailable("no connection") from error
             try:
-                connection.request("POST", urlsplit(url).path, body, dict(headers))
+                connection.request("POST", urlsplit(url).path, body, {**headers, _URL: url})
                 answer = connection.getresponse()
                 read = answer.read()
             except (OSError, HTTPException) as error:
-                raise MaybeSent("slack: no answer came") from error
+                raise MaybeSent("no answer came") from error
         finally:
             connection.close()
         named = {name.lower(): value for name, value in answer.getheaders()}
@@ -78,16 +100,17 @@ class SlackStandIn:
 def slack_stand_in() -> Iterator[SlackStandIn]:
     """A stand-in that listens in this block."""
     script: deque[Answer] = deque()
-    posts: list[dict[str, Any]] = []
+    taken: list[Post] = []
     over = threading.Event()
 
     class Webhook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             """Accepts one post."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            answer = script.popleft() if script else Answer()
-            if answer.status == HTTPStatus.OK:
-                posts.append(payload)
+            usual = OK if check_webhook(self.headers[_URL]) is None else ACCEPTED
+            answer = script.popleft() if script else usual
+            if answer.status == usual.status:
+                taken.append(Post(self.headers[_URL], payload))
             if answer.hangs:
                 over.wait()
                 return
@@ -104,7 +127,7 @@ def slack_stand_in() -> Iterator[SlackStandIn]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield SlackStandIn(server.server_port, script, posts)
+        yield SlackStandIn(server.server_port, script, taken)
     finally:
         over.set()
         server.shutdown()

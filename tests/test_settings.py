@@ -31,6 +31,7 @@ DELIVER = {
     "CHANNELS": "sns",
     "NOTICES_QUEUE_URL_SNS": "https://sns",
     "NOTICES_DLQ_URL": "https://dlq",
+    "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
 }
 ALL: list[tuple[Callable[[Mapping[str, str]], Any], dict[str, str]]] = [
     (AuditSettings.from_env, AUDIT),

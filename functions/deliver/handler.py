@@ -5,7 +5,8 @@ Each message is one notice:
     {"schema": 1, "notice_id": "<pk>|<version>|slack", "channel": "slack", "payload": {...}}
 
 One that has to wait becomes visible again later. One that cannot be posted goes to the dead letters
-with its reason: malformed, its channel broken or switched off, or its outcome unknown twice.
+with its reason: malformed, its channel broken or gone, or its outcome unknown twice. One of an hour
+(`"rest_of": "2026-05-20T14"`) stands for what its channel was not sent in it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import boto3
 
 from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
-from sageaudit.adapters.channels.catalogue import CHECKS, connected
+from sageaudit.adapters.channels.catalogue import checks, connected, writers
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.channels.webhook import Transport
+from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import (
     Batch,
@@ -33,8 +35,9 @@ from sageaudit.adapters.lambda_runtime.batch import (
 )
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, Malformed, RejectedEvent
-from sageaudit.output.text.envelope import Notice, read_body
+from sageaudit.output.text.envelope import Check, Notice, read_body
 from sageaudit.ports import Queue
 from sageaudit.settings import DeliverSettings
 from sageaudit.workflows.deliver.run import (
@@ -53,11 +56,12 @@ _STOP_BEFORE_MS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Deliverer:
-    """What is done with one message. `queue_names` are by channel."""
+    """What is done with one message. `queue_names` and `checks` are by channel."""
 
     deps: DeliverDependencies
     retries: QueueRetries
     queue_names: Mapping[str, str]
+    checks: Mapping[str, Check]
     report: Report
 
     def message(self, message: SqsMessage) -> None:
@@ -75,7 +79,7 @@ class Deliverer:
 
     def _read(self, message: SqsMessage) -> Notice:
         try:
-            notice = read_body(message.body, CHECKS)
+            notice = read_body(message.body, self.checks)
         except Malformed as error:
             raise RejectedEvent("malformed_notice", str(error)) from error
         if self.queue_names.get(notice.channel) != message.queue_name:
@@ -133,19 +137,22 @@ def build(
     session: Any = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     transport: Transport = https_post,
+    policy: Policy | None = None,
 ) -> Handler:
-    """Builds the Lambda function. Raises BadSettings."""
+    """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
     sqs = client(session, "sqs", config=QUEUE_CONFIG)
     dynamodb = client(session, "dynamodb", config=QUICK)
     ledger = DynamoSendLedger(dynamodb, settings.table_name)
-    channels = connected(environ, Connections(session, transport))
+    channels = (policy or stored_policy.load()).channels
+    posting = connected(channels, settings.topic_arn, Connections(session, transport))
     return wired(
-        DeliverDependencies(ledger, channels, clock),
+        DeliverDependencies(ledger, posting, clock, writers(channels)),
         queues={
             channel: SqsQueue(sqs, url) for channel, url in settings.notices_queue_urls.items()
         },
         dead_letters=SqsQueue(sqs, settings.notices_dlq_url),
+        checks=checks(channels),
         report=Report(environ),
     )
 
@@ -155,14 +162,15 @@ def wired(
     *,
     queues: Mapping[str, SqsQueue],
     dead_letters: Queue,
+    checks: Mapping[str, Check],
     report: Report,
 ) -> Handler:
-    """The Lambda function with these dependencies; `queues` are by channel."""
+    """The Lambda function with these dependencies; `queues` and `checks` are by channel."""
     retries = QueueRetries(list(queues.values()), dead_letters, deps.clock)
     names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(
         SqsMessage,
-        Deliverer(deps, retries, names, report).message,
+        Deliverer(deps, retries, names, checks, report).message,
         failed="DeliveryFailed",
         stop_before_ms=_STOP_BEFORE_MS,
         retries=retries,

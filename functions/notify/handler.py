@@ -64,7 +64,7 @@ _QUEUE = "aws:sqs"
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """What is done with the records. `queues` are by channel, of those that are on."""
+    """What is done with the records. `queues` are by channel."""
 
     deps: NotifyDependencies
     queues: Mapping[str, Queue]
@@ -104,17 +104,22 @@ class Notifier:
         outcome = notify(audit, self.deps, now=self.clock())
         if isinstance(outcome, Quiet):
             self.report.info("quiet", reason=outcome.reason)
-        else:
-            advice = outcome.advice.id if outcome.advice else None
-            self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice)
+            return
+        advice, to = outcome.advice.id if outcome.advice else None, outcome.to
+        named = {"to": to.channels, "routes": to.routes}
+        self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice, **named)
+        if self.deps.policy.routes.rows and not to.routes:
+            self.report.count("MessagesUnrouted")
+        for channel in outcome.held:
+            self.report.count("MessagesHeld", channel=channel)
 
     def queue(self, channel: str, body: str) -> None:
         """Puts a notice on its queue; `deliver` knows it by its id if that happens twice."""
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it has no channel, or no body")
         if channel not in self.queues:
-            off = f"the channel {channel} is switched off; switch it on with `make deploy`"
-            raise RejectedEvent("no_channel", off)
+            gone = f"the policy that is deployed has no channel {channel}"
+            raise RejectedEvent("no_channel", gone)
         self.queues[channel].send(body)
         self.report.count("NoticesQueued", channel=channel)
         self.report.info("queued", channel=channel)
@@ -143,14 +148,15 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, limit = NotifySettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    policy = policy or stored_policy.load()
     dynamodb = client(limit, "dynamodb", config=QUICK)
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)
     deps = NotifyDependencies(
         history=DynamoHistory(dynamodb, settings.table_name),
         ledger=DynamoAlertLedger(dynamodb, settings.table_name),
         decisions=DynamoDecisions(dynamodb, settings.table_name),
-        policy=policy or stored_policy.load(),
-        writers=writers(settings.notices_queue_urls),
+        policy=policy,
+        writers=writers(policy.channels),
         installed_at=DynamoInstallation(dynamodb, settings.table_name, clock=clock).installed_at,
     )
     return wired(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
-from sageaudit.domain.alert.advice import Decision
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.advice.advice import Decision
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -142,17 +142,6 @@ class Metrics(Protocol):
         """
 
 
-class Buckets(Protocol):
-    """S3, which is asked for nothing but the region of a bucket."""
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        """The regions by bucket name, asked from a job's account and region.
-
-        A bucket whose region cannot be known now is left out. Never raises an AwsError: an audit
-        does without.
-        """
-
-
 class Markets(Protocol):
     """Instance types, and the prices of a job's own region and day."""
 
@@ -240,16 +229,25 @@ class Decisions(Protocol):
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, run: str, family: str) -> PastAlerts:
-        """The last alert of a run, by its partition key, and the messages about its family."""
+    def past(self, run: str, group: str) -> PastAlerts:
+        """The last alert of a run, by its partition key, and the messages about its families."""
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
 
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
-        """Writes a new alert, and by channel the bodies of its notices, for their queues.
+        """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
-        False, and nothing is written, where `before` is not what is there any more, or where the
-        run has a newer version than that of the new alert.
+        `hours` have the message counted. False, and nothing is written, where `before` is not what
+        is there any more, where an hour has had another message, or where the run has a newer
+        version than that of the new alert.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -273,6 +271,9 @@ class SendLedger(Protocol):
 
     def mark_unknown(self, notice_id: str, now: datetime, why: str) -> None:
         """Records that a try may have posted: the next claim is a REPEAT."""
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last."""

@@ -59,15 +59,16 @@ class NotifySettings(FunctionSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverSettings(FunctionSettings):
-    """Settings of `deliver`; each channel declares the variable that holds its address."""
+    """Settings of `deliver`. `topic_arn`: of the stack's own topic."""
 
     notices_queue_urls: Mapping[str, str]
     notices_dlq_url: str
+    topic_arn: str
 
 
 def notices_queue_variable(channel: str) -> str:
     """The variable with the URL of a channel's queue."""
-    return f"NOTICES_QUEUE_URL_{channel.upper()}"
+    return f"NOTICES_QUEUE_URL_{channel.upper().replace('-', '_')}"
 
 
 def _required(environ: Mapping[str, str], name: str) -> str:

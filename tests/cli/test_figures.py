@@ -19,6 +19,7 @@ from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_of
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.amounts import Amounts, of_document, of_sums
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.headline import account_headline, headline
 from tests.fakes import documents
 from tests.fakes.command_line import Run
@@ -182,8 +183,8 @@ def test_a_job_is_spelled_the_same_in_its_own_views(shown: Callable[..., str], n
     for said in (text, unescape(page), plain_of(markdown)):
         assert news[1:] in said
     if made(name)["findings"]:
-        assert news in plain.message(made(name))["message"]
-        header = slack.message(made(name))["blocks"][0]["text"]["text"]
+        assert news in plain.message(card_of(made(name)))["message"]
+        header = slack.message(card_of(made(name)))["blocks"][0]["text"]["text"]
         assert news in unescape(header)
 
 

@@ -13,6 +13,7 @@ import pytest
 from moto import mock_aws
 
 from local.slack import Answer, SlackStandIn, slack_stand_in
+from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
@@ -40,6 +41,8 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
     with mock_aws(), slack_stand_in() as stand_in:
         session = boto3.Session(region_name="us-east-1")
         session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
+        workflow = TeamsChannel.secret.example
+        session.client("secretsmanager").create_secret(Name="workflow", SecretString=workflow)
         session.client("sns").create_topic(Name="notices")
         monkeypatch.setattr(notify, "open_session", lambda *_: session)
         monkeypatch.setattr(notify, "https_post", stand_in.transport)
@@ -50,7 +53,8 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
     ("channel", "first", "last"),
     [
         ("slack", f"*{TITLE}*", "*Snooze 30 days*: `sageaudit advice snooze vexhzxcl`"),
-        ("sns", f"Subject: {TITLE}", "https://us-east-1.console.aws.amazon.com/sagemaker/home"),
+        ("email", f"Subject: {TITLE}", "https://us-east-1.console.aws.amazon.com/sagemaker/home"),
+        ("teams", TITLE, "[Job]  [Metrics]  [Logs]"),
     ],
 )
 def test_a_recording_shows_its_message_and_why(
@@ -94,38 +98,81 @@ def test_where_no_message_is_due_it_says_why(
     assert why in done.stderr
 
 
-def test_it_sends_one_and_says_what_came_back(
-    slack: SlackStandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+POLICY = """
+[channels.ml]
+service = "slack"
+secret = "webhook"
+[channels.research]
+service = "teams"
+secret = "workflow"
+[channels.data]
+service = "sns"
+topic_arn = "arn:aws:sns:us-east-1:111122223333:notices"
+[[route]]
+owner = "mara"
+to = ["ml", "research"]
+[[route]]
+owner = "ben"
+to = ["data"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "channel", "says"),
+    [
+        (POLICY, "ml", "it goes to ml, research, by route[0] (owner mara)\n"),
+        (POLICY, "data", "it goes to ml, research, by route[0] (owner mara); not to data\n"),
+        (POLICY, "slack", "it goes to ml, research, by route[0] (owner mara)\n"),
+        (
+            POLICY.replace("mara", "ana"),
+            "ml",
+            "it goes to the default (sns): no route matches; not to ml\n",
+        ),
+        ("", "sns", "it goes to the default (sns): the policy has no routes\n"),
+    ],
+)
+def test_it_says_by_which_route_a_message_goes(
+    policy: str, channel: str, says: str, tmp_path: Path, run: Run
 ) -> None:
-    """To the address of the flag, or of the environment as the deployed function has it."""
-    words = ("notify", "--recording", str(COMPOSED), "--send")
-    done = run(*words, "--to", "webhook")
-    assert "slack took it" in done.stderr
-    monkeypatch.setenv("SLACK_SECRET_ID", "webhook")
+    """Or by the default; and where the channel that was asked for would not get it."""
+    (tmp_path / "policy.toml").write_text(policy)
+    words = ("--recording", COMPOSED, "--policy", tmp_path / "policy.toml")
+    done = run("notify", *words, "--channel", channel)
+    assert done.exit_code == 0
+    assert done.stderr.endswith(says)
+
+
+def test_it_sends_one_and_says_what_came_back(
+    slack: SlackStandIn, run: Run, tmp_path: Path
+) -> None:
+    """To the address of the policy, or of the flag."""
+    (tmp_path / "policy.toml").write_text(POLICY)
+    words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
+    assert "ml took it" in run(*words, "--channel", "ml").stderr
+    assert "slack took it" in run(*words, "--to", "webhook").stderr
+    assert "research took it" in run(*words, "--channel", "research").stderr
+    assert "data took it" in run(*words, "--channel", "data").stderr
     slack.will_answer(Answer(403, "invalid_token"))
-    done = run(*words)
+    done = run(*words, "--channel", "ml")
     assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
         1,
-        "sageaudit: slack: 403 invalid_token: the webhook is revoked or not permitted",
+        "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
     )
-    assert [post["text"] for post in slack.posts] == [TITLE]
-    arn = "arn:aws:sns:us-east-1:111122223333:notices"
-    assert "sns took it" in run(*words, "--channel", "sns", "--to", arn).stderr
+    assert [post["text"] for post in slack.posts] == [TITLE] * 2
+    assert len(slack.taken) == 3
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         ((), "name one job with --preview, or one file with --recording"),
-        (("--recording", COMPOSED, "--send"), "give --to, or set SLACK_SECRET_ID"),
+        (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
+        (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
-def test_what_is_missing_is_said(
-    words: tuple[str, ...], why: str, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_said(words: tuple[str, ...], why: str, run: Run) -> None:
     """Before anything is sent."""
-    monkeypatch.delenv("SLACK_SECRET_ID", raising=False)
     done = run("notify", *words)
     assert done.exit_code == 2
     assert why in done.stderr

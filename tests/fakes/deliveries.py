@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from deliver.handler import wired
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
+from sageaudit.adapters.channels.catalogue import checks
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.channels.webhook import Response
@@ -22,7 +23,7 @@ from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.errors import MaybeSent, Unavailable
 from sageaudit.ports import Channel
 from sageaudit.workflows.deliver.run import DeliverDependencies
-from tests.fakes.delivering import PAYLOADS, Clock, notice_body
+from tests.fakes.delivering import CHANNELS, PAYLOADS, Clock, notice_body
 from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.queues import FakeQueue
 
@@ -253,7 +254,7 @@ class Delivery:
         self.dead = FakeQueue("dead", self.clock)
         secret = SecretReader(self.store, "slack-webhook", lambda: self.clock().timestamp())
         connected: dict[str, Any] = {
-            "slack": SlackChannel(secret, self.services["slack"].transport),
+            "slack": SlackChannel("slack", secret, self.services["slack"].transport),
             "sns": SnsChannel(self.services["sns"], "arn:aws:sns:us-east-1:111122223333:notices"),
         }
         working = cast("Mapping[str, Channel]", {name: connected[name] for name in channels})
@@ -261,6 +262,7 @@ class Delivery:
             DeliverDependencies(cast("Any", self.ledger), working, self.clock),
             queues=cast("dict[str, SqsQueue]", self.queues),
             dead_letters=self.dead,
+            checks=checks(CHANNELS),
             report=cast("Report", Counting(self.counts, self.texts)),
         )
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.catalogue import CHECKS
+from sageaudit.adapters.channels.catalogue import checks, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.files.exact_json import to_json
@@ -19,6 +19,7 @@ from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.policy.routes import ChannelChoice
 from sageaudit.output.text.envelope import Notice, Payload, to_body
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver.run import DeliverDependencies
@@ -38,6 +39,10 @@ SNS = {
     "subject": "HIGH $2.04 was avoidable",
     "message": "HIGH  $2.04\n",
     "attributes": {"severity": {"type": "String", "value": "high"}},
+}
+CHANNELS: Mapping[str, ChannelChoice] = {
+    "sns": ChannelChoice("sns"),
+    "slack": ChannelChoice("slack", "webhook"),
 }
 PAYLOADS: Mapping[str, dict[str, Any]] = {"slack": SLACK, "sns": SNS}
 
@@ -152,9 +157,13 @@ def deliverer(
     """Deliver over fakes."""
     return wired(
         DeliverDependencies(
-            cast("SendLedger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
+            cast("SendLedger", ledger),
+            cast("Mapping[str, Channel]", channels),
+            clock or Clock(),
+            writers(CHANNELS),
         ),
-        queues=dict.fromkeys(CHECKS, cast("SqsQueue", queue or RecordingQueue())),
+        queues=dict.fromkeys(CHANNELS, cast("SqsQueue", queue or RecordingQueue())),
+        checks=checks(CHANNELS),
         dead_letters=cast("Queue", dead_letters or RecordingQueue()),
         report=Report({"POWERTOOLS_SERVICE_NAME": service}),
     )

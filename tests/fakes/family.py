@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, cast
@@ -19,10 +19,11 @@ from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
 from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
-from tests.fakes.delivering import PK, RecordingQueue
+from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 
@@ -214,13 +215,16 @@ class FamilyStory:
         return {"sns": self.sns, "slack": self.slack}
 
     def dependencies(self) -> NotifyDependencies:
-        """Two channels."""
+        """Two channels, where the policy names none."""
+        policy = self.policy
+        if len(policy.channels) == 1:
+            policy = replace(policy, channels=CHANNELS, routes=Routes(tuple(CHANNELS)))
         return NotifyDependencies(
             history=cast("History", self.history),
             ledger=self.ledger,
             decisions=self.decisions,
-            policy=self.policy,
-            writers=writers(("sns", "slack")),
+            policy=policy,
+            writers=writers(policy.channels),
             installed_at=lambda: self.installed_at,
         )
 

@@ -15,7 +15,7 @@ from botocore.loaders import Loader
 from rich.console import Console
 
 from audit.handler import audit_message
-from sageaudit.adapters.channels.catalogue import CHANNELS, writers
+from sageaudit.adapters.channels.catalogue import SERVICES, writers
 from sageaudit.adapters.files import anonymous_recording, recording_file
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
@@ -23,13 +23,13 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.cli.messages import echo_json
-from sageaudit.domain.alert.rule import FIRST
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey, RunQuery
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from sageaudit.errors import Malformed, SageauditError
@@ -37,6 +37,7 @@ from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markdown import job_markdown
 from sageaudit.output.terminal.render import render
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.settings import AuditSettings
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies
@@ -107,9 +108,9 @@ def sinks(
 
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
-    for channel, writer in writers([channel.name for channel in CHANNELS]).items():
+    for channel, writer in writers({one: ChannelChoice(one) for one in SERVICES}).items():
         with suppress(ValueError):  # an audit without a finding has no message
-            payload = writer(document, POLICY, FIRST)
+            payload = writer(card_of(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
             yield f"queued for {channel}", to_body(Notice(f"x|{channel}", channel, payload))
     screen, printed = io.StringIO(), io.StringIO()

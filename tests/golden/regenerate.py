@@ -14,15 +14,16 @@ from typing import Any
 
 from rich.console import Console
 
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
+from sageaudit.output.text.card import card_of
 from tests.fakes import documents, fixes
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs
@@ -64,7 +65,15 @@ def messages() -> dict[str, tuple[AuditDocument, Notify]]:
         Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
     )
     before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
-    after = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, before_it, ("abcdefgh",), Decimal(6))
+    after = Told(
+        "train-bert-0001",
+        "train-bert",
+        Kind.FIRST,
+        Worth.COUNTED,
+        before_it,
+        ("abcdefgh",),
+        Decimal(6),
+    )
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
@@ -146,12 +155,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
 
 
 def _slack(document: AuditDocument, notify: Notify) -> str:
-    payload = slack.message(document, owner_ids={"anna": "U0123ABC"}, notify=notify)
+    payload = slack.message(card_of(document, notify), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
 def _sns(document: AuditDocument, notify: Notify) -> str:
-    notice = plain.message(document, notify=notify)
+    notice = plain.message(card_of(document, notify))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 

@@ -7,17 +7,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice
+
 Template = Mapping[str, Any]
 OTHER_ACCOUNT = "444455556666"
 OTHER_ROLE = f"arn:aws:iam::{OTHER_ACCOUNT}:role/sageaudit-reader"
+OTHER_KEY = "arn:aws:kms:eu-west-1:111122223333:key/2234abcd-12ab-34cd-56ef-1234567890ab"
 OWN_KEY = "arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-REFUSED = (
-    ("alarms_to", "ops"),
-    ("slack", "yes"),
-    ("topic_key", "alias/mine"),
-    ("topic_key", "1234abcd"),
-    ("topic_key", "arn:aws:kms:us-east-1:1:alias/mine"),
+OTHER_TOPIC = "arn:aws:sns:eu-west-1:111122223333:data-platform"
+WITH_KEYS = Policy(
+    channels={
+        "sns": ChannelChoice("sns", key_arn=OWN_KEY),
+        "data-platform": ChannelChoice("sns", topic_arn=OTHER_TOPIC, key_arn=OTHER_KEY),
+    }
 )
+"""Topics under keys of their own."""
+REFUSED = (("alarms_to", "ops"), ("notices_to", "http://a.b"))
 """Answers in the context that stop a synthesis."""
 
 

@@ -15,17 +15,18 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
 from infra.template import as_text, from_stub, normalized, synthesized
-from tests.infra.reading import OTHER_ACCOUNT, OTHER_ROLE, OWN_KEY, REFUSED, read
+from sageaudit.domain.policy.policy import Policy
+from tests.infra.reading import OTHER_ACCOUNT, OTHER_ROLE, REFUSED, WITH_KEYS, read
 
 
 def main(folder: Path) -> None:
     """The app as it deploys in `assembly`; templates and refusals beside it."""
     (folder / "stub").mkdir()
 
-    def of(**switches: str) -> dict[str, Any]:
+    def of(**context: str) -> dict[str, Any]:
         code = lambda_.Code.from_asset(str(folder / "stub"))
         out = str(folder / "out")
-        return assembly.synthesize(code=code, roles={}, outdir=out, switches=switches)
+        return assembly.synthesize(code=code, policy=WITH_KEYS, outdir=out, context=context)
 
     def refusal(key: str, value: str) -> str:
         try:
@@ -40,9 +41,9 @@ def main(folder: Path) -> None:
     documents: dict[str, Any] = {
         "deployed": normalized(read(folder, "assembly/SageAudit.template.json")),
         "every-channel": synthesized(),
-        "quiet": normalized(from_stub({OTHER_ACCOUNT: OTHER_ROLE}, channels="off")),
-        "plain": normalized(from_stub({}, channels="off")),
-        "context": of(alarms_to=told, notices_to="team@example.com", topic_key=OWN_KEY),
+        "quiet": normalized(from_stub(Policy(accounts={OTHER_ACCOUNT: OTHER_ROLE}))),
+        "plain": normalized(from_stub(Policy())),
+        "context": of(alarms_to=told, notices_to="team@example.com"),
         "refused": [refusal(key, value) for key, value in REFUSED],
     }
     for name, document in documents.items():

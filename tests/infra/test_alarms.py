@@ -8,22 +8,30 @@ from typing import Any
 import pytest
 
 from docs import build_alarms
-from infra.alarm_list import RUNBOOK, FunctionFacts, watches
-from sageaudit.adapters.channels.catalogue import CHANNELS, always_on
+from infra.alarm_list import RUNBOOK, FunctionFacts, Watch, watches
+from infra.template import POLICY
+from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.lambda_runtime import batch
 from tests.fakes.runbook import entries, named
 from tests.infra.reading import of_type, one, text
 
-EVERY = list(
-    watches(
-        functions={
-            name: FunctionFacts(name, 60) for name in ("audit", "notify", "deliver", "sweep")
-        },
-        work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
-        notices_queues={channel.name: channel.name for channel in CHANNELS},
-        dead_letters={name: name for name in build_alarms.DEAD_LETTERS},
+
+def every(*channels: str) -> list[Watch]:
+    """All alarms of a stack with these channels."""
+    return list(
+        watches(
+            functions={
+                name: FunctionFacts(name, 60) for name in ("audit", "notify", "deliver", "sweep")
+            },
+            work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
+            notices_queues={name: name for name in channels},
+            dead_letters={name: name for name in build_alarms.DEAD_LETTERS},
+        )
     )
-)
+
+
+EVERY = every(*load(POLICY).channels)
 LONGEST_EVALUATION_S = 86_400
 """CloudWatch's limit of period times periods, for periods below an hour; a week otherwise."""
 
@@ -35,9 +43,9 @@ def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
-    """So that whoever is told at night finds what to do."""
+    """So that whoever is told at night finds what to do; a channel is called like its service."""
     written = [(anchor, name) for anchor, body in entries().items() for name in named(body)]
-    assert sorted(written) == sorted((watch.entry, watch.name) for watch in EVERY)
+    assert sorted(written) == sorted((watch.entry, watch.name) for watch in every(*SERVICES))
 
 
 def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> None:
@@ -45,13 +53,11 @@ def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> No
     assert set(by_name(template)) == {watch.name for watch in EVERY}
 
 
-def test_a_channel_that_is_off_has_no_alarms(quiet_template: dict[str, Any]) -> None:
-    """Its last notices become dead letters, which have theirs."""
-    off = [channel.name.capitalize() for channel in CHANNELS if not always_on(channel)]
-    assert "Slack" in off
-    assert set(by_name(quiet_template)) == {
-        watch.name for watch in EVERY if not any(name in watch.name for name in off)
-    }
+def test_a_stack_without_channels_has_the_alarms_of_its_topic(
+    quiet_template: dict[str, Any],
+) -> None:
+    """And of no other."""
+    assert set(by_name(quiet_template)) == {watch.name for watch in every("sns")}
 
 
 def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:

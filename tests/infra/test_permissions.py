@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from infra.names import HAND_ON, POLL_QUEUE, POLL_STREAM
+from infra.template import POLICY
 from sageaudit import adapters
-from sageaudit.adapters.channels.catalogue import CHANNELS
-from sageaudit.adapters.channels.channel import StoredSecret
+from sageaudit.adapters.aws.stack_outputs import in_words
+from sageaudit.adapters.files.policy_file import load
 from tests.infra.reading import OTHER_ROLE, of_type, one, statements
 
 ROLES = ("Audit", "Notify", "Deliver", "SweepRole")
@@ -22,8 +23,8 @@ JOBS = {
 }
 SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:"
 TABLE = "${HistoryTable.Arn}"
-NOTICES = {f"${{NoticesQueue{channel.name.capitalize()}.Arn}}" for channel in CHANNELS}
-SECRETS = [one.address for one in CHANNELS if isinstance(one.address, StoredSecret)]
+CHANNELS = load(POLICY).channels
+NOTICES = {f"${{NoticesQueue{in_words(name)}.Arn}}" for name in CHANNELS}
 INDEX_OF = {
     "Audit": f"{TABLE}/index/by-family",
     "Notify": f"{TABLE}/index/by-family",
@@ -137,7 +138,9 @@ TOUCHED = {
         "dynamodb": {TABLE},
         "sns": {"${NoticesTopic}"},
         "sqs": {*NOTICES, "${NoticesNoticesDeadLetters.Arn}"},
-        "secretsmanager": {f"{SECRET}{address.stored_as}-??????" for address in SECRETS},
+        "secretsmanager": {
+            f"{SECRET}{one.secret}-??????" for one in CHANNELS.values() if one.secret
+        },
         "logs": {"${DeliverLog.Arn}"},
     },
     "SweepRole": {

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.channels.catalogue import CHANNELS
+from infra.template import POLICY
+from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
+from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import table
 from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
 from tests.infra.reading import OTHER_ACCOUNT, of_type, one, text
 
+CHANNELS = load(POLICY).channels
 WORK_QUEUES = {
     "TriggerFinishedJobs": "Audit",
     "NoticesDecisions": "Notify",
-    **{f"NoticesQueue{channel.name.capitalize()}": "Deliver" for channel in CHANNELS},
+    **{f"NoticesQueue{in_words(name)}": "Deliver" for name in CHANNELS},
 }
 
 
@@ -130,7 +133,7 @@ def test_the_stream_has_new_audits_and_notices_only_for_twelve_hours(
 def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]) -> None:
     """Names only: no secret's value is in an environment."""
     powertools = {"SERVICE_NAME", "METRICS_NAMESPACE", "LOG_LEVEL"}
-    channels = {"CHANNELS", *(notices_queue_variable(channel.name) for channel in CHANNELS)}
+    channels = {"CHANNELS", *map(notices_queue_variable, CHANNELS)}
     common = {f"POWERTOOLS_{name}" for name in powertools} | {"TABLE_NAME"}
     assert _environment(template, "Audit") == common | {
         "FINISHED_QUEUE_URL",
@@ -145,27 +148,32 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
     }
     assert _environment(template, "Deliver") == common | {
         "NOTICES_DLQ_URL",
+        "TOPIC_ARN",
         *channels,
-        *(channel.address.variable for channel in CHANNELS),
     }
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
 
 
-def test_without_slack_only_its_queue_remains(quiet_template: dict[str, Any]) -> None:
-    """No secret's name. What waits in the queue when Slack is switched off still needs a reason."""
-    notify = one(quiet_template, "AWS::Lambda::Function", "Notify")
-    assert notify["Environment"]["Variables"]["CHANNELS"] == "sns"
-    assert "slack" not in json.dumps(notify).lower()
-    deliver = one(quiet_template, "AWS::Lambda::Function", "Deliver")
-    names = [channel.name for channel in CHANNELS]
-    assert deliver["Environment"]["Variables"]["CHANNELS"].split(",") == names
-    assert "SLACK_SECRET_ID" not in deliver["Environment"]["Variables"]
-    assert "slack-webhook" not in json.dumps(quiet_template)
-    read = {
-        text(mapping["EventSourceArn"])
-        for mapping in of_type(quiet_template, "AWS::Lambda::EventSourceMapping").values()
+def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str, Any]) -> None:
+    """No queue of another, and no secret but that of fingerprints."""
+    for name in ("Notify", "Deliver"):
+        function = one(quiet_template, "AWS::Lambda::Function", name)
+        assert function["Environment"]["Variables"]["CHANNELS"] == "sns"
+    queues = {name[:-8] for name in of_type(quiet_template, "AWS::SQS::Queue")}
+    assert {name for name in queues if "Queue" in name} == {"NoticesQueueSns"}
+    assert "sageaudit/channel" not in json.dumps(quiet_template)
+
+
+def test_the_outputs_say_what_each_channel_is(template: dict[str, Any]) -> None:
+    """For `doctor` and `redrive`, which read no policy."""
+    outputs = {name: text(one["Value"]) for name, one in template["Outputs"].items()}
+    assert of_channels(outputs, CHANNEL) == {
+        "sns": "sns ${NoticesTopic}",
+        "slack": "slack sageaudit/channel/slack",
+        "vision": "slack sageaudit/channel/vision",
+        "research": "teams sageaudit/channel/research",
     }
-    assert "${NoticesQueueSlack.Arn}" in read
+    assert of_channels(outputs, QUEUE_OF).keys() == CHANNELS.keys()
 
 
 def _keys(schema: dict[str, Any]) -> tuple[str, str]:

@@ -107,14 +107,14 @@ class Kept:
 
 def posted(wire: Wire, secret: Kept | None = None) -> list[str]:
     """Posts the payload, and returns the addresses it was sent to."""
-    SlackChannel(secret or Kept(), wire).post(PAYLOAD)
+    SlackChannel("slack", secret or Kept(), wire).post(PAYLOAD)
     return [url for url, _, _ in wire.sent]
 
 
 def test_the_payload_is_posted_as_json() -> None:
     """Once, to the stored address."""
     wire = Wire(OK)
-    SlackChannel(Kept(), wire).post(PAYLOAD)
+    SlackChannel("slack", Kept(), wire).post(PAYLOAD)
     [(url, body, headers)] = wire.sent
     assert url == URL
     assert json.loads(body) == PAYLOAD
@@ -228,9 +228,9 @@ def test_a_servers_fault_says_when_to_come_back() -> None:
 def test_nothing_is_prepared_with_an_address_that_is_refused() -> None:
     """So that no claim is taken for it."""
     with pytest.raises(ChannelBroken, match="refused") as raised:
-        SlackChannel(Kept("http://evil.example/"), Wire()).prepare()
+        SlackChannel("slack", Kept("http://evil.example/"), Wire()).prepare()
     assert raised.value.code == "secret_unusable"
-    SlackChannel(Kept("http://evil.example/", URL), Wire()).prepare()
+    SlackChannel("slack", Kept("http://evil.example/", URL), Wire()).prepare()
 
 
 GONE = Response(410, {}, b"channel_is_archived")

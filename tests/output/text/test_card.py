@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Kind
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -50,7 +50,7 @@ def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Notif
 
 def rows_of(audit: AuditDocument, notify: Notify) -> list[str]:
     """What a phone shows of the Slack message."""
-    blocks = slack.message(audit, notify=notify)["blocks"]
+    blocks = slack.message(card_of(audit, notify))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
     shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
     plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
@@ -62,7 +62,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
     """At most 14 rows, and as many lines in a mail."""
     audit, notify = messages()[name]
     assert len(rows_of(audit, notify)) <= ROWS
-    assert len(plain.message(audit, notify=notify)["message"].strip().split("\n")) <= ROWS
+    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
 
 
 @whole_documents
@@ -70,7 +70,7 @@ def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
 def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
     """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
     notify = replace(due(), advice=advised())
-    assert len(plain.message(audit, notify=notify)["message"].strip().split("\n")) <= ROWS
+    assert len(plain.message(card_of(audit, notify))["message"].strip().split("\n")) <= ROWS
     card = card_of(audit, notify)
     assert card.more[-1].text == "sageaudit advice snooze abcdefgh"
 

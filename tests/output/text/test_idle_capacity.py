@@ -7,6 +7,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.idle_capacity import idle_sentence
 from tests.fakes.documents import document, idle_document, type_finding
 
@@ -109,5 +110,6 @@ def test_slack_and_mail_say_that_no_sum_has_it() -> None:
     findings = [type_finding(caution=None, summary="It idled.")]
     whole = cast("AuditDocument", {**idle_document(), "findings": findings})
     hours = ": 1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100\n"
-    assert f"*Not counted*{hours}" in f"{slack.message(whole)['blocks'][1]['text']['text']}\n"
-    assert f"\nNot counted{hours}" in plain.message(whole)["message"]
+    card = card_of(whole)
+    assert f"*Not counted*{hours}" in f"{slack.message(card)['blocks'][1]['text']['text']}\n"
+    assert f"\nNot counted{hours}" in plain.message(card)["message"]

@@ -13,7 +13,9 @@ from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
-from sageaudit.output.text.plain import attributes, message
+from sageaudit.output.text.attributes import attributes_of
+from sageaudit.output.text.card import card_of
+from sageaudit.output.text.plain import message
 from tests.fakes.documents import document, finding, fix, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -21,17 +23,17 @@ from tests.fakes.hostile import documents, whole_documents
 def test_subject() -> None:
     """The subject is the whole news."""
     news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
-    assert message(document())["subject"] == news
+    assert message(card_of(document()))["subject"] == news
 
 
 def test_a_long_subject_loses_what_to_do() -> None:
     """And a longer one its middle."""
     step = "A" * 60
     audit = document(findings=[finding(fix=[fix("A" * 60, 1, None)])])
-    assert step not in message(audit)["subject"]
+    assert step not in message(card_of(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
     last = Alert(1, figures, datetime(2026, 5, 20, tzinfo=UTC))
-    subject = message(audit, notify=Notify(Kind.CORRECTION, corrects=last))["subject"]
+    subject = message(card_of(audit, Notify(Kind.CORRECTION, corrects=last)))["subject"]
     assert len(subject) == 99
     assert subject.endswith(" - train-bert")
     assert "~" in subject
@@ -39,7 +41,7 @@ def test_a_long_subject_loses_what_to_do() -> None:
 
 def test_attributes() -> None:
     """A subscription can filter by severity, kind, rule, owner, place and dollars."""
-    assert attributes(document()) == {
+    assert attributes_of(document()) == {
         "severity": {"type": "String", "value": "high"},
         "job_type": {"type": "String", "value": "training"},
         "rule_ids": {"type": "String.Array", "value": '["SA202", "SA101"]'},
@@ -58,7 +60,13 @@ def test_unknown_has_no_attribute() -> None:
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
-    assert set(attributes(audit)) == {"severity", "job_type", "rule_ids", "judged", "message_kind"}
+    assert set(attributes_of(audit)) == {
+        "severity",
+        "job_type",
+        "rule_ids",
+        "judged",
+        "message_kind",
+    }
 
 
 @pytest.mark.parametrize(
@@ -67,12 +75,12 @@ def test_unknown_has_no_attribute() -> None:
 )
 def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
     """SNS compares numbers up to a thousand million with five decimals."""
-    assert attributes(document(avoidable_usd=Decimal(amount)))["avoidable_usd"]["value"] == shown
+    assert attributes_of(document(avoidable_usd=Decimal(amount)))["avoidable_usd"]["value"] == shown
 
 
 def test_hostile_failure_is_inert() -> None:
     """No line, link or control character of a failure message reaches the e-mail."""
-    body = message(lost_document())["message"]
+    body = message(card_of(lost_document()))["message"]
     assert "http://evil" not in body
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", body)
 
@@ -81,7 +89,7 @@ def test_hostile_failure_is_inert() -> None:
 @given(documents())
 def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
     """Whatever the audit holds, SNS takes the notice."""
-    notice = message(audit)
+    notice = message(card_of(audit))
     subject = notice["subject"]
     assert 0 < len(subject) < 100
     assert subject.isascii()

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.reason import said_before, what_changed
 from tests.fakes.documents import (
     document,
@@ -43,7 +44,7 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 def further(kind: Kind, why: str, after: Alert = LOW) -> Notify:
     """A message about what is new."""
-    told = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
+    told = Told("train-bert-0001", "train-bert", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
     return Notify(kind, why, told, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
 
 
@@ -163,7 +164,14 @@ def decisions() -> st.SearchStrategy[Notify]:
     alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
     worths = st.sampled_from([None, *Worth])
     told = st.builds(
-        Told, st.just("r"), st.just(Kind.FIRST), worths, alerts, st.just(()), dollars()
+        Told,
+        st.just("r"),
+        st.just("f"),
+        st.just(Kind.FIRST),
+        worths,
+        alerts,
+        st.just(()),
+        dollars(),
     )
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
@@ -183,12 +191,12 @@ def decisions() -> st.SearchStrategy[Notify]:
 @given(documents(), decisions())
 def test_any_message_keeps_the_limits_of_each_channel(audit: AuditDocument, notify: Notify) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.message(audit, notify=notify))
+    notice: dict[str, Any] = dict(plain.message(card_of(audit, notify)))
     for payload in (notice, plain.as_repeat(notice)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.message(audit, notify=notify)
+    post = slack.message(card_of(audit, notify))
     assert_within_limits(post)
     assert_within_limits(slack.as_repeat(post))

@@ -10,6 +10,7 @@ from hypothesis import given
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
+from sageaudit.output.text.card import card_of
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
 from tests.fakes.documents import advised, document, job, lost_document
@@ -36,7 +37,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(document(), notify=Notify(advice=advised()))
+    payload = message(card_of(document(), Notify(advice=advised())))
     news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)
@@ -66,12 +67,12 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
 )
 def test_owner(ids: dict[str, str], shown: str) -> None:
     """Only an id on the list that looks like one is mentioned."""
-    assert texts(message(document(), owner_ids=ids))[-1].startswith(f"{shown}, HIGH")
+    assert texts(message(card_of(document()), ids))[-1].startswith(f"{shown}, HIGH")
 
 
 def test_hostile_failure_is_inert() -> None:
     """A failure message neither mentions, links nor formats."""
-    whole = json.dumps(message(lost_document()), ensure_ascii=False)
+    whole = json.dumps(message(card_of(lost_document())), ensure_ascii=False)
     for attack in ("<!channel", "<https://evil", "\\u001b", "\u202e"):
         assert attack not in whole
 
@@ -79,7 +80,7 @@ def test_hostile_failure_is_inert() -> None:
 def test_what_is_not_known_is_said_or_left_out() -> None:
     """Without owner, account or region."""
     unknown = job(owner=None, account=None, region=None)
-    payload = message(document(job=unknown), owner_ids={"": "U0123ABC"})
+    payload = message(card_of(document(job=unknown)), {"": "U0123ABC"})
     assert texts(payload)[-1].startswith("(no owner), HIGH, account unknown\ngpu-underused\n")
 
 
@@ -87,7 +88,7 @@ def test_what_is_not_known_is_said_or_left_out() -> None:
 @given(documents())
 def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
     """Whatever the audit holds: within every limit, valid UTF-8, no mention, no foreign link."""
-    payload = message(audit, owner_ids={"anna": "U0123ABC"})
+    payload = message(card_of(audit), {"anna": "U0123ABC"})
     assert_within_limits(payload)
     assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
     assert all(block["text"]["verbatim"] is True for block in payload["blocks"])
@@ -99,9 +100,9 @@ def test_any_audit_fits_and_is_inert(audit: AuditDocument) -> None:
 
 def test_a_link_too_long_to_post_is_left_out() -> None:
     """Names of SageMaker are far shorter."""
-    foot = texts(message(document(job=job(name="ä" * 500))))[-1]
+    foot = texts(message(card_of(document(job=job(name="ä" * 500)))))[-1]
     assert "|Job>" not in foot
-    assert_within_limits(message(document(job=job(name="ä" * 500))))
+    assert_within_limits(message(card_of(document(job=job(name="ä" * 500)))))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -10,6 +12,22 @@ from sageaudit.adapters.aws.clients import aws_errors, code_of, message_of
 from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
+QUEUE_OF, CHANNEL = "NoticesQueueUrl", "Channel"
+"""Outputs of each channel, before its name: the URL of its queue; its service and address."""
+
+
+def in_words(channel: str) -> str:
+    """A channel's name in names of CloudFormation: `ml-platform` is `MlPlatform`."""
+    return "".join(word.capitalize() for word in channel.split("-"))
+
+
+def of_channels(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The outputs with this prefix, by the channel's name."""
+    return {
+        re.sub(r"(?<!^)(?=[A-Z])", "-", name.removeprefix(prefix)).lower(): value
+        for name, value in outputs.items()
+        if name.startswith(prefix)
+    }
 
 
 def stack_outputs(client: Any, name: str) -> dict[str, str]:

@@ -1,41 +1,39 @@
-"""Every channel, and which of them an entry point uses."""
+"""Every service that a channel can be of, and the channels of a policy by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
+from sageaudit.adapters.channels.channel import Connections, NoticeChannel
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.errors import BadSettings
+from sageaudit.adapters.channels.teams import TeamsChannel
+from sageaudit.domain.policy.routes import ChannelChoice, Service
 from sageaudit.output.text.envelope import Check, Writer
 
-CHANNELS: tuple[type[NoticeChannel], ...] = (SnsChannel, SlackChannel)
-CHECKS: Mapping[str, Check] = {channel.name: channel.check for channel in CHANNELS}
-"""Of every channel, on or off: a notice for one that is off is well-formed all the same."""
+SERVICES: Mapping[Service, type[NoticeChannel]] = {
+    one.service: one for one in (SlackChannel, TeamsChannel, SnsChannel)
+}
+Channels = Mapping[str, ChannelChoice]
 
 
-def always_on(channel: type[NoticeChannel]) -> bool:
-    """True for a channel whose address the stack itself makes."""
-    return isinstance(channel.address, StackTopic)
+def writers(channels: Channels) -> dict[str, Writer]:
+    """What writes a card for each channel; with the ids of owners to mention."""
+    return {name: SERVICES[one.service].write for name, one in channels.items()}
 
 
-def writers(names: Iterable[str]) -> dict[str, Writer]:
-    """The writer of each of these channels, in the order given. Raises BadSettings."""
-    known = {channel.name: channel for channel in CHANNELS}
-    names = tuple(names)
-    if unknown := [name for name in names if name not in known]:
-        raise BadSettings(f"CHANNELS knows {', '.join(known)}, not {unknown[0]!r}")
-    return {name: known[name].write for name in names}
+def checks(channels: Channels) -> dict[str, Check]:
+    """What checks the payload of each channel."""
+    return {name: SERVICES[one.service].check for name, one in channels.items()}
 
 
-def connected(environ: Mapping[str, str], connections: Connections) -> dict[str, NoticeChannel]:
-    """Each channel whose address the environment has. Raises BadSettings."""
-    channels: dict[str, NoticeChannel] = {}
-    for channel in CHANNELS:
-        variable = channel.address.variable
-        if address := environ.get(variable, "").strip():
-            channels[channel.name] = channel.connect(address, connections)
-        elif always_on(channel):
-            raise BadSettings(f"the environment variable {variable} is missing or empty")
-    return channels
+def connected(
+    channels: Channels, own_topic: str, connections: Connections
+) -> dict[str, NoticeChannel]:
+    """Each channel; `own_topic` is the ARN of the stack's own topic."""
+    return {
+        name: SERVICES[one.service].connect(
+            name, one.secret or one.topic_arn or own_topic, connections
+        )
+        for name, one in channels.items()
+    }

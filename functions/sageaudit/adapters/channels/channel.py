@@ -1,45 +1,33 @@
 """What a channel is: everything that differs from one way of sending a notice to another.
 
 notify needs only `write`; deliver needs `check`, `prepare`, `as_repeat` and `post`; the stack needs
-`address` and `permissions`, `make deploy` what `address` asks for.
+`permissions`, `make deploy` what `secret` asks for. Which channels there are, the policy says.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.channels.webhook import Transport
-from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.output.text.envelope import Payload
+from sageaudit.adapters.channels.webhook import Secret, Transport, Webhook
+from sageaudit.domain.policy.routes import Service
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import NOBODY, Payload
 
 
 @dataclass(frozen=True, slots=True)
-class StackTopic:
-    """The stack's own topic, whose ARN deliver finds in `variable`. Such a channel is always on."""
+class SecretForm:
+    """What the secret of a channel holds.
 
-    variable: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSecret:
-    """A secret that `make deploy` asks for. Such a channel is on when the CDK context says so.
-
-    `stored_as` is the secret's name and `variable` where deliver finds it. `service` and `kind`
-    describe it to a person: "Slack", "incoming webhook URL". `refusal` says why a text is not one,
-    or None, and never repeats the text. `example` has the right form and leads nowhere.
+    `kind` describes it to a person: "Slack incoming webhook URL". `refusal` says why a text is not
+    one, or None, and never repeats the text. `example` has the right form and leads nowhere.
     """
 
-    variable: str
-    stored_as: str
-    service: str
     kind: str
     example: str
     refusal: Callable[[str], str | None]
@@ -61,15 +49,19 @@ class Connections:
 class NoticeChannel(ABC):
     """One way to send notices. An instance is connected to one address and posts to it."""
 
-    name: ClassVar[str]
-    address: ClassVar[StackTopic | StoredSecret]
+    service: ClassVar[Service]
+    secret: ClassVar[SecretForm | None] = None
+    """None where the address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
     """What `post` needs on the topic or the secret."""
 
     @staticmethod
     @abstractmethod
-    def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
-        """The payload for an audit, as it was decided, within every size limit of the channel."""
+    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+        """The payload for a card, within every size limit of the service.
+
+        `owner_ids`: by owner, whom to mention where that is Slack.
+        """
 
     @staticmethod
     @abstractmethod
@@ -86,8 +78,8 @@ class NoticeChannel(ABC):
 
     @classmethod
     @abstractmethod
-    def connect(cls, address: str, connections: Connections) -> Self:
-        """`address` is what the environment variable holds: a topic's ARN or a secret's name."""
+    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+        """The channel of this name; `address` is a topic's ARN or the name of a secret."""
 
     @abstractmethod
     def prepare(self) -> None:
@@ -103,3 +95,32 @@ class NoticeChannel(ABC):
         Only what surely did not reach the service is RateLimited, ChannelUnavailable or
         ChannelBroken (permanent); every doubt is MaybeSent or UnexpectedAnswer.
         """
+
+
+class WebhookChannel(NoticeChannel):
+    """A channel whose secret is the address that JSON is posted to."""
+
+    secret: ClassVar[SecretForm]
+
+    def __init__(self, name: str, secret: Secret, transport: Transport) -> None:
+        self._webhook = Webhook(
+            name, secret, transport, refusal=self.secret.refusal, accepted=self.accepted
+        )
+
+    @staticmethod
+    @abstractmethod
+    def accepted(status: int, word: str) -> bool:
+        """Whether this answer means that the payload was posted."""
+
+    @classmethod
+    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+        """`address` is the secret that holds the webhook's URL."""
+        return cls(name, connections.secret(address), connections.transport)
+
+    def prepare(self) -> None:
+        """Reads the webhook's URL. Raises ChannelBroken or ChannelUnavailable."""
+        self._webhook.prepare()
+
+    def post(self, payload: Payload) -> None:
+        """Raises a ChannelError."""
+        self._webhook.post(payload)

@@ -1,7 +1,8 @@
-"""The SNS topic: e-mail, and whoever else subscribes to it."""
+"""An SNS topic: e-mail, and whoever else subscribes to it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from botocore.config import Config
@@ -16,10 +17,7 @@ from botocore.exceptions import (
 )
 
 from sageaudit.adapters.aws.clients import CONFIG, code_of, is_of_parser, translated, unanswered
-from sageaudit.adapters.channels.channel import Connections, NoticeChannel, StackTopic
-from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.policy.policy import Policy
+from sageaudit.adapters.channels.channel import Connections, NoticeChannel
 from sageaudit.errors import (
     AwsError,
     ChannelBroken,
@@ -30,7 +28,8 @@ from sageaudit.errors import (
     Throttled,
 )
 from sageaudit.output.text import plain
-from sageaudit.output.text.envelope import Payload
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import NOBODY, Payload
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -56,8 +55,7 @@ _REFUSALS = {
 class SnsChannel(NoticeChannel):
     """`client` is boto3's SNS client, made with `ONE_TRY`."""
 
-    name = "sns"
-    address = StackTopic(variable="TOPIC_ARN")
+    service = "sns"
     permissions = PERMISSIONS
 
     def __init__(self, client: Any, topic_arn: str) -> None:
@@ -65,10 +63,10 @@ class SnsChannel(NoticeChannel):
         self._topic_arn = topic_arn
 
     @staticmethod
-    def write(document: AuditDocument, policy: Policy, notify: Notify = FIRST) -> Payload:
+    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
         """Subject, text and attributes to filter by."""
-        del policy  # e-mail mentions nobody
-        return dict(plain.message(document, notify=notify))
+        del owner_ids  # e-mail mentions nobody
+        return dict(plain.message(card))
 
     @staticmethod
     def check(payload: Payload) -> None:
@@ -81,9 +79,11 @@ class SnsChannel(NoticeChannel):
         return plain.as_repeat(payload)
 
     @classmethod
-    def connect(cls, address: str, connections: Connections) -> Self:
-        """`address` is the topic's ARN."""
-        return cls(connections.session.client("sns", config=ONE_TRY), address)
+    def connect(cls, name: str, address: str, connections: Connections) -> Self:
+        """`address` is the topic's ARN, which says its region."""
+        del name
+        region = address.split(":")[3]
+        return cls(connections.session.client("sns", region_name=region, config=ONE_TRY), address)
 
     def prepare(self) -> None:
         """A topic needs nothing."""

@@ -28,9 +28,9 @@ LONGEST_WAIT_S = 3_600
 _SUCCESS = range(200, 300)
 _MOVED = range(300, 400)
 _TOO_MANY, _SERVER_ERROR = 429, 500
-_REVOKED = frozenset({403, 404, 410})
+_REVOKED = frozenset({401, 403, 404, 410})
 """What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
-_NO_ACCESS = _REVOKED | {401, 407}
+_NO_ACCESS = _REVOKED | {407}
 _IN_DOUBT = frozenset({408, 425})
 """The server gave up waiting, or asks to send again: it may have read the notice all the same."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}

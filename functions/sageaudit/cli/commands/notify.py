@@ -6,14 +6,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.channels.catalogue import CHANNELS, writers
+from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.channels.channel import Connections
 from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.history.dynamo import keys
@@ -25,12 +25,16 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.alert.alert import PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.record import Head, JobKey
+from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
-from sageaudit.output.text.envelope import Payload, read_body
+from sageaudit.output.text import teams
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import Payload
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
@@ -38,13 +42,14 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.notify import decide
 
-_BY_NAME = {channel.name: channel for channel in CHANNELS}
+_FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
+"""What a message can be looked at as, also where the policy has no such channel."""
 _LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
-  sageaudit notify --recording job.json --channel sns
-  sageaudit notify --preview my-training-job --table NAME --channel slack --send"""
+  sageaudit notify --recording job.json --channel email
+  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --send"""
 
 
 @click.command(epilog=_EPILOG)
@@ -52,18 +57,18 @@ Examples:
 @options.RECORDING
 @click.option(
     "--channel",
-    type=click.Choice([*_BY_NAME]),
+    metavar="NAME|slack|email|teams",
     default="slack",
     show_default=True,
-    help="Channel to write for.",
+    help="Channel of the policy to write for, or a service to see its form.",
 )
 @click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
 @click.option("--send", is_flag=True, help="Send it, once, to the address of the channel.")
 @click.option(
     "--to",
     metavar="ADDRESS",
-    help="Topic's ARN, or name of the secret with the webhook; by default that of TOPIC_ARN or"
-    " SLACK_SECRET_ID in the environment.",
+    help="Topic's ARN, or name of the secret with the address; by default that of the policy, for"
+    " sns that of TOPIC_ARN in the environment.",
 )
 @options.POLICY
 @asking.WHERE
@@ -85,46 +90,69 @@ def notify(
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job with --preview, or one file with --recording")
+    choice = _choice(channel, policy)
     with _opened(where, recorded=path is not None) as source:
         history = BesideTable(source.history)
         if path is not None:
             head = _recorded(path, policy, history, source)
         else:
             head = find(source.history, Wanted(job or ""))
-        ledger = _Previewed(source)
-        outcome = _decided(head, history, ledger, source, policy, channel)
+        outcome, card = _decided(head, history, source, policy)
     if isinstance(outcome, Quiet):
         say(f"no message: {outcome.reason}")
         return
-    payload = read_body(ledger.bodies[channel], {channel: _BY_NAME[channel].check}).payload
+    payload = SERVICES[choice.service].write(card, policy.mentions)
+    SERVICES[choice.service].check(payload)
     _show(payload, raw=raw)
     month = outcome.month
     of_runs = f", {month.runs:,} of its family's runs count" if month else ""
     say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
+    say(_goes_to(outcome.to, policy, channel))
     if send:
-        _send(payload, channel, to, where)
+        _send(payload, channel, choice, to, where)
 
 
-@dataclass
+def _choice(name: str, policy: Policy) -> ChannelChoice:
+    """The channel of this name, or one that has only a form. Raises BadUsage."""
+    known = {
+        **{form: ChannelChoice(service) for form, service in _FORMS.items()},
+        **policy.channels,
+    }
+    if name not in known:
+        near = did_you_mean(name, sorted(known))
+        raise BadUsage(f"--channel {name}: the policy has no such channel{near}")
+    return known[name]
+
+
+def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
+    """By which route the message goes, or by none; and where the channel would not get it."""
+    by = "; ".join(f"route[{place}] ({policy.routes.rows[place]})" for place in to.routes)
+    none = "no route matches" if policy.routes.rows else "the policy has no routes"
+    names = ", ".join(to.channels)
+    said = f"it goes to {names}, by {by}" if by else f"it goes to the default ({names}): {none}"
+    left_out = channel in policy.channels and channel not in to.channels
+    return f"{said}; not to {channel}" if left_out else said
+
+
+@dataclass(frozen=True)
 class _Previewed:
-    """An alert ledger that reads what was sent, and only keeps what would be written."""
+    """An alert ledger that reads what was sent, and keeps nothing."""
 
     source: HistorySource
-    bodies: Mapping[str, str] = field(default_factory=dict)
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
         if self.source.session is None:
-            return PastAlerts(run, family)
+            return PastAlerts(run, group)
         dynamodb = client(self.source.session, "dynamodb")
-        return DynamoAlertLedger(dynamodb, self.source.name).past(run, family)
+        return DynamoAlertLedger(dynamodb, self.source.name).past(run, group)
 
-    def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
-    ) -> bool:
-        """Keeps the bodies."""
-        del before, after, now
-        self.bodies = bodies
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """As if it were the first message of the hour."""
+        return ChannelHour(channel, began_at)
+
+    def write(self, *_: object) -> bool:
+        """Keeps nothing."""
         return True
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -155,28 +183,29 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
 
 
 def _decided(
-    head: Head,
-    history: History,
-    ledger: _Previewed,
-    source: HistorySource,
-    policy: Policy,
-    channel: str,
-) -> Notify | Quiet:
-    """What `notify` would decide."""
+    head: Head, history: History, source: HistorySource, policy: Policy
+) -> tuple[Notify | Quiet, MessageCard]:
+    """What `notify` would decide, and the card that it would hand to the channels."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
         raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
+    cards = [MessageCard("")]
+
+    def keep(card: MessageCard, _: Mapping[str, str]) -> Payload:
+        cards.append(card)
+        return {}
+
     deps = decide.NotifyDependencies(
         history=history,
-        ledger=ledger,
+        ledger=_Previewed(source),
         decisions=source.decisions,
         policy=policy,
-        writers=writers([channel]),
+        writers=dict.fromkeys(policy.channels, keep),
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
     audit = decide.NewAudit(keys.job_pk(head.key), head.key, head.version, document)
-    return decide.notify(audit, deps, now=now)
+    return decide.notify(audit, deps, now=now), cards[-1]
 
 
 def _show(payload: Payload, *, raw: bool) -> None:
@@ -188,20 +217,26 @@ def _show(payload: Payload, *, raw: bool) -> None:
     texts += [
         payload.get("message", ""),
         *(one["text"]["text"] for one in payload.get("blocks", ())),
+        *(teams.shown(payload) if "attachments" in payload else ()),
     ]
     for line in "\n".join(texts).strip().split("\n"):
         click.echo(terminal(_LINK.sub(r"\1", line)))
 
 
-def _send(payload: Payload, name: str, to: str | None, where: HistoryOptions) -> None:
+def _send(
+    payload: Payload, name: str, choice: ChannelChoice, to: str | None, where: HistoryOptions
+) -> None:
     """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
-    channel = _BY_NAME[name]
-    variable = channel.address.variable
-    address = to or os.environ.get(variable, "").strip()
+    own = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
+    address = to or choice.secret or choice.topic_arn or own
     if not address:
-        raise BadUsage(f"where to? give --to, or set {variable} in the environment")
+        raise BadUsage(
+            f"where to? give --to, or set TOPIC_ARN in the environment for {OWN_TOPIC}; the policy"
+            " has the addresses of its channels"
+        )
     session = open_session(where.profile, where.table_region)
-    connected = channel.connect(address, Connections(session, https_post))
+    connections = Connections(session, https_post)
+    connected = SERVICES[choice.service].connect(name, address, connections)
     connected.prepare()
     connected.post(payload)
     say(f"{name} took it")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.earlier import Worth
@@ -21,8 +22,11 @@ CHANGED_SHARE = Decimal("0.1")
 """A figure is corrected when it changed by $1 (or an hour) and by a tenth. Metrics that come late
 move figures by a few percent, and nobody decides otherwise for that; a tenth is what a reader may
 have acted on. Our choice."""
-_MOST_TOLD = 50
-"""Of a family, the newest: an item of the table stays small."""
+_MOST_NAMED = 3
+"""Of the messages above a channel's most in an hour. Our choice."""
+_MOST_TOLD = 100
+"""Of a family or a pipeline, the newest: an item of the table stays small."""
+_PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ class Kind(enum.StrEnum):
     DEARER = "dearer"
     """A run that cost far more than its like."""
     CORRECTION = "correction"
+    WAITS = "waits"
+    """None: another step of its pipeline has just had one. The next one speaks of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,7 @@ class Told:
     """
 
     run: str
+    family: str
     kind: Kind
     worth: Worth | None
     alert: Alert
@@ -143,17 +150,82 @@ class PastAlerts:
     """The alerts that a decision about a run depends on.
 
     `run` is its partition key. `last`: the run's last alert. `told`: the newest messages about its
-    family, oldest first. `revision` counts the writes of the family's messages.
+    `group` of families, oldest first. `revision` counts the writes of the group's messages.
     """
 
     run: str
-    family: str
+    group: str
     last: Alert | None = None
     told: tuple[Told, ...] = ()
     revision: int = 0
 
     def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
-        """With a new alert about the run; one without messages corrects the last one."""
+        """With a new alert about the run; one without messages corrects the last one.
+
+        What waited is in the messages, or too old.
+        """
+        sent = [one for one in self.told if one.kind is not Kind.WAITS]
         told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
-        kept = (*(self.told if messages else told), *messages)[-_MOST_TOLD:]
+        kept = (*(sent if messages else told), *messages)[-_MOST_TOLD:]
         return replace(self, last=alert, told=kept, revision=self.revision + 1)
+
+    def with_waiting(self, waiting: Told) -> PastAlerts:
+        """With what the next message of the group speaks of, in place of what it was before."""
+        before = (waiting.family, Kind.WAITS, waiting.worth)
+        told = [one for one in self.told if (one.family, one.kind, one.worth) != before]
+        return replace(self, told=(*told, waiting)[-_MOST_TOLD:], revision=self.revision + 1)
+
+
+def group_of(family: str) -> str:
+    """The families that share their messages: the steps of a pipeline; else the family alone."""
+    step = _PIPELINE_STEP.fullmatch(family)
+    return step[1] if step else family
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMessage:
+    """A message above the most of its hour: its first line, and its dollars where known."""
+
+    title: str
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHour:
+    """The messages to one channel that were decided on in a clock hour (UTC).
+
+    `sent` have a notice of their own; the `held` ones, of which these are the `dearest`, have one
+    together, which is posted after the hour.
+    """
+
+    channel: str
+    began_at: datetime
+    sent: int = 0
+    held: int = 0
+    dearest: tuple[HeldMessage, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """All messages of the hour."""
+        return self.sent + self.held
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its last message has a notice, of its own or as the first held one."""
+        return self.held <= 1
+
+    def with_message(self, message: HeldMessage, most: int) -> ChannelHour:
+        """With one more; above `most` it is held."""
+        if self.sent < most:
+            return replace(self, sent=self.sent + 1)
+        dearest = sorted((*self.dearest, message), key=_dearest_first)[:_MOST_NAMED]
+        return replace(self, held=self.held + 1, dearest=tuple(dearest))
+
+
+def hour_of(now: datetime) -> datetime:
+    """The beginning of the clock hour."""
+    return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def _dearest_first(message: HeldMessage) -> tuple[bool, Decimal]:
+    return message.usd is None, -(message.usd or Decimal(0))

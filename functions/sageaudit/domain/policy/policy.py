@@ -21,7 +21,15 @@ from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy import discounts
+from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.routes import (
+    ChannelChoice,
+    Routes,
+    own_topic,
+    parse_channels,
+    parse_routes,
+)
 from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name
@@ -65,21 +73,10 @@ class RuleChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Conditions):
     """A `[[for]]` of a policy: choices for the jobs that match all of its conditions."""
 
-    family: str | None
-    tag: tuple[str, str] | None
-    account: str | None
-    rules: RuleChoices
-
-    def holds(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
-        """Whether the section applies to this job."""
-        return (
-            self.family in {None, family}
-            and self.account in {None, account}
-            and (self.tag is None or tags.get(self.tag[0]) == self.tag[1])
-        )
+    rules: RuleChoices = RuleChoices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +129,15 @@ class Policy:
     tags_shown: tuple[str, ...] = ()
     """The cost tags whose values are columns of the history, `tags.show`."""
     discounts: Discounts = Discounts()
+    channels: Mapping[str, ChannelChoice] = field(default_factory=own_topic)
+    """By name; the stack's own topic is always one of them."""
+    routes: Routes = Routes()
     version: str = "default"
 
     @property
     def tags_read(self) -> frozenset[str]:
         """The names of the tags that audits read under this policy; no other is kept."""
-        sections = (section.tag[0] for section in self.sections if section.tag)
+        sections = (one.tag[0] for one in (*self.sections, *self.routes.rows) if one.tag)
         family = () if self.family_tag is None else (self.family_tag,)
         return TAGS.union(self.owner_tags, self.tags_shown, sections, family)
 
@@ -177,7 +177,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
     if mode not in {"tell", "observe"}:
         raise reader.refusal("mode", f'is "tell" or "observe", not {mode!r}')
     rules = _rule_choices(reader.within("rules"), known)
-    of_tags = reader.within("tags")
+    of_tags, channels = reader.within("tags"), parse_channels(reader.within("channels"))
     shown = _shown(of_tags)
     policy = Policy(
         mode="observe" if mode == "observe" else "tell",
@@ -204,6 +204,8 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         tags_may_accept=_may_accept(of_tags, known),
         tags_shown=shown,
         discounts=discounts.parse(reader.within("discounts"), learnt),
+        channels=channels,
+        routes=parse_routes(reader, channels, known),
     )
     reader.done()
     return replace(policy, version=_digest(table, learnt))
@@ -273,20 +275,13 @@ def _limits(reader: TableReader) -> SeverityLimits:
 
 def _section(reader: TableReader, known: Catalogue) -> Section:
     """One `[[for]]`."""
-    family, tag = reader.take("family", str, None), reader.take("tag", str, None)
-    account = reader.take("account", str, None)
-    rules = _rule_choices(reader.within("rules"), known)
+    of_jobs, rules = conditions(reader), _rule_choices(reader.within("rules"), known)
     reader.done()
-    name, equals, value = (tag or "").partition("=")
-    if tag is not None and not (name and equals):
-        raise reader.refusal("tag", 'is not written "key=value"')
-    if account is not None and not is_account_id(account):
-        raise reader.refusal("account", "is not an account id of 12 digits")
-    if not reader.table.keys() & {"family", "tag", "account"}:
+    if of_jobs == Conditions():
         raise BadPolicy(f"{named(reader.at)} needs family, tag or account", reader.at)
     if rules == RuleChoices():
         raise BadPolicy(f"{named(reader.at)} has no rules", reader.at)
-    return Section(family, (name, value) if tag is not None else None, account, rules)
+    return Section(of_jobs.family, of_jobs.tag, of_jobs.account, rules)
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:

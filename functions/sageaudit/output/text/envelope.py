@@ -5,48 +5,58 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from sageaudit.domain.alert.rule import Notify
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed
+from sageaudit.output.text.card import MessageCard
 
 SCHEMA = 1
 REPEAT = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
-_LONGEST_ID = 2_000
+_LONGEST_ID, _HOUR = 2_000, "%Y-%m-%dT%H"
 
 Payload = dict[str, Any]
-Writer = Callable[[AuditDocument, Policy, Notify], Payload]
-"""What one channel posts for an audit, as it was decided, within the channel's size limits."""
+NOBODY: Mapping[str, str] = {}
+Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
+"""What one channel posts for a card, with the ids of owners to mention, within its size limits."""
 Check = Callable[[Payload], None]
 """Raises Malformed, naming the key, for a payload that its channel cannot post."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A payload that one channel must post."""
+    """A payload that one channel must post.
+
+    With `rest_of`, it stands for what the channel was not sent in the hour that began then: its
+    payload is written after that hour.
+    """
 
     notice_id: str
     channel: str
     payload: Payload
+    rest_of: datetime | None = None
 
 
 def to_body(notice: Notice) -> str:
     """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
+    rest = {} if notice.rest_of is None else {"rest_of": f"{notice.rest_of:{_HOUR}}"}
     return json.dumps(
         {
             "schema": SCHEMA,
             "notice_id": notice.notice_id,
             "channel": notice.channel,
             "payload": notice.payload,
+            **rest,
         }
     )
 
 
-def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
-    """Parses a message body. `checks`: by channel name, its payload check. Raises Malformed."""
+def read_body(body: str, checks: Mapping[str, Check] | None = None) -> Notice:
+    """Parses a message body. Raises Malformed.
+
+    `checks`: by channel name, its payload check; without them any channel and payload is taken.
+    """
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -54,8 +64,8 @@ def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
     _need(isinstance(message, dict), "body", "is not an object")
     _need(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
     channel, payload = message.get("channel"), message.get("payload")
-    known = isinstance(channel, str) and channel in checks
-    _need(known, "channel", "is not known to this version")
+    known = isinstance(channel, str) and (checks is None or channel in checks)
+    _need(known, "channel", "is none of the policy that is deployed")
     notice_id = message.get("notice_id")
     _need(
         isinstance(notice_id, str)
@@ -65,8 +75,10 @@ def read_body(body: str, checks: Mapping[str, Check]) -> Notice:
         "is not an audit's version followed by the channel",
     )
     _need(isinstance(payload, dict), "payload", "is not an object")
-    checks[channel](payload)
-    return Notice(notice_id, channel, payload)
+    rest_of = _hour(message["rest_of"]) if "rest_of" in message else None
+    if rest_of is None and checks is not None:
+        checks[channel](payload)
+    return Notice(notice_id, channel, payload, rest_of)
 
 
 def check_types(payload: Payload, types: Mapping[str, type]) -> None:
@@ -78,3 +90,10 @@ def check_types(payload: Payload, types: Mapping[str, type]) -> None:
 def _need(holds: bool, key: str, reason: str) -> None:
     if not holds:
         raise Malformed(key, reason)
+
+
+def _hour(text: object) -> datetime:
+    try:
+        return datetime.strptime(str(text), _HOUR).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise Malformed("rest_of", "is not an hour") from error

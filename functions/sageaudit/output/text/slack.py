@@ -1,4 +1,4 @@
-"""The card for a Slack incoming webhook, in Block Kit: three sections.
+"""A card for a Slack incoming webhook, in Block Kit: three sections.
 
 Data is shown in code spans, or escaped in mrkdwn, where `verbatim` stops Slack from making links
 and mentions of it. The only mention is that of the owner, and only when the policy lists a Slack id
@@ -11,11 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import BETWEEN, CardLine, MessageCard, card_of
-from sageaudit.output.text.envelope import REPEAT, Payload, check_types
+from sageaudit.output.text.card import BETWEEN, CardLine, MessageCard
+from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import cut, slack, slack_code, units
 
 BLOCKS, SECTION = 50, 3000
@@ -29,26 +27,16 @@ _TITLE, _LINE = "headline", 1000
 Block = dict[str, Any]
 
 
-def message(
-    document: AuditDocument,
-    *,
-    owner_ids: Mapping[str, str] | None = None,
-    notify: Notify = FIRST,
-) -> Payload:
-    """The webhook's JSON for an audit, within every limit of Slack.
+def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+    """The webhook's JSON for a card, within every limit of Slack.
 
-    `owner_ids` maps an owner's name in the audit to a Slack user or group id. `notify` is why it
-    is sent now.
+    `owner_ids` maps an owner's name in the audit to a Slack user or group id.
     """
-    card = card_of(document, notify)
     title = slack(card.title, _LINE)
-    owner = _owner(card, owner_ids or {})
-    foot = [f"{owner}, {slack(card.place)}", _links(card), _lines(card.more)]
-    blocks = [
-        _section(_TITLE, f"*{title}*"),
-        *([_section("card", _lines(card.lines))] if card.lines else []),
-        _section("foot", "\n".join(filter(None, foot))),
-    ]
+    whose = f"{_owner(card, owner_ids)}, {slack(card.place)}" if card.place else ""
+    foot = "\n".join(filter(None, [whose, _links(card), _lines(card.more)]))
+    texts = {_TITLE: f"*{title}*", "card": _lines(card.lines), "foot": foot}
+    blocks = [_section(name, text) for name, text in texts.items() if text]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
 

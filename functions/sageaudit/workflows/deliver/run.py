@@ -1,6 +1,6 @@
 """Posts a notice on its channel. Only a notice that was sent is never sent again.
 
-notice -> circuit closed? -> secret -> claim -> post -> mark
+notice -> its hour over? -> circuit closed? -> secret -> claim -> post -> mark
 
 A lease in the ledger prevents a second post. Where nobody knows whether a try posted, one repeat
 follows, marked as a possible repeat; where nobody knows that of the repeat either, the notice is
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sageaudit.domain.alert.backoff import doubled_s
@@ -24,9 +24,11 @@ from sageaudit.errors import (
     ChannelUnavailable,
     MaybeSent,
     RateLimited,
+    Unavailable,
 )
 from sageaudit.output.text import untrusted
-from sageaudit.output.text.envelope import Notice
+from sageaudit.output.text.envelope import NOBODY, Notice, Writer
+from sageaudit.output.text.rest import rest_card
 from sageaudit.ports import Channel, Circuit, SendLedger
 
 LEASE_S = 180
@@ -40,6 +42,10 @@ REPEAT_AFTER_S = 300
 LONGEST_BACKOFF_S = 3_600
 """Waits that double up to this use less than 100 of the receives in 3.5 days: our choice."""
 
+REST_AFTER_S = 3_600 + 300
+"""After the beginning of an hour: what is decided in it is written before the function of notify
+times out."""
+
 OPENS_AFTER = 3
 """Posts in a row without an answer, after which a channel is left alone for a time: our choice."""
 FIRST_PAUSE_S = 60
@@ -52,11 +58,12 @@ come for this long."""
 
 @dataclass(frozen=True, slots=True)
 class DeliverDependencies:
-    """What `deliver` works with. `channels` are by name; `clock` is read again after a post."""
+    """What `deliver` works with, by channel name; `clock` is read again after a post."""
 
     ledger: SendLedger
     channels: Mapping[str, Channel]
     clock: Callable[[], datetime]
+    writers: Mapping[str, Writer] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +122,19 @@ _SPENT = (
 def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outcome:
     """Posts one notice; `received` is the number of this delivery, from 1.
 
-    Raises AwsError from the ledger. An error that is no ChannelError leaves the lease in place: the
-    notice may have been posted.
+    Raises AwsError from the ledger, or Malformed for an hour that cannot be read. An error that is
+    no ChannelError leaves the lease in place: the notice may have been posted.
     """
     began = deps.clock()
     channel = deps.channels.get(notice.channel)
     if channel is None:
-        off = f"the channel {notice.channel} is switched off; switch it on with `make deploy`"
-        return _unposted(notice, deps, "no_channel", off)
+        gone = f"the policy that is deployed has no channel {notice.channel}"
+        return _unposted(notice, deps, "no_channel", gone)
+    if notice.rest_of is not None:
+        wait_s = int((notice.rest_of - began).total_seconds()) + REST_AFTER_S
+        if wait_s > 0:
+            return TryLater(wait_s)
+        notice = _rest(notice, notice.rest_of, deps)
     circuit = _circuit(notice.channel, deps, began)
     rest_s = circuit.closed_until - int(began.timestamp())
     if rest_s > 0:
@@ -143,6 +155,14 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
             return GivenUp(UNKNOWN_OUTCOME, _SPENT, maybe_posted=True)
     held = _Held(notice, channel, deps, claim is Claim.REPEAT, received)
     return held.post(began, circuit)
+
+
+def _rest(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
+    """The notice with what its channel was not sent in an hour that is over."""
+    hour = deps.ledger.hour(notice.channel, began_at)
+    if not hour.held:
+        raise Unavailable("The table answered without the hour of a notice.")
+    return replace(notice, payload=deps.writers[notice.channel](rest_card(hour), NOBODY))
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo import channel_hours, keys
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
     Dynamo,
     check_action,
     put_action,
 )
+from sageaudit.adapters.history.dynamo.channel_hours import named
 from sageaudit.adapters.history.dynamo.table import (
     KEPT_DAYS,
     PARTITION_KEY,
@@ -28,6 +28,7 @@ from sageaudit.domain.alert.alert import (
     TOLD_DAYS,
     Alert,
     AlertFigures,
+    ChannelHour,
     IdleHours,
     Kind,
     PastAlerts,
@@ -36,7 +37,6 @@ from sageaudit.domain.alert.alert import (
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
-from sageaudit.errors import UNREADABLE, Malformed
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
@@ -50,48 +50,52 @@ class DynamoAlertLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        of_family = self._table.get(keys.told_pk(family), _TOLD_SK)
-        past = PastAlerts(run, family)
-        if of_family is not None:
-            with _named(of_family):
-                told = tuple(map(_read_told, of_family["told"]))
-                past = replace(past, told=told, revision=int(of_family["revision"]))
+        of_group = self._table.get(keys.told_pk(group), _TOLD_SK)
+        past = PastAlerts(run, group)
+        if of_group is not None:
+            with named(of_group):
+                told = tuple(map(_read_told, of_group["told"]))
+                past = replace(past, told=told, revision=int(of_group["revision"]))
         if of_run is not None:
-            with _named(of_run):
+            with named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
 
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        return channel_hours.read(self._table, channel, began_at)
+
     def write(
-        self, before: PastAlerts, after: PastAlerts, bodies: Mapping[str, str], now: datetime
+        self,
+        before: PastAlerts,
+        after: PastAlerts,
+        bodies: Mapping[str, str],
+        now: datetime,
+        hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """One transaction; False, and nothing is written, where one of its conditions fails.
 
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
-        alert, run = after.last, after.run
-        if alert is None:
-            raise ValueError("there is no alert to write")
-        of_family = {
-            PARTITION_KEY: keys.told_pk(after.family),
+        of_group = {
+            PARTITION_KEY: keys.told_pk(after.group),
             SORT_KEY: _TOLD_SK,
             TTL_ATTRIBUTE: epoch_s(now + timedelta(days=TOLD_DAYS)),
             "revision": after.revision,
             "told": list(map(_told_item, after.told)),
         }
-        of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-        not_newer = "attribute_not_exists(version) OR version <= :decided"
         actions = [
-            put_action(of_family, *_unchanged("revision", before.revision)),
-            put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
-            check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
+            put_action(of_group, *_unchanged("revision", before.revision)),
             *(
-                put_action(_notice_item(run, alert.version, channel, body, now))
-                for channel, body in bodies.items()
+                put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
+                for one in hours
             ),
         ]
+        if after.last is not None and after.last is not before.last:
+            actions += _of_run(after.run, before.last, after.last, bodies, now)
         try:
             self._table.transact(actions)
         except ConditionFailed:
@@ -102,6 +106,18 @@ class DynamoAlertLedger:
         """The channel and the body of a notice by its keys; None where there is none."""
         item = self._table.get(pk, sk)
         return None if item is None else (str(item.get("channel", "")), str(item.get("body", "")))
+
+
+def _of_run(
+    run: str, before: Alert | None, alert: Alert, bodies: Mapping[str, str], now: datetime
+) -> Iterator[Item]:
+    """The run's last alert with its notices, where the run has no newer version."""
+    of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
+    not_newer = "attribute_not_exists(version) OR version <= :decided"
+    yield put_action(of_run, *_unchanged("version", before.version if before else 0))
+    yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
+    for channel, body in bodies.items():
+        yield put_action(_notice_item(run, alert.version, channel, body, now))
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:
@@ -123,6 +139,7 @@ def _notice_item(run: str, version: int, channel: str, body: str, now: datetime)
 def _told_item(told: Told) -> Item:
     return {
         "run": told.run,
+        "family": told.family,
         "kind": told.kind.value,
         **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
@@ -134,6 +151,7 @@ def _told_item(told: Told) -> Item:
 def _read_told(item: Item) -> Told:
     return Told(
         item["run"],
+        item["family"],
         Kind(item["kind"]),
         Worth(item["worth"]) if "worth" in item else None,
         _read_alert(item),
@@ -183,13 +201,3 @@ def _read_alert(item: Item) -> Alert:
         ),
         read_moment(item["at"]),
     )
-
-
-@contextmanager
-def _named(item: Item) -> Iterator[None]:
-    try:
-        yield
-    except UNREADABLE as error:
-        where = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
-        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise Malformed(f"the item {where}", reason) from error

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.sweep import ListOfJobs
@@ -178,6 +178,11 @@ def delivery_pk(notice_id: str) -> str:
 def channel_pk(channel: str) -> str:
     """How one channel answers."""
     return f"CHANNEL#{part(channel)}"
+
+
+def hour_sk(began_at: datetime) -> str:
+    """The messages of one clock hour, in a channel's partition."""
+    return f"HOUR#{moment_text(began_at)[:13]}"
 
 
 def price_pk(region: str, component: str) -> str:

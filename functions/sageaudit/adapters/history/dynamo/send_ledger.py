@@ -11,7 +11,7 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import Item
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo import channel_hours, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
 from sageaudit.adapters.history.dynamo.table import (
     KEPT_DAYS,
@@ -20,6 +20,7 @@ from sageaudit.adapters.history.dynamo.table import (
     TTL_ATTRIBUTE,
 )
 from sageaudit.adapters.history.moments import epoch_s, moment_text
+from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
 
@@ -133,6 +134,10 @@ class DynamoSendLedger:
         values = {":sent": NoticeState.SENT.value, **_because(now, why)}
         with suppress(ConditionFailed):
             self._mark(notice_id, NoticeState.UNKNOWN, _BECAUSE, values, now, _NOT_SENT)
+
+    def hour(self, channel: str, began_at: datetime) -> ChannelHour:
+        """The messages to a channel in a clock hour. Raises Malformed."""
+        return channel_hours.read(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
         """How this channel answered last; as new where nothing is stored, or nothing readable."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import os
 import platform
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -32,7 +33,9 @@ from sageaudit.adapters.aws.clients import (
     unreadable,
 )
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
-from sageaudit.adapters.aws.stack_outputs import stack_outputs
+from sageaudit.adapters.aws.secrets import SecretReader
+from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
+from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history.dynamo.keys import SWEEP_LIST_PREFIX, SWEEP_PK
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.moments import read_moment
@@ -43,7 +46,8 @@ from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
-from sageaudit.errors import AwsError, NoHistory, SageauditError
+from sageaudit.domain.policy.routes import OWN_TOPIC
+from sageaudit.errors import AwsError, BadSettings, NoHistory, SageauditError
 from sageaudit.output.text.words import counted
 
 REACHED = "AWS is reached"
@@ -294,6 +298,8 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
         f"dead letters, {kind}": partial(_dead, session, region, kind, outputs[output])
         for kind, output in _DEAD.items()
     }
+    for channel, what in of_channels(outputs, CHANNEL).items():
+        asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
     for line, check in asked.items():
@@ -316,17 +322,50 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
 
 
 def _told(session: Any, region: str, topic: str) -> Check:
+    who, told = _subscribers(session, region, topic)
+    if not told:
+        advice = "`make deploy` asks where alarms go; each new address must confirm"
+        return failed("alarms", f"nobody gets them{who}", advice)
+    return ok("alarms", f"they go to {who}")
+
+
+def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
+    """Who listens to a topic, in words; False where nobody does."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
         known = [one for page in pages.paginate(TopicArn=topic) for one in page["Subscriptions"]]
     told = [one for one in known if one["SubscriptionArn"].startswith("arn:")]
     waiting = sum(one["SubscriptionArn"] == _PENDING for one in known)
     unconfirmed = f", {waiting} not confirmed yet" if waiting else ""
-    if not told:
-        advice = "`make deploy` asks where alarms go; each new address must confirm"
-        return failed("alarms", f"nobody gets them{unconfirmed}", advice)
     protocols = ", ".join(sorted({one["Protocol"] for one in told}))
-    return ok("alarms", f"they go to {counted(len(told), 'subscriber')} ({protocols}){unconfirmed}")
+    named = f"{counted(len(told), 'subscriber')} ({protocols})" if told else ""
+    return f"{named}{unconfirmed}", bool(told)
+
+
+def _channel(session: Any, region: str, name: str, what: str) -> Check:
+    """A channel by its output: its secret is there and of its form, or its topic has a listener."""
+    line, (word, _, address) = f"channel {name}", what.partition(" ")
+    service = next((one for key, one in SERVICES.items() if key == word), None)
+    if service is None:
+        return not_checked(line, f"{word} is not known to this version")
+    if service.secret is None:
+        who, told = _subscribers(session, address.split(":")[3] or region, address)
+        if told:
+            return ok(line, f"the topic has {who}")
+        advice = f"subscribe somebody to {address}"
+        if name == OWN_TOPIC:  # whoever reads chat needs no mail
+            return Check(line, CheckState.OK, f"nobody gets the stack's own topic{who}", advice)
+        return failed(line, f"nobody gets the topic{who}", advice)
+    store = f'`make deploy ARGS="--secret-file {name}=FILE"` stores it'
+    try:
+        text = SecretReader(
+            client(session, "secretsmanager", region), address, time.monotonic
+        ).value()
+    except BadSettings as error:
+        return failed(line, error, store)
+    if reason := service.secret.refusal(text):
+        return failed(line, f"the secret {address} holds no {service.secret.kind}: {reason}", store)
+    return ok(line, f"the secret {address} holds a {service.secret.kind}")
 
 
 def _swept(session: Any, region: str, table: str, now: datetime) -> Check:

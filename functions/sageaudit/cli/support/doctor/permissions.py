@@ -1,8 +1,7 @@
 """The IAM actions that each command calls, and the least policy that allows them.
 
 Resources are those of the service authorization reference: a list of jobs, a metric, a price, an
-organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission,
-and S3 says a bucket's region without one (`adapters/aws/s3.py`).
+organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
 OF_STACK, SEND = "--stack", "--send"
@@ -39,6 +39,7 @@ STACK_CHECKS = (
     "dynamodb:Query",
     "sns:ListSubscriptionsByTopic",
     "sqs:GetQueueAttributes",
+    *secrets.PERMISSIONS,
 )
 """What `doctor --stack` calls."""
 _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
@@ -147,6 +148,8 @@ class PolicyScope:
         service = action.partition(":")[0]
         if service in {"sns", "sqs"}:
             return (f"arn:{partition}:{service}:{place}:{stack}-*",)
+        if action in secrets.PERMISSIONS:
+            return (f"arn:{partition}:secretsmanager:{place}:secret:{CHANNEL_SECRETS}*",)
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
             if action in dynamo_decisions.DECIDE_PERMISSIONS:
@@ -187,6 +190,7 @@ def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
         "cloudformation": "Stack",
         "sns": "Topics",
         "sqs": "Queues",
+        "secretsmanager": "ChannelSecrets",
     }
     service = resources[0].split(":")[2] if resources != ("*",) else ""
     return words.get(service, "AnyResource")

@@ -13,8 +13,7 @@ from typing import Any
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
 from sageaudit.adapters.aws.sqs import BATCH, SqsQueue
-from sageaudit.adapters.aws.stack_outputs import stack_outputs
-from sageaudit.adapters.channels.catalogue import CHANNELS, CHECKS
+from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels, stack_outputs
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, read_letter, version_of
 from sageaudit.domain.job.event import job_ended
 from sageaudit.errors import AwsError, BadUsage, Malformed, RejectedEvent
@@ -135,7 +134,7 @@ def _read_keys(letter: DeadLetter) -> None:
 
 
 def _read_notice(letter: DeadLetter) -> None:
-    notice = read_body(letter.message.body, CHECKS)
+    notice = read_body(letter.message.body)
     letter.channel = notice.channel
     pk, _, version = notice.notice_id.rpartition("|")[0].rpartition("|")
     letter.job = pk.removeprefix("JOB#").rpartition("#")[0]
@@ -157,9 +156,8 @@ DEAD_LETTERS = {
 _WORK = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
-    LetterKind.NOTICES: "NoticesQueueUrl",
 }
-"""The stack's outputs with the queues' URLs; for notices, the channel follows."""
+"""The stack's outputs with the queues' URLs; each channel of notices has its own."""
 HOLD_S = 900
 """How long a letter is hidden from others while it is read, shown and moved: our choice. If this
 process dies, its letters are visible again after as long."""
@@ -182,17 +180,15 @@ def queues_of(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     if region is None:
         raise BadUsage("no region: give --region, or set one for your profile")
     outputs = stack_outputs(client(session, "cloudformation", region), stack)
-    work = {"": _WORK[kind]}
-    if kind is LetterKind.NOTICES:
-        every = {channel.name: f"{_WORK[kind]}{channel.name.capitalize()}" for channel in CHANNELS}
-        work = {channel: name for channel, name in every.items() if name in outputs}
-    for name in (DEAD_LETTERS[kind], *work.values()):
+    for name in (DEAD_LETTERS[kind], _WORK.get(kind, DEAD_LETTERS[kind])):
         if name not in outputs:
             raise BadUsage(f"the stack {stack} has no output {name}: deploy this version")
+    of_notices = kind is LetterKind.NOTICES
+    work = of_channels(outputs, QUEUE_OF) if of_notices else {"": outputs[_WORK[kind]]}
     sqs = client(session, "sqs", region)
     return RedriveQueues(
         DeadLetterQueue(sqs, outputs[DEAD_LETTERS[kind]]),
-        {channel: SqsQueue(sqs, outputs[name]) for channel, name in work.items()},
+        {channel: SqsQueue(sqs, url) for channel, url in work.items()},
     )
 
 

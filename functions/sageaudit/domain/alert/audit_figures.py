@@ -10,21 +10,28 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, cast
 
-from sageaudit.domain.alert.advice import Advice
+from sageaudit.domain.advice.advice import Advice
+from sageaudit.domain.advice.month import severity_of
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.alert.month import severity_of
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
-from sageaudit.output.text.idle_capacity import idle_worth_a_line
+from sageaudit.domain.policy.routes import IDLE_RULE
+from sageaudit.domain.usage.work_share import Unit
 
+_FROM_USD = Decimal(10)
+"""Idle list value beside what is counted above, from which it is shown: as much as makes a finding
+medium by default. Our choice."""
+_FROM_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
+"""The same where nothing is priced: about $10 at the cheapest rates of either. Our choice."""
+_IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
+"""Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
+can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
-IDLE_RULE = "idle-capacity"
-"""What an advice about idle capacity has in place of a rule."""
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:
@@ -175,6 +182,18 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     severity = Severity(finding["severity"])
     usd_at_stake = max(saving or Decimal(0), _may_be_lost(finding))
     return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
+
+
+def idle_worth_a_line(document: AuditDocument) -> bool:
+    """Whether a message speaks of the idle hours at all."""
+    figure = document["idle_capacity"]
+    if figure is None:
+        return False
+    if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:
+        return False
+    if figure["list_usd"] is None:
+        return figure["idle"] >= _FROM_HOURS[figure["unit"]]
+    return figure["list_usd"] - (figure["counted_usd"] or 0) >= _FROM_USD
 
 
 def _idle(document: AuditDocument) -> IdleHours | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice
+from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
@@ -38,6 +38,13 @@ class Month:
         shows.
         """
         return self.runs == 1 and self.said != self.total
+
+    @property
+    def usd(self) -> Decimal | None:
+        """The dollars that a message says; None where these are hours, or not known."""
+        if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.said:
+            return None
+        return self.total if self.of_one_run else self.said
 
     @property
     def severity(self) -> Severity:

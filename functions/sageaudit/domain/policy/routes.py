@@ -1,0 +1,250 @@
+"""The channels that messages go to, and the routes by which they do: `[channels]`, `[[route]]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, get_args
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.policy.conditions import Conditions, conditions
+from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.errors import BadPolicy
+
+Service = Literal["slack", "teams", "sns"]
+OWN_TOPIC = "sns"
+"""The channel that is always there: the topic that the stack makes."""
+IDLE_RULE = "idle-capacity"
+"""What an advice about idle capacity has in place of a rule."""
+CHANNEL_SECRETS = "sageaudit/channel/"
+"""A secret without a name of its own is called so, and then like its channel."""
+MOST_CHANNELS = 20
+"""The environment of a function has 4 KB for the URLs of their queues."""
+_MOST_AN_HOUR = 20
+"""Our choice: whoever gets more in an hour reads none of them."""
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*\Z")
+_LONGEST_NAME = 30
+_SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
+_TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
+_KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelChoice:
+    """One channel. `secret`: the name of the secret with its webhook's address.
+
+    `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
+    """
+
+    service: Service
+    secret: str | None = None
+    topic_arn: str | None = None
+    key_arn: str | None = None
+    most_an_hour: int = _MOST_AN_HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the routes ask of a message. `usd` is a month's, None where it is not known."""
+
+    account: str | None
+    family: str
+    tags: Mapping[str, str]
+    owner: str | None
+    kind: str
+    rule: str
+    severity: Severity
+    usd: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Route(Conditions):
+    """A `[[route]]`: a message that matches all of its conditions goes to these channels.
+
+    `severity` and `usd` are the least.
+    """
+
+    owner: str | None = None
+    kind: str | None = None
+    rule: str | None = None
+    severity: Severity | None = None
+    usd: Decimal | None = None
+    to: tuple[str, ...] = ()
+
+    def takes(self, one: Subject) -> bool:
+        """Whether the message matches. Dollars that are not known reach no amount."""
+        return (
+            self.holds(one.account, one.family, one.tags)
+            and self.owner in {None, one.owner}
+            and self.kind in {None, one.kind}
+            and self.rule in {None, one.rule}
+            and (self.severity is None or one.severity.rank >= self.severity.rank)
+            and (self.usd is None or (one.usd is not None and one.usd >= self.usd))
+        )
+
+    def __str__(self) -> str:
+        """Its conditions: `tag team=vision, severity medium`."""
+        tag = None if self.tag is None else "=".join(self.tag)
+        named = {
+            "account": self.account,
+            "tag": tag,
+            "owner": self.owner,
+            "family": self.family,
+            "kind": self.kind,
+            "rule": self.rule,
+            "severity": self.severity,
+            "usd_a_month": self.usd,
+        }
+        return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where one message goes: each channel once. `routes` are those that match, by their place.
+
+    Without any, `channels` are the default.
+    """
+
+    channels: tuple[str, ...]
+    routes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """All routes. `default`: where a message goes that no route matches."""
+
+    default: tuple[str, ...] = (OWN_TOPIC,)
+    rows: tuple[Route, ...] = ()
+
+    def of(self, message: Subject) -> Destination:
+        """Where a message goes."""
+        matching = {place: row for place, row in enumerate(self.rows) if row.takes(message)}
+        if not matching:
+            return Destination(self.default)
+        names = dict.fromkeys(name for row in matching.values() for name in row.to)
+        return Destination(tuple(names), tuple(matching))
+
+
+def own_topic() -> dict[str, ChannelChoice]:
+    """The channels of a policy that names none."""
+    return {OWN_TOPIC: ChannelChoice("sns")}
+
+
+def parse_channels(reader: TableReader) -> dict[str, ChannelChoice]:
+    """`[channels]`, and the stack's own topic. Raises BadPolicy."""
+    channels = own_topic()
+    for name in reader.table:
+        if not _NAME.match(name) or len(name) > _LONGEST_NAME:
+            why = f"is no name of a channel: small letters, digits and -, {_LONGEST_NAME} at most"
+            raise reader.refusal(name, why)
+        channels[name] = _channel(reader.within(name), name)
+    if len(channels) > MOST_CHANNELS:
+        raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MOST_CHANNELS} at most")
+    return channels
+
+
+def _channel(reader: TableReader, name: str) -> ChannelChoice:
+    services: tuple[Service, ...] = get_args(Service)
+    word = reader.take("service", str, None)
+    service = next((one for one in services if one == word), None)
+    if service is None:
+        near = did_you_mean(word or "", services)
+        raise reader.refusal("service", f"is not one of {', '.join(services)}{near}")
+    if name == OWN_TOPIC and service != "sns":
+        raise reader.refusal("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
+    most = reader.take("most_an_hour", int, _MOST_AN_HOUR)
+    if isinstance(most, bool) or most < 1:
+        raise reader.refusal("most_an_hour", "is not a number from 1 on")
+    own = {"most_an_hour": most}
+    if service == "sns":
+        choice = _topic(reader, name, own)
+    else:
+        secret = reader.take("secret", str, f"{CHANNEL_SECRETS}{name}")
+        if not _SECRET.match(secret):
+            raise reader.refusal("secret", "is not the name of a secret, which is no address")
+        choice = ChannelChoice(service, secret, **own)
+    reader.done()
+    return choice
+
+
+def _topic(reader: TableReader, name: str, own: Mapping[str, Any]) -> ChannelChoice:
+    arn = None
+    if name != OWN_TOPIC:
+        arn = reader.take("topic_arn", str, None)
+        if arn is None or not _TOPIC_ARN.match(arn):
+            raise reader.refusal("topic_arn", "is not the ARN of a standard SNS topic")
+    key = reader.take("key_arn", str, None)
+    if key is not None and not _KEY_ARN.match(key):
+        why = "is not the ARN of a KMS key, on which alone a permission can be granted"
+        raise reader.refusal("key_arn", why)
+    return ChannelChoice("sns", None, arn, key, **own)
+
+
+def parse_routes(
+    reader: TableReader, channels: Mapping[str, ChannelChoice], rules: Collection[str]
+) -> Routes:
+    """`[[route]]` and `default_to`. Raises BadPolicy.
+
+    Without `default_to`: the channels that no route names, or else the stack's own topic.
+    """
+    rows = tuple(_route(row, channels, rules) for row in reader.tables("route"))
+    routed = {name for row in rows for name in row.to}
+    default = _names(reader, "default_to", channels)
+    if not default:
+        default = tuple(name for name in channels if name not in routed) or (OWN_TOPIC,)
+    return Routes(default, rows)
+
+
+def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(reader.strings(key)))
+    for name in names:
+        if name not in channels:
+            near = did_you_mean(name, sorted(channels))
+            raise reader.refusal(key, f"names {name!r}: there is no such channel{near}")
+    if key in reader.table and not names:
+        raise reader.refusal(key, "names no channel")
+    return names
+
+
+def _route(
+    reader: TableReader, channels: Mapping[str, ChannelChoice], rules: Collection[str]
+) -> Route:
+    of_jobs, to = conditions(reader), _names(reader, "to", channels)
+    route = Route(
+        family=of_jobs.family,
+        tag=of_jobs.tag,
+        account=of_jobs.account,
+        owner=reader.take("owner", str, None),
+        kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
+        rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
+        severity=_severity(reader),
+        usd=reader.amount("usd_a_month") if "usd_a_month" in reader.table else None,
+        to=to,
+    )
+    reader.used.add("usd_a_month")
+    reader.done()
+    if not to:
+        raise BadPolicy(f"{named(reader.at)} needs to, a list of channels", reader.at)
+    if route == Route(to=to):
+        known = ", ".join(sorted(reader.used - {"to"}))
+        raise BadPolicy(f"{named(reader.at)} needs a condition: {known}", reader.at)
+    return route
+
+
+def _severity(reader: TableReader) -> Severity | None:
+    word = _one_of(reader, "severity", [*Severity])
+    return None if word is None else Severity(word)
+
+
+def _one_of(reader: TableReader, key: str, known: Sequence[str]) -> str | None:
+    """A word out of few, or None."""
+    word: str | None = reader.take(key, str, None)
+    if word is not None and word not in known:
+        few = f"is not one of {', '.join(known)}"
+        why = few if key != "rule" else f"names {word!r}: there is no such rule"
+        raise reader.refusal(key, f"{why}{did_you_mean(word, known)}")
+    return word

@@ -1,0 +1,20 @@
+"""The card of what came above a channel's most in an hour."""
+
+from __future__ import annotations
+
+from sageaudit.domain.alert.alert import ChannelHour
+from sageaudit.output.text.card import CardLine, MessageCard
+from sageaudit.output.text.words import counted
+
+
+def rest_card(hour: ChannelHour) -> MessageCard:
+    """How many were left out, and the dearest of them."""
+    others = hour.held - len(hour.dearest)
+    return MessageCard(
+        news=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
+        lines=(
+            *(CardLine(one.title) for one in hour.dearest),
+            *([CardLine(f"and {counted(others, 'other')}")] if others else []),
+        ),
+        more=(CardLine("sageaudit advice", "All open advices", code=True),),
+    )

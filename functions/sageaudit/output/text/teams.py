@@ -1,0 +1,133 @@
+"""A card for Microsoft Teams: an Adaptive Card of lines of plain runs, with its links as buttons.
+
+Every text is in a TextRun, of which Teams reads no Markdown, as it does of a TextBlock; so nothing
+in it becomes a format, a link or a mention. Its addresses are broken, so that no client links them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sageaudit.errors import Malformed
+from sageaudit.output.text.card import CardLine, MessageCard
+from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
+from sageaudit.output.text.untrusted import middle, plain, terminal
+
+MOST_BYTES = 20_000
+"""Of a message as it is posted. Teams documents about 28 KB, and others met the end at 21 KB."""
+_CARD = "application/vnd.microsoft.card.adaptive"
+_LINE, _CODE = 1000, 300
+_MOST_BUTTONS = 6
+"""Teams shows so many of a card."""
+
+Element = dict[str, Any]
+
+
+def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+    """The workflow's JSON for a card, within the size that Teams takes."""
+    del owner_ids  # ids of Slack: Teams shows the name
+    whose = [*([CardLine(card.whose)] if card.whose else []), *_rule(card)]
+    lines = [*card.lines, *whose, *card.more]
+    body = [_element(_run(_text(card.title), weight="Bolder", size="Medium")), *map(_line, lines)]
+    buttons = [
+        {"type": "Action.OpenUrl", "title": link.word, "url": link.url}
+        for link in card.links[:_MOST_BUTTONS]
+    ]
+    return _fitted(body, buttons)
+
+
+def check(payload: Payload) -> None:
+    """Raises Malformed when it is too large, also marked as a repeat, or cannot be marked."""
+    check_types(payload, {"type": str, "attachments": list})
+    try:
+        marked = as_repeat(payload)
+        texts = [run["text"] for element in _body(marked) for run in element["inlines"]]
+        whole = all(isinstance(text, str) and text for text in texts)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Malformed("payload", "has an element that is not of this card") from error
+    if not whole or _size(marked) > MOST_BYTES:
+        raise Malformed("payload", "exceeds Teams' limits")
+
+
+def as_repeat(payload: Payload) -> Payload:
+    """The payload, marked as a possible repeat in its first line."""
+    first, *others = _body(payload)
+    run, *rest = first["inlines"]
+    marked = {**run, "text": f"{REPEAT}{run['text']}"}
+    return _payload([{**first, "inlines": [marked, *rest]}, *others], _content(payload)["actions"])
+
+
+def shown(payload: Payload) -> Iterator[str]:
+    """The lines of a message as they are read, the buttons last."""
+    for element in _body(payload):
+        yield "".join(run["text"] for run in element["inlines"])
+    if actions := _content(payload)["actions"]:
+        yield "  ".join(f"[{one['title']}]" for one in actions)
+
+
+def _fitted(body: list[Element], buttons: list[Element]) -> Payload:
+    """With fewer buttons, then fewer lines, where all of them are too large: the last go first."""
+    while _size(_payload(body, buttons)) > MOST_BYTES - len(REPEAT):
+        (buttons or body).pop()
+    return _payload(body, buttons)
+
+
+def _payload(body: list[Element], actions: list[Element]) -> Payload:
+    content = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": body,
+        "actions": actions,
+        "msteams": {"width": "Full"},
+    }
+    attachment = {"contentType": _CARD, "contentUrl": None, "content": content}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _content(payload: Payload) -> dict[str, Any]:
+    content: dict[str, Any] = payload["attachments"][0]["content"]
+    return content
+
+
+def _body(payload: Payload) -> list[Element]:
+    body: list[Element] = _content(payload)["body"]
+    return body
+
+
+def _size(payload: Payload) -> int:
+    return len(json.dumps(payload))
+
+
+def _rule(card: MessageCard) -> list[CardLine]:
+    return [CardLine(f"sageaudit rules {card.rule}", "Rule", code=True)] if card.rule else []
+
+
+def _line(line: CardLine) -> Element:
+    label = [_run(f"{_text(line.label)}: ", weight="Bolder")] if line.label else []
+    if line.code:
+        return _element(*label, _run(_code(line.text), fontType="Monospace"))
+    return _element(*label, _run(_text(line.text)))
+
+
+def _element(*runs: Element) -> Element:
+    return {"type": "RichTextBlock", "inlines": list(runs), "spacing": "Small"}
+
+
+def _run(text: str, **style: str) -> Element:
+    return {"type": "TextRun", "text": text, **style}
+
+
+def _text(text: str) -> str:
+    return _inert(plain(text, _LINE))
+
+
+def _code(text: str) -> str:
+    return _inert(middle(terminal(text), _CODE))
+
+
+def _inert(text: str) -> str:
+    """Without `{{`, from which Adaptive Cards make dates; never empty, which they refuse."""
+    return text.replace("{{", "{ {") or " "
