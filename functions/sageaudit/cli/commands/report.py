@@ -20,7 +20,7 @@ from sageaudit.cli.support.history import asking, report_contents, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.cli.support.scan import coverage as billed
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period

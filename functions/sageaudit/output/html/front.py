@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import State
+from sageaudit.domain.advice.advice import State
 from sageaudit.domain.audit.document import (
     AuditDocument,
     BillDocument,

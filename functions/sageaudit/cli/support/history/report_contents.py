@@ -14,7 +14,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
-from sageaudit.domain.alert.advice import Decision, advices_of
+from sageaudit.domain.advice.advice import Decision, advices_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import rule_fix
