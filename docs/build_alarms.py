@@ -24,6 +24,7 @@ DEAD_LETTERS = (
     "UndecidedAudits",
     "NoticesDeadLetters",
     "SweepDeadLetters",
+    "DigestDeadLetters",
 )
 _UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
@@ -40,7 +41,7 @@ def listed() -> list[Watch]:
         watches(
             functions={
                 name: FunctionFacts(name, functions[name])
-                for name in ("audit", "notify", "deliver", "sweep")
+                for name in ("audit", "notify", "deliver", "sweep", "digest")
             },
             work_queues={name: name for name in QUEUE_LATE_S},
             notices_queues={service: service for service in SERVICES},

@@ -95,6 +95,14 @@ def watches(
     for channel in notices_queues:
         yield from _of_channel(channel)
     yield from _of_sweep()
+    yield Watch(
+        "DigestReport",
+        "digest-report",
+        "ReportNotWritten",
+        "a weekly digest was sent without its report, which S3 did not take",
+        "the report is written once a week, and nothing writes it again",
+        dimensions={"service": "digest"},
+    )
 
 
 def _of_function(handler: str, function: FunctionFacts) -> Iterator[Watch]:

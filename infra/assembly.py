@@ -50,6 +50,7 @@ def synthesize(
         code=code,
         roles=policy.accounts,
         channels=policy.channels,
+        digest=policy.digest if policy.mode == "tell" else None,
     )
     for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
         text = (context or {}).get(key, app.node.try_get_context(key))

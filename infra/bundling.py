@@ -33,7 +33,6 @@ NOT_ON_LAMBDA = (
     "api",
     "cli",
     "output/fixes",
-    "output/html",
     "output/terminal",
     "adapters/billing",
     "adapters/history/sqlite",
@@ -41,6 +40,8 @@ NOT_ON_LAMBDA = (
 """Parts of the package that no handler imports: the command line and what only it uses."""
 
 
+_KINDS = frozenset({".py", ".json", ".css", ".js"})
+"""Of files that are code, or read as package data."""
 POLICY = ROOT / "policy.toml"
 
 
@@ -146,7 +147,7 @@ def _code() -> Iterator[Path]:
     left_out = [FUNCTIONS / "sageaudit" / folder for folder in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
         needed = not any(path.is_relative_to(folder) for folder in left_out)
-        if needed and path.is_file() and path.suffix in {".py", ".json"}:
+        if needed and path.is_file() and path.suffix in _KINDS:
             yield path
 
 

@@ -61,8 +61,11 @@ class Worker(Construct):
             },
         )
 
-    def may(self, actions: Sequence[str], *resources: str) -> None:
-        """Allows this function `actions` on exactly `resources`."""
+    def may(self, actions: Sequence[str], *resources: str, keys: str | None = None) -> None:
+        """Allows this function `actions` on exactly `resources`; of a table, on items with `keys`,
+        a pattern of partition keys.
+        """
+        only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}} if keys else None
         self._role.add_to_policy(
-            iam.PolicyStatement(actions=list(actions), resources=list(resources))
+            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=only)
         )

@@ -14,16 +14,18 @@ from infra.functions import Worker
 from infra.history import HistoryTable
 from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
+from infra.schedule import SWEEP, Schedule, weekly
 from infra.sources import feed_from_queue, feed_from_stream
-from infra.sweep import SweepSchedule
 from infra.trigger import Trigger
-from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, sagemaker, secrets, sqs
+from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, pages, sagemaker, secrets, sqs
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
+from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.settings import notices_queue_variable
 
@@ -31,13 +33,14 @@ AUDIT_TIMEOUT = cdk.Duration.seconds(AUDIT_TIMEOUT_S)
 NOTIFY_TIMEOUT = cdk.Duration.minutes(3)
 DELIVER_TIMEOUT = cdk.Duration.minutes(2)
 SWEEP_TIMEOUT = cdk.Duration.minutes(10)
+DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 
 
 class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
     `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
-    of the policy.
+    of the policy. `digest`: when the weekly digest is sent; None: never.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class SageAuditStack(cdk.Stack):
         code: lambda_.Code,
         roles: Mapping[str, str | None],
         channels: Channels,
+        digest: DigestTimes | None,
     ) -> None:
         super().__init__(
             scope,
@@ -80,10 +84,14 @@ class SageAuditStack(cdk.Stack):
             "sweep": self._sweep(roles),
             "notify": self._notify(),
             "deliver": self._deliver(),
+            "digest": self._digest(digest),
         }
-        self.sweep = SweepSchedule(self, "SweepSchedule", function=workers["sweep"].function)
-        # Where Lambda hands on what it could not invoke.
-        workers["sweep"].may(HAND_ON, self.sweep.dead_letters.queue_arn)
+        self.schedules = {}
+        for name, when in {"sweep": SWEEP, "digest": weekly(digest)}.items():
+            function, named = workers[name].function, f"{name.capitalize()}Schedule"
+            self.schedules[name] = Schedule(self, named, function=function, when=when)
+            # Where Lambda hands on what it could not invoke.
+            workers[name].may(HAND_ON, self.schedules[name].dead_letters.queue_arn)
         self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
         for name, value in {
             "TableName": self.history.table.table_name,
@@ -94,7 +102,8 @@ class SageAuditStack(cdk.Stack):
             "DecisionsQueueUrl": self.notices.decisions.queue_url,
             "UndecidedAuditsUrl": self.notices.undecided.queue_url,
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
-            "SweepDeadLettersUrl": self.sweep.dead_letters.queue_url,
+            "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
+            "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
             # Roles in other accounts trust these two.
             "AuditRoleArn": workers["audit"].role_arn,
             "SweepRoleArn": workers["sweep"].role_arn,
@@ -124,7 +133,8 @@ class SageAuditStack(cdk.Stack):
                 "FinishedJobsDeadLetters": self.trigger.dead_letters.queue_name,
                 "UndecidedAudits": self.notices.undecided.queue_name,
                 "NoticesDeadLetters": self.notices.dead_letters.queue_name,
-                "SweepDeadLetters": self.sweep.dead_letters.queue_name,
+                "SweepDeadLetters": self.schedules["sweep"].dead_letters.queue_name,
+                "DigestDeadLetters": self.schedules["digest"].dead_letters.queue_name,
             },
         )
 
@@ -194,6 +204,28 @@ class SageAuditStack(cdk.Stack):
         if assumed := [role for role in roles.values() if role is not None]:
             sweep.may(accounts.PERMISSIONS, *assumed)
         return sweep
+
+    def _digest(self, times: DigestTimes | None) -> Worker:
+        """Its report takes the memory: at most 20,000 jobs have a row of their own."""
+        table = self.history.table.table_arn
+        digest = Worker(
+            self,
+            "Digest",
+            code=self._code,
+            name="digest",
+            timeout=DIGEST_TIMEOUT,
+            memory_mib=1024,
+            environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
+        )
+        digest.may(dynamo_history.SUMS_PERMISSIONS, table)
+        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, keys=f"{DIGEST_PREFIX}*")
+        digest.may(decisions.PERMISSIONS, table)
+        indexes = ("by-account", "by-day", "by-family", "by-owner")
+        digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
+        if times and times.report_bucket:
+            pages_arn = f"arn:{self.partition}:s3:::{times.report_bucket}/{pages.PREFIX}*"
+            digest.may(pages.PERMISSIONS, pages_arn)
+        return digest
 
     def _notify(self) -> Worker:
         table, notices = self.history.table.table_arn, self.notices

@@ -66,6 +66,7 @@ class LocalAws:
                 "seconds": lambda: clock.now().timestamp(),
                 "sleep": clock.forward,
             },
+            "digest": {"policy": policy},
         }
         self.functions: dict[str, LocalFunction] = {}
         for one in self.session.client("lambda").list_functions()["Functions"]:
@@ -73,6 +74,8 @@ class LocalAws:
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
         self._keep_secrets(policy)
+        if policy.digest and policy.digest.report_bucket:
+            self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()
@@ -123,6 +126,11 @@ class LocalAws:
         self.schedule.ran()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
+
+    def digest(self) -> None:
+        """Invokes the digest as its schedule does."""
+        with suppress(FunctionError):
+            self.functions["digest"].invoke({})
 
     def physical(self, name: str) -> str:
         """The physical id of a resource, by its logical id without the hash."""

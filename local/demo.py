@@ -23,7 +23,7 @@ from local.slack import SlackStandIn, slack_stand_in
 from sageaudit import __version__
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli.support.history import report_contents
+from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import FindingRow, Head, RunQuery
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.listed import Period
@@ -35,6 +35,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.headline import account_headline
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.workflows.report import contents as report_contents
 
 ROOT = Path(__file__).parents[1]
 POLICY = Path(__file__).parent / "policy.toml"
@@ -178,8 +179,9 @@ def _show_report(console: Console, history: DynamoHistory, heads: Sequence[Head]
     """Writes the page that `sageaudit report` would, and says where it lies."""
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
-    found = report_contents.heads_of(history, period, ACCOUNT)
-    contents = report_contents.account_report(history, period, ACCOUNT, *found, period.until)
+    source = report_contents.ReportSource(history, packaged.types())
+    found = report_contents.heads_of(source, period, ACCOUNT)
+    contents = report_contents.account_report(source, period, ACCOUNT, *found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),

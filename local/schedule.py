@@ -13,7 +13,7 @@ _RATE = re.compile(r"rate\((\d+) minutes\)")
 
 
 class Schedule:
-    """The times of the one schedule of the stack. One that is off has none."""
+    """The times of the stack's one schedule with a rate. One that is off has none."""
 
     def __init__(self, clock: LocalClock, *, on: bool) -> None:
         self.every = _every()
@@ -40,8 +40,10 @@ class Schedule:
 def _every() -> timedelta:
     """The rate of the template's schedule, which moto does not create."""
     resources = json.loads(TEMPLATE.read_text(encoding="utf-8"))["Resources"].values()
-    [schedule] = [one for one in resources if one["Type"] == "AWS::Scheduler::Schedule"]
-    rate = _RATE.fullmatch(schedule["Properties"]["ScheduleExpression"])
-    if rate is None:
-        raise ValueError("the schedule is no rate in minutes")
+    expressions = (
+        one["Properties"]["ScheduleExpression"]
+        for one in resources
+        if one["Type"] == "AWS::Scheduler::Schedule"
+    )
+    [rate] = filter(None, map(_RATE.fullmatch, expressions))
     return timedelta(minutes=int(rate[1]))

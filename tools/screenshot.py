@@ -12,10 +12,12 @@ from pathlib import Path
 from local.chromium import browser
 from local.recorded import RECORDINGS
 from sageaudit import __version__
-from sageaudit.cli.support.history import report_contents, stored_runs
+from sageaudit.adapters.prices import packaged
+from sageaudit.cli.support.history import stored_runs
 from sageaudit.domain.job.listed import Period
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
+from sageaudit.workflows.report import contents as report_contents
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 _WIDTH, _HEIGHT = 1280, 945
@@ -26,8 +28,9 @@ def main() -> None:
     history, heads = stored_runs.history_of_recordings(sorted(RECORDINGS.glob("*.json")))
     days = {head.ended_at.date() for head in heads}
     period = Period(min(days), max(days))
-    found = report_contents.heads_of(history, period, None)
-    contents = report_contents.account_report(history, period, None, *found, period.until)
+    source = report_contents.ReportSource(history, packaged.types())
+    found = report_contents.heads_of(source, period, None)
+    contents = report_contents.account_report(source, period, None, *found, period.until)
     text = page(
         account_title(contents),
         account_body(contents),

@@ -45,7 +45,13 @@ from sageaudit.adapters.lambda_runtime.batch import (
     StreamRetries,
     entry_point,
 )
-from sageaudit.adapters.lambda_runtime.records import Change, SqsMessage, read_letter, version_of
+from sageaudit.adapters.lambda_runtime.records import (
+    Change,
+    SqsMessage,
+    about_notice,
+    read_letter,
+    version_of,
+)
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.audit.record import JobKey
@@ -76,25 +82,27 @@ class Notifier:
         if not change.is_new:
             return
         with _malformed_is_rejected():
-            key, version = self._about(change.pk, change.sk)
             if change.sk.startswith(NOTICE_PREFIX):
+                self.report.about(**about_notice(change.pk, change.sk))
                 self.queue(change.text("channel"), change.text("body"))
             else:
+                key, version = self._about(change.pk, change.sk)
                 self.decide(NewAudit(change.pk, key, version, change.document()))
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
         with _malformed_is_rejected():
             pk, sk = read_letter(message.body)
-            key, version = self._about(pk, sk)
             if sk.startswith(NOTICE_PREFIX):
+                self.report.about(**about_notice(pk, sk))
                 self.queue(*_there(self.deps.ledger.notice(pk, sk)))
             else:
+                key, version = self._about(pk, sk)
                 document = _there(stored_audit(self.deps.history, key, version))
                 self.decide(NewAudit(pk, key, version, document))
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """Whose audit or notice it is. Raises Malformed."""
+        """Whose audit it is. Raises Malformed."""
         key, version = version_of(pk, sk)
         self.report.about(job=key.arn, version=version)
         return key, version

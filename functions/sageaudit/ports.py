@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -252,6 +252,31 @@ class AlertLedger(Protocol):
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none."""
+
+
+class DigestLedger(Protocol):
+    """Which weeks had their digest, with its notices; and what was said of a family."""
+
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages about a group of families, by account, region and name, oldest first."""
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether the digest of the week that ended on this day is written."""
+
+    def write_digest(
+        self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
+    ) -> bool:
+        """Writes it, and by number and channel the bodies of its notices.
+
+        False, and nothing is written, where it is there.
+        """
+
+
+class Pages(Protocol):
+    """Where pages are kept for people of the account."""
+
+    def put(self, name: str, page: str) -> str:
+        """Stores a page of HTML, and returns where people open it. Raises AwsError."""
 
 
 class SendLedger(Protocol):

@@ -66,6 +66,13 @@ class DeliverSettings(FunctionSettings):
     topic_arn: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestSettings(FunctionSettings):
+    """Settings of `digest`."""
+
+    account_id: str
+
+
 def notices_queue_variable(channel: str) -> str:
     """The variable with the URL of a channel's queue."""
     return f"NOTICES_QUEUE_URL_{channel.upper().replace('-', '_')}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser, browser
-from sageaudit.cli.support.history.report_contents import recorded_report
+from sageaudit.cli.commands.report import recorded_report
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.contents import AccountReport, JobReport

@@ -18,13 +18,15 @@ from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import job_pk
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import notify
-from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.alert.alert import Alert, AlertFigures
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
+from tests.fakes.weeks import record
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
@@ -168,6 +170,8 @@ def test_it_sends_one_and_says_what_came_back(
         ((), "name one job with --preview, or one file with --recording"),
         (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
         (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
+        (("--preview",), "name one job with --preview"),
+        (("--digest", "--preview", "my-job"), "--digest is about a week: name no job, and no file"),
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
@@ -196,3 +200,63 @@ def test_a_message_that_a_table_has_is_not_due_again(
         past = ledger.past(RUN, "111122223333/us-east-1/none")
         assert ledger.write(past, past.with_messages(alert, []), {}, alert.at)
         assert "no message: version 1 was notified" in run(*words).stderr
+
+
+@pytest.fixture
+def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history whose last week had one run of ana."""
+    monkeypatch.setattr(asking, "now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
+    path = tmp_path / "week.db"
+    with SqliteHistory(path) as history:
+        record(history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), 10, 4)
+    return path
+
+
+ROUTED = """
+[channels.ml]
+service = "slack"
+[channels.of-ana]
+service = "teams"
+[[route]]
+owner = "ana"
+to = ["of-ana"]
+[[route]]
+tag = "team=x"
+to = ["of-ana"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "channel", "first", "says"),
+    [
+        ("", "email", "Subject: Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+         "the week to 2026-11-22: sent on monday at 8:00 UTC"),
+        ("", "slack", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*", "all jobs: to sns"),
+        ("", "teams", "Week to 2026-11-22: $10.00, $4.00 of it avoidable", "all jobs: to sns"),
+        (ROUTED, "ml", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*",
+         "route owner ana: to of-ana"),
+        (ROUTED, "of-ana", "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+         "route tag team=x: none, as tags.show does not have its tag"),
+        ('mode = "observe"', "slack", None, "no digest: observe mode"),
+        ('[digest]\nday = "off"', "slack", None, "no digest: the policy has switched it off"),
+    ],
+)  # fmt: skip
+def test_the_digest_is_shown_as_a_channel_gets_it(
+    policy: str, channel: str, first: str | None, says: str, week: Path, run: Run
+) -> None:
+    """With when and to whom it is sent, or why there is none."""
+    (week.parent / "policy.toml").write_text(policy)
+    words = ("--history", week, "--policy", week.parent / "policy.toml", "--channel", channel)
+    done = run("notify", "--digest", "--preview", *words)
+    assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
+    assert says in done.stderr
+    assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
+
+
+def test_the_digest_is_sent_once_and_not_written(slack: SlackStandIn, week: Path, run: Run) -> None:
+    """To one address."""
+    before = week.read_bytes()
+    words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")
+    assert "slack took it" in run("notify", "--digest", *words).stderr
+    assert [post["text"].partition(":")[0] for post in slack.posts] == ["Week to 2026-11-22"]
+    assert week.read_bytes() == before

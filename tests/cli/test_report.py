@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.support.history import asking, report_contents
+from sageaudit.cli.support.history import asking
+from sageaudit.workflows.report import contents as report_contents
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
 

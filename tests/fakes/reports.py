@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli.support.history import report_contents
+from sageaudit.adapters.prices import packaged
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.document import AuditDocument, SliceDocument
 from sageaudit.domain.audit.earlier import RunFacts
@@ -24,6 +24,7 @@ from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.page import page
 from sageaudit.workflows.audit.record import detail_of
+from sageaudit.workflows.report import contents as report_contents
 from tests.fakes import documents
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
@@ -63,8 +64,9 @@ def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
     for number in range(before):
         history.record(_entry(jobs + number, rng, FIRST - timedelta(days=30 - number % 29)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads, left_out = report_contents.heads_of(history, period, None)
-    return report_contents.account_report(history, period, None, heads, left_out, period.until)
+    source = report_contents.ReportSource(history, packaged.types())
+    heads, left_out = report_contents.heads_of(source, period, None)
+    return report_contents.account_report(source, period, None, heads, left_out, period.until)
 
 
 def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
@@ -85,8 +87,9 @@ def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
         document["lost_usd"] = document["lost_up_to_usd"] = lost
         history.record(entry)
     period = Period(FIRST.date(), FIRST.date() + timedelta(days=len(runs)))
-    heads, left_out = report_contents.heads_of(history, period, None)
-    return report_contents.account_report(history, period, None, heads, left_out, period.until)
+    source = report_contents.ReportSource(history, packaged.types())
+    heads, left_out = report_contents.heads_of(source, period, None)
+    return report_contents.account_report(source, period, None, heads, left_out, period.until)
 
 
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
@@ -164,8 +167,9 @@ def hostile_account() -> AccountReport:
         entry = _entry(number, rng)
         history.record(replace(entry, document=_attacked(entry.document, text, number)))
     period = Period(FIRST.date(), (FIRST + timedelta(days=29)).date())
-    heads, left_out = report_contents.heads_of(history, period, None)
-    return report_contents.account_report(history, period, None, heads, left_out, period.until)
+    source = report_contents.ReportSource(history, packaged.types())
+    heads, left_out = report_contents.heads_of(source, period, None)
+    return report_contents.account_report(source, period, None, heads, left_out, period.until)
 
 
 def hostile_job() -> JobReport:

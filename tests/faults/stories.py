@@ -24,6 +24,8 @@ from tests.faults.world import World, renamed, world
 from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
 
 HOUR = timedelta(hours=1)
+DIGEST_AFTER = timedelta(days=8)
+"""The job's end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +110,13 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
         one.sweep()
 
 
+def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Eight days after the job's end the digest is started, again and again."""
+    _ends(one, jobs)
+    one.aws.clock.forward_to(jobs[0].ended_at + DIGEST_AFTER)
+    one.digest()
+
+
 def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Each is decided on before the next one ends."""
     for job in jobs:
@@ -154,6 +163,7 @@ def stories() -> tuple[Story, ...]:
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
+        Story("digest", (failed,), _digest, most_of_a_call=1),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
         Story("above the most", above, _in_turn, policy=_to("sns", "slack", most_an_hour=1)),
     )  # fmt: skip

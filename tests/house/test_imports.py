@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "rules": {"errors", "domain"},
     "output": {"errors", "domain"},
     "ports": {"errors", "domain"},
-    "workflows": {"errors", "domain", "rules", "output", "ports"},
+    "workflows": {"errors", "domain", "rules", "output", "ports", "queries"},
     "queries": {"errors", "domain", "ports"},
     "adapters": {"errors", "settings", "domain", "rules", "output", "ports"},
     "cli": {
@@ -48,7 +48,7 @@ ORDER = {
         ),
         *("sweep", "request", "reconcile"),
     ),
-    "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check"),
+    "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),
     "cli": ("exits", "messages", "options", "support", "commands", "command_folder", "main"),
 }

@@ -401,6 +401,8 @@ NOT_PROVOKED_HERE = {
     *("DecisionsLate", "NoticesSnsLate", "NoticesSlackLate", "SnsBroken", "SnsFailing"),
     *(name for name in ALARMS if "Vision" in name or "Research" in name),
     *("SnsUnknown", "SweepErrors", "SweepDefects", "SweepDeadLettersNotEmpty"),
+    *("DigestErrors", "DigestDefects", "DigestDeadLettersNotEmpty"),
+    "DigestReport",  # what it counts is tested with the digest
 }
 
 

@@ -74,6 +74,12 @@ def by(
     return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
 
 
+def sums_of(lists: Lists, question: Question) -> Sums:
+    """The sums of all of the question's audits."""
+    days = _grouped(lists, question, (), runs=False).get((), {})
+    return added([sums for sums, _ in chain(*days.values())])
+
+
 @dataclass(frozen=True, slots=True)
 class _Timeline:
     """The sums of some days. `every`: with a rule, those of all jobs that it may have judged."""

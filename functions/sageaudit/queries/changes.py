@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.job.family import stem
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.errors import BadUsage
@@ -70,11 +71,19 @@ def covers_before(lists: Lists, question: Question) -> bool:
     return first_covered(wide, question, before.first_day) <= before.first_day
 
 
-def changes(lists: Lists, question: Question, column: Column, *, today: date) -> list[SpendChange]:
+def changes(
+    lists: Lists,
+    question: Question,
+    column: Column,
+    *,
+    today: date,
+    known_since: date | None = None,
+) -> list[SpendChange]:
     """Each value of the column with its change of spend, the largest first, then the most waste.
 
     Tuning jobs, each a family of its own, are one family where the stems of their names agree.
-    Raises BadUsage for a column of time.
+    `known_since`: what ended only before is new, too; None for the whole history. Raises BadUsage
+    for a column of time.
     """
     if column.length:
         raise BadUsage(
@@ -85,7 +94,9 @@ def changes(lists: Lists, question: Question, column: Column, *, today: date) ->
     now, before = (_by_name(of, question, column, today) for of in (lists, earlier))
     none = total_of(Sums())
     names = {**now, **before} if covered else now
-    older = _older(earlier, question, column, today) if covered and now.keys() - before else set()
+    older: set[Any] = set()
+    if covered and now.keys() - before:
+        older = _older(earlier, question, column, today, known_since)
     found = [
         _change(
             name, now.get(name, none), before.get(name, none), older=name in older, covered=covered
@@ -93,6 +104,17 @@ def changes(lists: Lists, question: Question, column: Column, *, today: date) ->
         for name in names
     ]
     return sorted(found, key=_order)
+
+
+def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
+    """The families whose spend is known to have changed, in the same order."""
+    return [
+        ChangedFamily(
+            row.name, row.change.value, row.total_change_usd, row.jobs_before or 0, row.jobs
+        )
+        for row in rows
+        if row.change and row.total_change_usd
+    ]
 
 
 def _by_name(lists: Lists, question: Question, column: Column, today: date) -> dict[Any, Total]:
@@ -108,12 +130,15 @@ def _shared_name(name: Any) -> Any:
     return f"{ref.kind.value}/{stem(ref.name)}" if ref else name
 
 
-def _older(earlier: Lists, question: Question, column: Column, today: date) -> set[Any]:
+def _older(
+    earlier: Lists, question: Question, column: Column, today: date, since: date | None
+) -> set[Any]:
     """The names with jobs that ended before the days before."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
-    older = earlier.within(window_of(days[0], earlier.window.first_day))
+    first = max(days[0], since or days[0])
+    older = earlier.within(window_of(first, earlier.window.first_day))
     return {*_by_name(older, question, column, today)}
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import (
     AUDIT_PREFIX,
+    DIGEST_PREFIX,
     NOTICE_PREFIX,
     PARTITION_KEY,
     SORT_KEY,
@@ -25,6 +26,7 @@ FIRST_SENT = "first-sent"
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#[a-z]+)?")
+_DIGEST = re.compile(rf"{DIGEST_PREFIX}\d{{4}}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -166,6 +168,14 @@ def read_letter(body: str) -> tuple[str, str]:
     if not isinstance(pk, str) or not isinstance(sk, str):
         raise Malformed("body", "has no keys of an item")
     return pk, sk
+
+
+def about_notice(pk: str, sk: str) -> dict[str, Any]:
+    """Which audit, or which week's digest, a notice is about, for a log. Raises Malformed."""
+    if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
+        return {"digest": pk.rpartition("#")[2]}
+    key, version = version_of(pk, sk)
+    return {"job": key.arn, "version": version}
 
 
 def version_of(pk: str, sk: str) -> tuple[JobKey, int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import click
@@ -25,10 +25,11 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
+from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
@@ -40,6 +41,7 @@ from sageaudit.output.text.words import time_of
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
+from sageaudit.workflows.digest import run as weekly
 from sageaudit.workflows.notify import decide
 
 _FORMS: Mapping[str, Service] = {"slack": "slack", "email": "sns", "teams": "teams"}
@@ -49,12 +51,21 @@ _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
   sageaudit notify --recording job.json --channel email
-  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --send"""
+  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --send
+  sageaudit notify --digest --preview --table NAME --channel teams"""
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--preview", "job", metavar="ARN|NAME", help="A job of the history.")
+@click.option(
+    "--preview",
+    "job",
+    is_flag=False,
+    flag_value="",
+    metavar="[ARN|NAME]",
+    help="A job of the history; none with --digest.",
+)
 @options.RECORDING
+@click.option("--digest", is_flag=True, help="The weekly digest of the newest week that is over.")
 @click.option(
     "--channel",
     metavar="NAME|slack|email|teams",
@@ -75,6 +86,7 @@ Examples:
 def notify(
     job: str | None,
     path: Path | None,
+    digest: bool,
     channel: str,
     raw: bool,
     send: bool,
@@ -82,15 +94,25 @@ def notify(
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
-    """Shows the message that a job causes, or why there is none.
+    """Shows the message that a job causes, or why there is none; or the weekly digest.
 
     It is decided as after an installation, by the runs of the job's family in the history, and with
     --table by the messages that were sent. A job that ended more than 30 days ago is decided about
     as at its end. Nothing is written; only --send posts.
     """
-    if (job is None) == (path is None):
+    if digest and (job or path):
+        raise click.UsageError("--digest is about a week: name no job, and no file")
+    if not digest and bool(job) == bool(path):
         raise click.UsageError("name one job with --preview, or one file with --recording")
     choice = _choice(channel, policy)
+    if digest:
+        with where.open() as source:
+            cards = _digests(source, policy, channel)
+        for card in cards:
+            payload = _written(card, choice, policy, raw=raw)
+            if send:
+                _send(payload, channel, choice, to, where)
+        return
     with _opened(where, recorded=path is not None) as source:
         history = BesideTable(source.history)
         if path is not None:
@@ -101,15 +123,43 @@ def notify(
     if isinstance(outcome, Quiet):
         say(f"no message: {outcome.reason}")
         return
-    payload = SERVICES[choice.service].write(card, policy.mentions)
-    SERVICES[choice.service].check(payload)
-    _show(payload, raw=raw)
+    payload = _written(card, choice, policy, raw=raw)
     month = outcome.month
     of_runs = f", {month.runs:,} of its family's runs count" if month else ""
     say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
     say(_goes_to(outcome.to, policy, channel))
     if send:
         _send(payload, channel, choice, to, where)
+
+
+def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
+    """What the channel would post, which is shown. Raises Malformed where it could not."""
+    payload = SERVICES[choice.service].write(card, policy.mentions)
+    SERVICES[choice.service].check(payload)
+    _show(payload, raw=raw)
+    return payload
+
+
+def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
+    """The digests that a channel gets, or that of all jobs where it is only a form; says why."""
+    now, table = asking.now(), _Previewed(source)
+    if never := weekly.why_no_digest(policy):
+        say(f"no digest: {never}")
+        return []
+    deps = weekly.DigestDependencies(source.history, table, source.decisions, policy, {})
+    week = weekly.week_of(policy, now)
+    found = weekly.cards(deps, week, now)
+    routes, left_out = weekly.editions(policy)
+    to = {number: route.to if route else policy.routes.default for number, route in routes.items()}
+    mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
+    at = policy.digest or DigestTimes()
+    written = ", and is written already" if table.has_digest(week[1]) else ""
+    say(f"the week to {week[1]}: sent on {at.day} at {at.hour}:00 {at.zone}{written}")
+    for number, route in routes.items():
+        say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
+    for named in left_out:
+        say(f"route {named}: none, as tags.show does not have its tag")
+    return [found[number] for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelChoice:
@@ -142,10 +192,23 @@ class _Previewed:
 
     def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
+        table = self._table()
+        return table.past(run, group) if table else PastAlerts(run, group)
+
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages alone."""
+        table = self._table()
+        return table.told(group) if table else ()
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether the table has it."""
+        table = self._table()
+        return bool(table and table.has_digest(last_day))
+
+    def _table(self) -> DynamoAlertLedger | None:
         if self.source.session is None:
-            return PastAlerts(run, group)
-        dynamodb = client(self.source.session, "dynamodb")
-        return DynamoAlertLedger(dynamodb, self.source.name).past(run, group)
+            return None
+        return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """As if it were the first message of the hour."""
@@ -154,6 +217,8 @@ class _Previewed:
     def write(self, *_: object) -> bool:
         """Keeps nothing."""
         return True
+
+    write_digest = write
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """None: there are no notices."""

@@ -11,16 +11,21 @@ import click
 from click.core import ParameterSource
 
 from sageaudit import __version__
+from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.whole_file import whole_file
+from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.history import asking, report_contents, stored_runs
+from sageaudit.cli.support.history import asking, stored_runs
 from sageaudit.cli.support.history.asking import HistoryOptions
+from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
+from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.cli.support.scan import coverage as billed
 from sageaudit.domain.advice.advice import Decision
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
@@ -37,6 +42,7 @@ from sageaudit.queries.lookup import Wanted, find
 from sageaudit.queries.names import other_days
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
+from sageaudit.workflows.report import contents as report_contents
 
 _STDOUT = "-"
 _OF_A_HISTORY = ("history", "table", "table_region")
@@ -152,12 +158,24 @@ def _given(context: click.Context, name: str) -> bool:
 
 def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
     if len(paths) == 1:
-        return report_contents.recorded_report(paths[0], audit_recording(paths[0], policy))
+        return recorded_report(paths[0], audit_recording(paths[0], policy))
     history, heads = stored_runs.history_of_recordings(paths)
     if not heads:
         raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")
     ended = [head.ended_at.date() for head in heads]
     return _of_days(history, Period(min(ended), max(ended)), None)
+
+
+def recorded_report(path: Path, document: AuditDocument) -> JobReport:
+    """The report of the one job in a recording. Raises BadRecording."""
+    recorded = recording.read(path)
+    if not isinstance(recorded, recording.Recording):
+        return JobReport(document, None)
+    return JobReport(document, run_of(recorded).usage, report_contents.limits_of(document))
+
+
+def _source(history: History) -> report_contents.ReportSource:
+    return report_contents.ReportSource(history, packaged.types(), with_progress)
 
 
 def _of_history(
@@ -175,7 +193,8 @@ def _of_history(
 def _of_days(
     history: History, period: Period, account: str | None, decisions: Sequence[Decision] = ()
 ) -> AccountReport:
-    heads, left_out = report_contents.heads_of(history, period, account)
+    source = _source(history)
+    heads, left_out = report_contents.heads_of(source, period, account)
     if not heads:
         whose = f" of account {account}" if account else ""
         asked = window_of(period.since, period.until + ONE_DAY)
@@ -185,12 +204,12 @@ def _of_days(
         )
     today = asking.now().date()
     return report_contents.account_report(
-        history, period, account, heads, left_out, today, decisions
+        source, period, account, heads, left_out, today, decisions
     )
 
 
 def _of_job(history: History, head: Head) -> JobReport:
-    found = report_contents.job_report(history, head)
+    found = report_contents.job_report(_source(history), head)
     if found is None:
         raise JobNotFound(f"the stored audit of {head.name} cannot be read: audit it again")
     return found

@@ -162,8 +162,13 @@ def advices_of(heads: Iterable[Head], decisions: Iterable[Decision], now: dateti
         for runs in families.values()
         for advice in _of_family(sorted(runs.values(), key=_place), newest, now)
     ]
+    return dearest_first(found, now)
+
+
+def dearest_first(advices: Iterable[Advice], now: datetime) -> list[Advice]:
+    """What counts before what is worth a trial, the most of 30 days first."""
     worths = list(Worth)
-    return sorted(found, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
+    return sorted(advices, key=lambda one: (worths.index(one.worth), -one.of_days(now, 30), one.id))
 
 
 def _place(head: Head) -> tuple[datetime, str, datetime]:

@@ -140,6 +140,17 @@ class SumRow:
     sums: Sums
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedFamily:
+    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone."""
+
+    family: str | None
+    word: str
+    change_usd: Decimal
+    jobs_before: int
+    jobs: int
+
+
 Key = TypeVar("Key")
 
 

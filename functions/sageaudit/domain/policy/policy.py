@@ -20,8 +20,9 @@ from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import discounts
+from sageaudit.domain.policy import digest, discounts
 from sageaudit.domain.policy.conditions import Conditions, conditions
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
@@ -104,6 +105,8 @@ class Policy:
     dearer_percent: Decimal = Decimal(100)
     dearer_floor_usd: Decimal = Decimal(20)
     """A run that cost so much more than its like is notified. Our choice."""
+    digest: DigestTimes | None = DigestTimes()
+    """When the weekly digest is sent; None: never."""
     accounts: Mapping[str, str | None] = field(default_factory=dict)
     """Accounts to audit, each with the role to assume there (None: the function's own role)."""
     owner_tags: tuple[str, ...] = _OWNER_TAGS
@@ -188,6 +191,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         trial_floor_usd=reader.amount("trial_floor_usd", 20),
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
+        digest=digest.parse(reader.within("digest")),
         accounts=_accounts(reader.within("accounts")),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),

@@ -11,7 +11,7 @@ from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
@@ -37,17 +37,6 @@ class JobReport:
     document: AuditDocument
     usage: Measurements | None
     limits: Mapping[Metric, Sequence[ChartLimit]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedFamily:
-    """A family whose spend is another one than before; `word`: dearer, cheaper, new or gone."""
-
-    family: str | None
-    word: str
-    change_usd: Decimal
-    jobs_before: int
-    jobs: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.html.contents import AccountReport, ChangedFamily, DaysBefore, FirstChange
+from sageaudit.output.html.contents import AccountReport, DaysBefore, FirstChange
 from sageaudit.output.html.figure import table
 from sageaudit.output.html.findings import codes
 from sageaudit.output.html.job_table import family_name

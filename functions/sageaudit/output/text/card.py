@@ -106,7 +106,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
     top = findings[0] if findings and not notify.idle else None
     why, step, caveat = _idle(document) if notify.idle else _found(top)
     card = MessageCard(
-        news=news(_shown_family(job["family"]), document, notify),
+        news=news(family_name(job["family"]), document, notify),
         step="" if notify.corrects else _step(document, top, step, notify),
         lines=(
             *(CardLine(text, label) for label, text in said_before(document, notify)),
@@ -123,7 +123,7 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
         more=tuple(_more(job["name"], notify)),
         attributes=attributes_of(document, notify),
     )
-    return _fitted(card)
+    return fitted(card, ROWS)
 
 
 def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
@@ -210,9 +210,18 @@ def _to_do(
 
 def _short(fix: FixDocument) -> str:
     """The line to paste; without its path where that is too long and the name says enough."""
-    line, (path, _, name) = assignment(fix), fix["parameter"].rpartition(".")
-    whole = len(line) <= WIDTH or "[" in path or len(name) < _CLEAR
-    return line if whole else assignment({**fix, "parameter": name})
+    return assignment({**fix, "parameter": _path(fix["parameter"], len(assignment(fix)))})
+
+
+def line_to_paste(parameter: str, value: str) -> str:
+    """The same of an advice, whose value is text."""
+    line = f"{_path(parameter, len(f'{parameter} = {value}'))} = {value}"
+    return middle(_PATHS.sub("[path]", line), _CODE)
+
+
+def _path(parameter: str, length: int) -> str:
+    path, _, name = parameter.rpartition(".")
+    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
 def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
@@ -275,7 +284,7 @@ def _month_words(told: Told) -> str:
     return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
-def _shown_family(family: str) -> str:
+def family_name(family: str) -> str:
     """The last part of its name; with its pipeline's, for a step."""
     return _last_part(family, below=group_of(family))
 
@@ -304,11 +313,11 @@ def rows(text: str) -> int:
     return len(textwrap.wrap(plain(text, _TEXT), WIDTH)) or 1
 
 
-def _fitted(card: MessageCard) -> MessageCard:
-    """The card in its rows: what can be spared goes first, then the longest texts are cut."""
+def fitted(card: MessageCard, most: int) -> MessageCard:
+    """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
     lines = [*card.lines, *card.more]
-    foot = [*(one.word for one in card.links), card.rule]
-    room = ROWS - rows(card.title) - rows(card.whose) - rows(BETWEEN.join(foot))
+    foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
+    room = most - sum(rows(text) for text in (card.title, card.whose, foot) if text)
     while (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:

@@ -53,6 +53,12 @@ def links(document: AuditDocument) -> tuple[Link, ...]:
     return tuple(result)
 
 
+def object_url(partition: str, region: str, bucket: str, key: str) -> str:
+    """The page of an object in S3: only who may read it sees its content there."""
+    home = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
+    return f"{home}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
+
+
 def _console(arn: str | None, region: str | None) -> str | None:
     parts = (arn or "").split(":")
     domain = _DOMAINS.get(parts[1]) if len(parts) > 1 else None

@@ -1,10 +1,10 @@
-"""Alerts of runs and families in the history's table, each written with its notices."""
+"""Alerts of runs and families, and digests, in the history's table, written with their notices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -40,12 +40,14 @@ from sageaudit.domain.usage.work_share import Unit
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
-_LAST_SK, _TOLD_SK = "LAST", "TOLD"
+DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
+"""What `write_digest` calls, for items under DIGEST_PREFIX alone."""
+_LAST_SK, _TOLD_SK, _WEEK_SK = "LAST", "TOLD", "WEEK"
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
 class DynamoAlertLedger:
-    """Implements AlertLedger. `client` is boto3's low-level DynamoDB client."""
+    """Implements AlertLedger and DigestLedger. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
@@ -53,16 +55,43 @@ class DynamoAlertLedger:
     def past(self, run: str, group: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        of_group = self._table.get(keys.told_pk(group), _TOLD_SK)
-        past = PastAlerts(run, group)
-        if of_group is not None:
-            with named(of_group):
-                told = tuple(map(_read_told, of_group["told"]))
-                past = replace(past, told=told, revision=int(of_group["revision"]))
+        past = replace(self._of_group(group), run=run)
         if of_run is not None:
             with named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
+
+    def _of_group(self, group: str) -> PastAlerts:
+        item, past = self._table.get(keys.told_pk(group), _TOLD_SK), PastAlerts("", group)
+        if item is None:
+            return past
+        with named(item):
+            told = tuple(map(_read_told, item["told"]))
+            return replace(past, told=told, revision=int(item["revision"]))
+
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages about a group. Raises Malformed or AwsError."""
+        return self._of_group(group).told
+
+    def has_digest(self, last_day: date) -> bool:
+        """Whether its item is there. Raises AwsError."""
+        return self._table.get(keys.digest_pk(last_day), _WEEK_SK) is not None
+
+    def write_digest(
+        self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
+    ) -> bool:
+        """One transaction, on condition that there is no item of the week."""
+        pk = keys.digest_pk(last_day)
+        week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: _kept_until(now)}
+        actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
+        return self._written(actions)
+
+    def _written(self, actions: Sequence[Item]) -> bool:
+        try:
+            self._table.transact([*actions])
+        except ConditionFailed:
+            return False
+        return True
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
@@ -96,11 +125,7 @@ class DynamoAlertLedger:
         ]
         if after.last is not None and after.last is not before.last:
             actions += _of_run(after.run, before.last, after.last, bodies, now)
-        try:
-            self._table.transact(actions)
-        except ConditionFailed:
-            return False
-        return True
+        return self._written(actions)
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none."""
@@ -116,8 +141,9 @@ def _of_run(
     not_newer = "attribute_not_exists(version) OR version <= :decided"
     yield put_action(of_run, *_unchanged("version", before.version if before else 0))
     yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
-    for channel, body in bodies.items():
-        yield put_action(_notice_item(run, alert.version, channel, body, now))
+    # in the partition of the run's alert: the stream has the notices of one run in order
+    named = {(alert.version, channel): body for channel, body in bodies.items()}
+    yield from _notices(keys.alert_pk(run), named, now)
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:
@@ -125,15 +151,16 @@ def _unchanged(name: str, seen: int) -> tuple[str, Item]:
     return (f"{name} = :seen", {":seen": seen}) if seen else (_ABSENT, {})
 
 
-def _notice_item(run: str, version: int, channel: str, body: str, now: datetime) -> Item:
-    """In the partition of the run's last alert: the stream has the notices of one run in order."""
-    return {
-        PARTITION_KEY: keys.alert_pk(run),
-        SORT_KEY: keys.notice_sk(version, channel),
-        TTL_ATTRIBUTE: epoch_s(now + timedelta(days=KEPT_DAYS)),
-        "channel": channel,
-        "body": body,
-    }
+def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> Iterator[Item]:
+    """Puts the notices of one partition, by version and channel."""
+    for (version, channel), body in bodies.items():
+        place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
+        said = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
+        yield put_action(place | said)
+
+
+def _kept_until(now: datetime) -> int:
+    return epoch_s(now + timedelta(days=KEPT_DAYS))
 
 
 def _told_item(told: Told) -> Item:

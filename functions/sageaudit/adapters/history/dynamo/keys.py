@@ -9,7 +9,7 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, NOTICE_PREFIX
+from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, DIGEST_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
@@ -168,6 +168,11 @@ def alert_pk(job: str) -> str:
 def notice_sk(version: int, channel: str) -> str:
     """The sort key of the notice about a version of the run's audit on one channel."""
     return f"{NOTICE_PREFIX}{version:05d}#{channel}"
+
+
+def digest_pk(last_day: date) -> str:
+    """The digest of the week that ended on a day, and its notices."""
+    return f"{DIGEST_PREFIX}{last_day.isoformat()}"
 
 
 def delivery_pk(notice_id: str) -> str:

@@ -19,6 +19,9 @@ NOTICE_PREFIX = "NOTICE#"
 """Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
 receives only INSERTs of these."""
 
+DIGEST_PREFIX = "DIGEST#"
+"""Begins the partition keys of digests, the only items that `digest` writes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Index:

@@ -14,17 +14,18 @@ from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
-from sageaudit.domain.advice.advice import Advice, State, advices_of
+from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.month import MONTH_DAYS
+from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.money import usd
+from sageaudit.queries.advices import advices
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import window
 
-SINCE = "180d"
-"""Older runs say little of what is open now: our choice."""
+SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
 
 
@@ -47,8 +48,7 @@ class AdviceFilters:
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
         asked = Question(window(self.since, None, now), account=self.account, family=self.family)
         reader = Lists(opened.history, asked.window)
-        heads = reader.heads(named(reader, asked))
-        found = advices_of(heads, opened.decisions.decisions(), now)
+        found = advices(reader, named(reader, asked), opened.decisions.decisions(), now)
         return [row_of(one, now) for one in found if self._fits(one)]
 
     def _fits(self, advice: Advice) -> bool:

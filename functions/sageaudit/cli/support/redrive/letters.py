@@ -14,7 +14,7 @@ from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue, Received
 from sageaudit.adapters.aws.sqs import BATCH, SqsQueue
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels, stack_outputs
-from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, read_letter, version_of
+from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, about_notice, read_letter
 from sageaudit.domain.job.event import job_ended
 from sageaudit.errors import AwsError, BadUsage, Malformed, RejectedEvent
 from sageaudit.output.text.envelope import read_body
@@ -128,16 +128,15 @@ def _read_event(letter: DeadLetter) -> None:
 
 
 def _read_keys(letter: DeadLetter) -> None:
-    pk, sk = read_letter(letter.message.body)
-    key, letter.version = version_of(pk, sk)
-    letter.job = key.arn
+    about = about_notice(*read_letter(letter.message.body))
+    letter.job, letter.version = about.get("job") or about["digest"], about.get("version")
 
 
 def _read_notice(letter: DeadLetter) -> None:
     notice = read_body(letter.message.body)
     letter.channel = notice.channel
     pk, _, version = notice.notice_id.rpartition("|")[0].rpartition("|")
-    letter.job = pk.removeprefix("JOB#").rpartition("#")[0]
+    letter.job = pk.removeprefix("JOB#").rpartition("#")[0] or pk
     letter.version = int(version) if version.isascii() and version.isdecimal() else None
 
 

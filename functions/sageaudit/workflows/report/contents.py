@@ -1,4 +1,4 @@
-"""Reads from a history, or from a recording, what a report is made of."""
+"""Reads from a history what a report is made of."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from itertools import chain, islice
-from pathlib import Path
+from typing import Any
 
-from sageaudit.adapters.files import recording
-from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.history.progress import with_progress
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.advice.advice import Decision, advices_of
+from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import rule_fix
@@ -24,6 +21,7 @@ from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadHistory, Malformed
@@ -31,7 +29,6 @@ from sageaudit.output.html.contents import (
     DETAILED,
     LISTED,
     AccountReport,
-    ChangedFamily,
     ChartLimit,
     DaysBefore,
     FirstChange,
@@ -41,7 +38,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.changes import SpendChange, changes, covers_before, window_before
+from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
@@ -61,12 +58,30 @@ _UNITS = {
 """Units of thresholds that are a line in the chart of a metric."""
 
 
-def heads_of(history: History, period: Period, account: str | None) -> tuple[list[Head], int]:
+Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
+
+
+def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
+    del word, doing
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """What a report is read from. `watched` shows a person how many rows came so far."""
+
+    history: History
+    types: Mapping[str, InstanceType]
+    watched: Watched = _unwatched
+
+
+def heads_of(source: ReportSource, period: Period, account: str | None) -> tuple[list[Head], int]:
     """The newest audits of the jobs that ended in the period, in the order of a report.
 
     Of more than a page lists, those that come first, and how many others there are. They are read
     by account and month, which is one query where the days of a month are hundreds.
     """
+    history = source.history
     sums = history.sums(Scope.ACCOUNT, period.since, period.until)
     accounts: set[str | None] = {account} if account else {row.account for row in sums}
     lists = (heads_of_period(history, period, one) for one in accounts or {None})
@@ -74,7 +89,7 @@ def heads_of(history: History, period: Period, account: str | None) -> tuple[lis
 
     def heads() -> Iterator[Head]:
         nonlocal count
-        for head in with_progress(chain.from_iterable(lists), "audit", "reading"):
+        for head in source.watched(chain.from_iterable(lists), "audit", "reading"):
             count += 1
             yield head
 
@@ -83,7 +98,7 @@ def heads_of(history: History, period: Period, account: str | None) -> tuple[lis
 
 
 def account_report(
-    history: History,
+    source: ReportSource,
     period: Period,
     account: str | None,
     heads: Sequence[Head],
@@ -96,18 +111,16 @@ def account_report(
     It ends today at the latest, unless the history has a later day: clocks differ.
     """
     question = Question(window_of(period.since, period.until + ONE_DAY), account=account)
-    lists = Lists(history, question.window)
+    lists = Lists(source.history, question.window)
     before = lists.within(window_before(lists.window)) if covers_before(lists, question) else None
     of_accounts = [*lists.sums(Scope.ACCOUNT, account=account)]
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
-    back = window_of(until + ONE_DAY - _LOOK_BACK, until + ONE_DAY)
+    back = window_of(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
     past = _past(lists, accounts, back)
-    then = None
-    if before is not None and before.window.since >= back.since:
-        then = [head for head in past if before.window.since <= head.ended_at < lists.window.since]
+    then = _of(past, before.window) if before and before.window.since >= back.since else None
     by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads, then))]
     days_before = None
     if before is not None:
@@ -115,9 +128,9 @@ def account_report(
             before.window.first_day,
             before.window.last_day,
             total(before.sums(Scope.ACCOUNT, account=account)),
-            [*_changed(changes(lists, question, SUMMED["family"], today=today))],
+            changed_families(changes(lists, question, SUMMED["family"], today=today)),
         )
-    found = _Details(history, heads)
+    found = _Details(source, heads)
     families = next(of.sums for of in by if of.column == "Family")
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
@@ -141,11 +154,8 @@ def _past(lists: Lists, accounts: Iterable[str], window: Window) -> list[Head]:
     return [head for one in accounts for head in wide.heads(Question(window, account=one))]
 
 
-def _changed(rows: Iterable[SpendChange]) -> Iterator[ChangedFamily]:
-    for row in rows:
-        if row.change and row.total_change_usd:
-            usd, before = row.total_change_usd, row.jobs_before or 0
-            yield ChangedFamily(row.name, row.change.value, usd, before, row.jobs)
+def _of(heads: Iterable[Head], window: Window) -> list[Head]:
+    return [head for head in heads if window.since <= head.ended_at < window.until]
 
 
 def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
@@ -182,27 +192,26 @@ _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
     ("Region", Scope.ACCOUNT, lambda row: row.region),
 )
 _ADVISED = 3
-_LOOK_BACK = timedelta(days=180)
-"""The runs by which advices are judged, as in `sageaudit advice`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Details:
     """The jobs of a report in detail, each read once."""
 
-    history: History
+    source: ReportSource
     heads: Sequence[Head]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def of(self, at: int) -> JobReport | None:
         """The job in this place; None where its audit cannot be read."""
         if at not in self.read:
-            self.read[at] = job_report(self.history, self.heads[at])
+            self.read[at] = job_report(self.source, self.heads[at])
         return self.read[at]
 
     def read_all(self) -> dict[int, JobReport]:
         """Those that come first, and those that were asked for."""
-        for at in with_progress(range(min(DETAILED, len(self.heads))), "job", "reading in detail"):
+        first = range(min(DETAILED, len(self.heads)))
+        for at in self.source.watched(first, "job", "reading in detail"):
             self.of(at)
         return {at: job for at, job in sorted(self.read.items()) if job}
 
@@ -250,35 +259,27 @@ def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> Fir
     return FirstChange(family, fix, at)
 
 
-def job_report(history: History, head: Head) -> JobReport | None:
+def job_report(source: ReportSource, head: Head) -> JobReport | None:
     """A job's newest audit with its series; None where the audit cannot be read."""
-    document = whole_audit(history, head.key)
+    document = whole_audit(source.history, head.key)
     if document is None:
         return None
-    return JobReport(document, _usage(history, head), _limits(document))
+    return JobReport(document, _usage(source, head), limits_of(document))
 
 
-def _usage(history: History, head: Head) -> Measurements | None:
+def _usage(source: ReportSource, head: Head) -> Measurements | None:
     """The kept series; None after their 90 days, and where they cannot be read."""
     try:
-        detail = history.detail(head.key)
+        detail = source.history.detail(head.key)
         if detail is None or not detail.series:
             return None
         job = parse(detail.describe, detail.tags, account=head.account, region=head.region)
-        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), packaged.types())
+        return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), source.types)
     except (BadHistory, Malformed):
         return None
 
 
-def recorded_report(path: Path, document: AuditDocument) -> JobReport:
-    """The report of the one job in a recording. Raises BadRecording."""
-    recorded = recording.read(path)
-    if not isinstance(recorded, recording.Recording):
-        return JobReport(document, None)
-    return JobReport(document, run_of(recorded).usage, _limits(document))
-
-
-def _limits(document: AuditDocument) -> Mapping[Metric, Sequence[ChartLimit]]:
+def limits_of(document: AuditDocument) -> Mapping[Metric, Sequence[ChartLimit]]:
     """The default thresholds of the rules with a finding, by the metric that they are about."""
     found = {one["rule"] for one in document["findings"]}
     limits: dict[Metric, list[ChartLimit]] = {}

@@ -1,0 +1,103 @@
+"""A schedule -> the weekly digest into the table, once a week, with a notice for each channel.
+
+The event is the schedule's and says nothing: the week is the newest one that is over. What fails is
+raised, so that Lambda starts it again, and rings where that fails too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.pages import S3Pages
+from sageaudit.adapters.aws.time_limit import TimeLimit
+from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
+from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.prices import packaged
+from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import AwsError, BadHistory, Malformed
+from sageaudit.settings import DigestSettings
+from sageaudit.workflows.digest.run import DigestDependencies, send_digest
+
+
+class Digester:
+    """The Lambda function: at most one digest for each event."""
+
+    def __init__(
+        self,
+        deps: DigestDependencies,
+        clock: Callable[[], datetime],
+        report: Report,
+        begin: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        self._deps = deps
+        self._clock = clock
+        self._report = report
+        self._begin = begin
+
+    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        """Answers the last day of the digest, or null where it writes none. Raises what failed."""
+        del event
+        self._report.begin(context)
+        self._begin(context.get_remaining_time_in_millis())
+        try:
+            return {"digest": self._digest()}
+        except (AwsError, BadHistory, Malformed) as error:
+            self._report.error("digest failed", error=type(error).__name__, reason=str(error))
+            raise
+        except Exception as error:
+            self._report.count(DEFECTS)
+            self._report.defect("digest failed", error)
+            raise
+        finally:
+            self._report.flush()
+
+    def _digest(self) -> str | None:
+        outcome = send_digest(self._deps, now=self._clock())
+        if isinstance(outcome, Quiet):
+            self._report.info("no digest", reason=outcome.reason)
+            return None
+        if outcome.left_out:
+            self._report.info("routes without a digest", routes=outcome.left_out)
+        if outcome.unwritten is not None:
+            self._report.count("ReportNotWritten")
+            self._report.error("report not written", reason=str(outcome.unwritten))
+        self._report.info("digest written", last_day=str(outcome.last_day))
+        return str(outcome.last_day)
+
+
+def build(
+    environ: Mapping[str, str],
+    *,
+    session: Any = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    policy: Policy | None = None,
+) -> Handler:
+    """Builds the Lambda function. Raises BadSettings or BadPolicy."""
+    settings, limit = DigestSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    dynamodb = client(limit, "dynamodb")
+    policy = policy or stored_policy.load()
+    bucket = policy.digest and policy.digest.report_bucket
+    deps = DigestDependencies(
+        history=DynamoHistory(dynamodb, settings.table_name),
+        ledger=DynamoAlertLedger(dynamodb, settings.table_name),
+        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        policy=policy,
+        writers=writers(policy.channels),
+        pages=S3Pages(client(limit, "s3"), bucket, settings.account_id) if bucket else None,
+        types=packaged.types(),
+    )
+    return Digester(deps, clock, Report(environ), limit.begin)
+
+
+handler = entry_point(build)

@@ -1,0 +1,39 @@
+"""Pages in an S3 bucket of this account, encrypted and private."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sageaudit.adapters.aws.clients import aws_errors
+from sageaudit.output.text.links import object_url
+
+PREFIX = "sageaudit/"
+PERMISSIONS = ("s3:PutObject",)
+"""What `put` calls, on the objects under PREFIX alone."""
+
+
+class S3Pages:
+    """Implements Pages. `client` is boto3's S3 client, `account` the owner of the bucket."""
+
+    def __init__(self, client: Any, bucket: str, account: str) -> None:
+        self._client = client
+        self._bucket = bucket
+        self._account = account
+
+    def put(self, name: str, page: str) -> str:
+        """Stores a page, and returns its address in the console. Raises AwsError.
+
+        A bucket of another account is refused, so that a name that somebody else took gets nothing.
+        """
+        key = f"{PREFIX}{name}"
+        with aws_errors("s3"):
+            self._client.put_object(
+                Bucket=self._bucket,
+                Key=key,
+                Body=page.encode("utf-8", "replace"),
+                ContentType="text/html; charset=utf-8",
+                ServerSideEncryption="AES256",
+                ExpectedBucketOwner=self._account,
+            )
+        meta = self._client.meta
+        return object_url(meta.partition, meta.region_name, self._bucket, key)

@@ -1,0 +1,71 @@
+"""`[digest]` of a policy: when the weekly digest is sent, and where its report is kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sageaudit.domain.policy.table_reader import TableReader
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+OFF = "off"
+WEEK_DAYS = 7
+_LAST_HOUR = 23
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
+_A_MONDAY = date(2026, 1, 5)
+_AUDITED_AFTER = timedelta(hours=1)
+"""A job's audit is written within it: no day is summed up earlier. Our choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestTimes:
+    """When the digest is sent, in a time zone, and the bucket for its report.
+
+    Its week ends with the UTC day before `utc_day` (0 is Monday): the last one that is always over
+    by then, in winter and in summer. So the weeks of two digests neither overlap nor leave a gap,
+    and a function that knows no time zones finds the same week.
+    """
+
+    day: str = DAYS[0]
+    hour: int = 8
+    zone: str = "UTC"
+    utc_day: int = 0
+    report_bucket: str | None = None
+
+    def week(self, now: datetime) -> tuple[date, date]:
+        """The first and the last day of the newest week that is over, in UTC."""
+        today = now.astimezone(UTC).date()
+        after = today - timedelta(days=(today.weekday() - self.utc_day) % WEEK_DAYS)
+        return after - timedelta(days=WEEK_DAYS), after - timedelta(days=1)
+
+
+def parse(reader: TableReader) -> DigestTimes | None:
+    """Reads the table; None where the digest is off. Raises BadPolicy."""
+    day = reader.take("day", str, DAYS[0])
+    hour, zone = reader.take("hour", int, 8), reader.take("zone", str, "UTC")
+    bucket = reader.take("report_bucket", str, None)
+    reader.done()
+    if day not in {*DAYS, OFF}:
+        raise reader.refusal("day", f"is not one of {', '.join((*DAYS, OFF))}")
+    if isinstance(hour, bool) or not 0 <= hour <= _LAST_HOUR:
+        raise reader.refusal("hour", f"is not a whole hour from 0 to {_LAST_HOUR}")
+    if bucket is not None and not _BUCKET.match(bucket):
+        raise reader.refusal("report_bucket", "is not the name of a bucket")
+    if day == OFF:
+        return None
+    try:
+        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(zone))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        why = "is no time zone that this computer knows, such as Europe/Berlin"
+        raise reader.refusal("zone", why) from error
+    return DigestTimes(day, hour, zone, utc_day, bucket)
+
+
+def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
+    """The weekday of the last midnight in UTC that always comes before, by winter and summer."""
+    at = time(hour, tzinfo=zone)
+    days = (_A_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
+    in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDITED_AFTER for one in days)
+    return min(in_utc, key=lambda moment: (moment.weekday() - day + 3) % WEEK_DAYS).weekday()

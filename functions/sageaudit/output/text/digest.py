@@ -1,0 +1,200 @@
+"""The weekly digest as a card: the news of the week, what to do next, and what came of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.month import MONTH_DAYS
+from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.policy.digest import WEEK_DAYS
+from sageaudit.output.text.amounts import of_sums
+from sageaudit.output.text.attributes import Attribute
+from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitted, line_to_paste
+from sageaudit.output.text.headline import period_words
+from sageaudit.output.text.links import Link
+from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
+from sageaudit.output.text.words import counted
+
+DIGEST_ROWS = 28
+"""Two screens of a phone."""
+_ALL_JOBS, _ROUTED = "All jobs", "One route"
+_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
+_ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
+_GREW = Decimal("1.5")
+_LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
+"""Half as much again, and at least $20, is the news; a dollar is no change. Our choice."""
+_ZERO = Decimal(0)
+_HOURS = frozenset({Worth.PREPAID, Worth.UNPRICED})
+
+
+@dataclass(frozen=True, slots=True)
+class DigestReport:
+    """The page of a digest: where it is, or why there is none."""
+
+    link: Link | None = None
+    missing: str | None = None
+
+
+NO_REPORT = DigestReport()
+
+
+def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard:
+    """The card; of a week without a job, one line."""
+    week = f"Week to {digest.until}"
+    if not digest.total.jobs:
+        whose = f" for {digest.route}" if digest.route else ""
+        return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
+    found = [one for one in _open(digest.advices) if _worth_a_line(one, digest)]
+    card = MessageCard(
+        news=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
+        step=_runaway(digest),
+        lines=(
+            *([CardLine(str(digest.route), "Only")] if digest.route else []),
+            CardLine(", ".join(_spend(digest)), "Spend"),
+            CardLine(_waste(digest.total), "Avoidable"),
+            *_changed(digest.changed),
+            *_next(found[:_ADVICES], digest),
+            *_outcomes(digest),
+            *([CardLine(report.missing, "Report")] if report.missing else []),
+        ),
+        owner=_ROUTED if digest.route else _ALL_JOBS,
+        place=period_words(digest.since, digest.until),
+        links=(report.link,) if report.link else (),
+        attributes=_ATTRIBUTES,
+        more=tuple(
+            CardLine(f"sageaudit advice snooze {one.id}", "Snooze 30 days", code=True)
+            for one in found[:1]
+        ),
+    )
+    return fitted(card, DIGEST_ROWS)
+
+
+def _open(advices: Iterable[Advice]) -> list[Advice]:
+    return [one for one in advices if one.state is State.OPEN]
+
+
+def _worth_a_line(one: Advice, digest: Digest) -> bool:
+    """Whether runs of the last days still had it, or its dollars are not known."""
+    return one.amount is None or one.of_days(digest.now, MONTH_DAYS) > 0
+
+
+def _beyond(digest: Digest) -> str:
+    """What is said of the spend in the first line."""
+    if _runaway(digest) and digest.before:
+        times = digest.total.total_usd / digest.before.total_usd
+        return f", {times:.1f} times the week before"
+    found = of_sums(digest.total)
+    if found.waste.usd is None:
+        return f", avoidable: {found.waste}"
+    parts = ((found.avoidable, "avoidable"), (found.lost, "lost"))
+    words = " or ".join(word for figure, word in parts if figure.most)
+    return f", {found.waste} of it {words}" if words else ", none of it found avoidable"
+
+
+def _runaway(digest: Digest) -> str:
+    """The family by which the spend grew far; "" where it did not."""
+    before = digest.before.total_usd if digest.before else _ZERO
+    grew = digest.total.total_usd - before
+    top = digest.changed[0] if digest.changed else None
+    far = before and digest.total.total_usd >= _GREW * before and grew >= _LEAST_USD
+    return _change(top) if far and top and top.change_usd >= grew / 2 else ""
+
+
+def _spend(digest: Digest) -> Iterator[str]:
+    total, before = digest.total, digest.before
+    yield counted(total.jobs, "job")
+    if before is None:
+        yield "the week before is not known"
+    elif before.total_usd and not _runaway(digest):
+        change = total.total_usd - before.total_usd
+        word = "more" if change >= 0 else "less"
+        yield f"{share(abs(change), before.total_usd)} {word} than the week before"
+    if total.total_usd:
+        yield f"{share(total.judged_usd, total.total_usd)} judged"
+
+
+def _waste(total: Sums) -> str:
+    found = of_sums(total)
+    return f"{found.avoidable}, lost: {found.lost}"
+
+
+def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
+    said = [_change(one) for one in changes if abs(one.change_usd) >= _CHANGED_USD]
+    if said:
+        yield CardLine("; ".join(said[:_CHANGES]), "Changed", spare=1)
+
+
+def _change(of: ChangedFamily) -> str:
+    return f"{family_name(of.family or 'unknown')} {of.word} {signed(of.change_usd)}"
+
+
+def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
+    """What to do, the dearest first; the last is left out first."""
+    for at, one in enumerate(advices):
+        change = line_to_paste(one.parameter, one.new) if one.parameter else one.rule
+        text = f"{_amount(one, digest)}: {change} ({one.id})"
+        if not at:
+            yield CardLine(f"the dearest of {MONTH_DAYS} days", "Open")
+        yield CardLine(text, f"{at + 1}. {family_name(one.family)}", spare=max(3 * at - 3, 0))
+
+
+def _amount(one: Advice, digest: Digest) -> str:
+    amount = one.of_days(digest.now, MONTH_DAYS)
+    if one.worth in _HOURS:
+        return f"{amount:,.0f} idle hours"
+    if not amount and one.amount is None:
+        return "dollars not known"
+    rough = str(Figure(amount, rough=NEAREST))
+    return rough if one.worth is Worth.COUNTED else rough.replace("about", "maybe")
+
+
+def _outcomes(digest: Digest) -> Iterator[CardLine]:
+    """What became of advices, and what no message said; no line about nothing."""
+    taken = [one for one in digest.advices if one.comparison and one.state in _FOLLOWED]
+    if taken:
+        yield CardLine(_taken(taken), "Taken", spare=1)
+    old = digest.now - timedelta(_OPEN_DAYS)
+    groups = (
+        ("Snoozed", [one for one in digest.advices if one.state is State.SNOOZED]),
+        (f"Open for {_OPEN_DAYS} days", [one for one in _open(digest.advices) if one.since <= old]),
+    )
+    for label, found in groups:
+        if found:
+            usd_of = _counted(found, digest, MONTH_DAYS)
+            yield CardLine(f"{len(found):,}, {usd_of} in {MONTH_DAYS} days", label, spare=2)
+    if digest.unsent:
+        families = {(one.account, one.region, one.family) for one in digest.unsent}
+        known = "1 family" if len(families) == 1 else f"{len(families):,} families"
+        text = f"{known}, {_counted(digest.unsent, digest, WEEK_DAYS)}"
+        yield CardLine(text, "No message about", spare=2)
+    if digest.total.unauditable:
+        yield CardLine(counted(digest.total.unauditable, "job"), "Not audited")
+
+
+_FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.WITHDRAWN})
+
+
+def _taken(advices: list[Advice]) -> str:
+    """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
+    said = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
+    measured = [one for one in advices if one.state is State.MEASURED]
+    if measured:
+        parts = [one.comparison for one in measured if one.comparison]
+        saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
+        runs = counted(sum(one.runs for one in parts if one.saved_usd), "run")
+        said.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")
+    if withdrawn := sum(one.state is State.WITHDRAWN for one in advices):
+        said.append(f"{withdrawn:,} withdrawn")
+    return "; ".join(said)
+
+
+def _counted(advices: Iterable[Advice], digest: Digest, days: int) -> str:
+    """Their avoidable and lost dollars of some days."""
+    parts = (one.of_days(digest.now, days) for one in advices if one.worth is Worth.COUNTED)
+    return usd(sum(parts, _ZERO))

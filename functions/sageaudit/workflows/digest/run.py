@@ -1,0 +1,144 @@
+"""Writes the digest of the newest week that is over, once, with a notice for each channel.
+
+was it written? -> report -> the week's figures -> card -> one transaction
+
+The transaction has an item of the week, on condition that there is none: of two starts one writes.
+The table's stream has the notices afterwards, as those of audits
+(docs/decisions/0024-transactional-outbox.md). The report's name is that of the week, so that a
+second start writes the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from sageaudit import __version__
+from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.job.listed import Period
+from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Route
+from sageaudit.domain.prices.market import InstanceType
+from sageaudit.errors import AwsError
+from sageaudit.output.html.account import account_body, account_title
+from sageaudit.output.html.page import page
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
+from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
+from sageaudit.output.text.links import Link
+from sageaudit.ports import Decisions, DigestLedger, History, Pages
+from sageaudit.queries.digest import digests
+from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
+
+REPORT_DAYS = 30
+_NOT_WRITTEN = "it could not be written: the log of digest says why"
+
+
+@dataclass(frozen=True, slots=True)
+class DigestDependencies:
+    """What the digest reads, writes and is written by.
+
+    `writers`: of each channel of the policy. `pages`: where the report goes; None for none.
+    """
+
+    history: History
+    ledger: DigestLedger
+    decisions: Decisions
+    policy: Policy
+    writers: Mapping[str, Writer]
+    pages: Pages | None = None
+    types: Mapping[str, InstanceType] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without one."""
+
+    last_day: date
+    unwritten: AwsError | None
+    left_out: tuple[str, ...]
+
+
+def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
+    """Writes the digest of the newest week. Raises AwsError, BadHistory or Malformed."""
+    if never := why_no_digest(deps.policy):
+        return Quiet(never)
+    week = week_of(deps.policy, now)
+    _, last_day = week
+    written = Quiet(f"the digest of the week to {last_day} was written before")
+    if deps.ledger.has_digest(last_day):
+        return written
+    report, unwritten = NO_REPORT, None
+    try:
+        report = _report(deps, last_day, now)
+    except AwsError as error:  # a digest without its report is better than none
+        report, unwritten = DigestReport(missing=_NOT_WRITTEN), error
+    routes, left_out = editions(deps.policy)
+    bodies = {}
+    for number, card in cards(deps, week, now, report).items():
+        route = routes[number]
+        for channel in route.to if route else deps.policy.routes.default:
+            payload = deps.writers[channel](card, NOBODY)
+            notice = Notice(f"digest to {last_day}|{number}|{channel}", channel, payload)
+            bodies[number, channel] = to_body(notice)
+    done = deps.ledger.write_digest(last_day, bodies, now)
+    return Digested(last_day, unwritten, left_out) if done else written
+
+
+def why_no_digest(policy: Policy) -> str | None:
+    """Why the policy has none sent."""
+    if policy.mode == "observe":
+        return "observe mode"
+    return "the policy has switched it off" if policy.digest is None else None
+
+
+def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
+    """The newest week that is over, by the policy or, where it has no digest, the usual one."""
+    return (policy.digest or DigestTimes()).week(now)
+
+
+def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
+    """By its number each route with a digest, 0 for all jobs; and the routes that have none.
+
+    The history knows only the tags that it shows.
+    """
+    numbered = dict(enumerate(policy.routes.rows, 1))
+    unknown = {
+        number: route
+        for number, route in numbered.items()
+        if route.tag and route.tag[0] not in policy.tags_shown
+    }
+    routes = {number: route for number, route in numbered.items() if number not in unknown}
+    return {0: None, **routes}, tuple(map(str, unknown.values()))
+
+
+def cards(
+    deps: DigestDependencies,
+    week: tuple[date, date],
+    now: datetime,
+    report: DigestReport = NO_REPORT,
+) -> dict[int, MessageCard]:
+    """The cards by the numbers of their editions."""
+    routes, _ = editions(deps.policy)
+    decided = deps.decisions.decisions()
+    found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
+    return {
+        number: digest_card(digest, report) for number, digest in zip(routes, found, strict=True)
+    }
+
+
+def _report(deps: DigestDependencies, last_day: date, now: datetime) -> DigestReport:
+    """Stores the page of the last 30 days, and links it. Raises AwsError."""
+    if deps.pages is None:
+        return NO_REPORT
+    period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
+    source = ReportSource(deps.history, deps.types or {})
+    heads, left_out = heads_of(source, period, None)
+    contents = account_report(source, period, None, heads, left_out, last_day)
+    text = page(
+        account_title(contents), account_body(contents), generated_at=now, version=__version__
+    )
+    url = deps.pages.put(f"{last_day}.html", text)
+    return DigestReport(Link(f"Report of {REPORT_DAYS} days", url))
