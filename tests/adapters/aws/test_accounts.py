@@ -84,6 +84,14 @@ def test_another_account_is_read_with_its_role() -> None:
     assert len(SageMaker.asked) == 2
 
 
+def test_the_own_account_is_read_without_a_role() -> None:
+    """Also where the policy lists one for it."""
+    session = Session(OWN)
+    accounts = Accounts(session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}, NOON.timestamp)
+    accounts.of("sagemaker")(OWN, "us-east-1")
+    assert session.made == [("sagemaker", None)]
+
+
 def test_a_role_of_another_account_describes_nothing() -> None:
     """STS says whose role it is."""
     with pytest.raises(RejectedEvent, match="is of another account") as caught:

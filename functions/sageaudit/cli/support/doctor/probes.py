@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sageaudit.adapters.aws.clients import CONFIG, client, translated, unanswered
+from sageaudit.adapters.aws.clients import translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
 from sageaudit.cli.support.account.accounts import Identity
 from sageaudit.cli.support.doctor.permissions import STACK
@@ -28,17 +28,19 @@ _LISTS = {kind.row.list_call: kind for kind in JobKind}
 _CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row.rollup}
 
 
-def probe(action: str, session: Any, region: str, own: Identity) -> AwsError | None:
-    """What keeps the session from calling an action in a region; None where it may.
+def probe(
+    action: str, client_of: Callable[[str, str], Any], region: str, own: Identity
+) -> AwsError | None:
+    """What keeps an account from calling an action in a region; None where it may.
 
-    `own` is the session's account. Raises KeyError for an action without a harmless call.
+    `client_of` gives the client of a service in a region, `own` is the account. Raises
+    KeyError for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_of(region) if service == "pricing" else region
     call = _call(operation, region, own)
     try:
-        made = client(session, service, endpoint, CONFIG)
-        getattr(made, call[0])(**call[1])
+        getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
         found = translated(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
