@@ -127,8 +127,8 @@ class Told:
     """A message about a run of a family, as it was last corrected.
 
     `worth`: what it was about; None of a run that cost far more than its like. `advices`: the ids
-    of what was open then, the dearest first. `amount`: the family's month as it was said; of a run
-    that cost more, how much more.
+    of what was open then, the dearest first. `amount`: the family's month; of a run that cost more,
+    how much more. `of_one_run`: then the month is a guess that no text showed.
     """
 
     run: str
@@ -138,6 +138,7 @@ class Told:
     alert: Alert
     advices: tuple[str, ...]
     amount: Decimal
+    of_one_run: bool = False
 
     @property
     def holds(self) -> bool:

@@ -188,9 +188,9 @@ def _told(
     case: AlertCase, notify: Notify, worth: Worth, run: str, family: str, alert: Alert
 ) -> Told:
     advices = case.of(worth, waiting=notify.kind is Kind.WORSE)
-    amount = month_of(advices, worth, case.now).said
+    month = month_of(advices, worth, case.now)
     ids = tuple(one.id for one in advices if one.hits)
-    return Told(run, family, notify.kind, worth, alert, ids, amount)
+    return Told(run, family, notify.kind, worth, alert, ids, month.said, month.of_one_run)
 
 
 def _about(worth: Worth) -> Reason:

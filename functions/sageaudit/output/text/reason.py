@@ -58,9 +58,10 @@ def _month(document: AuditDocument, notify: Notify) -> str:
     what = " of idle capacity" if notify.idle else " lost" if lost else ""
     each = "" if month.of_one_run else " a month"
     month_words = f"{about}{each}{what if month.worth is not Worth.TRIAL else ''}"
-    was = notify.after and notify.after.amount
-    if notify.kind in {Kind.WORSE, Kind.GREW} and was:
-        month_words = f"now {month_words}, was {_rough(was).removeprefix('about ')}"
+    after = notify.after
+    if after and notify.kind in {Kind.WORSE, Kind.GREW} and after.amount:
+        was = _rough(after.amount).removeprefix("about ")
+        month_words = f"now {month_words}{'' if after.of_one_run else f', was {was}'}"
     return f"{'back, ' if notify.kind is Kind.BACK else ''}{month_words}, {runs}"
 
 

@@ -171,6 +171,7 @@ def _told_item(told: Told) -> Item:
         **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
         "amount": told.amount,
+        "of_one_run": told.of_one_run,
         **_alert_item(told.alert),
     }
 
@@ -184,6 +185,7 @@ def _read_told(item: Item) -> Told:
         _read_alert(item),
         tuple(item["advices"]),
         Decimal(item["amount"]),
+        item["of_one_run"],
     )
 
 
