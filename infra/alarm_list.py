@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from infra.names import METRICS_NAMESPACE
 from sageaudit.adapters.aws.stack_outputs import in_words
 
 MINUTE_S, HOUR_S = 60, 3_600
@@ -34,7 +33,7 @@ class Watch:
     metric: str
     means: str
     reason: str
-    namespace: str = METRICS_NAMESPACE
+    namespace: str | None = None
     dimensions: Mapping[str, str] = field(default_factory=dict)
     statistic: str = "Sum"
     period_s: int = 5 * MINUTE_S

@@ -12,7 +12,6 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.alarm_list import Watch
-from infra.names import METRICS_NAMESPACE
 
 
 class Alarms(Construct):
@@ -47,7 +46,7 @@ def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
 
 def _metric(watch: Watch) -> cloudwatch.Metric:
     return cloudwatch.Metric(
-        namespace=watch.namespace,
+        namespace=watch.namespace or cdk.Aws.STACK_NAME,
         metric_name=watch.metric,
         dimensions_map=dict(watch.dimensions),
         period=cdk.Duration.seconds(watch.period_s),
@@ -58,7 +57,7 @@ def _metric(watch: Watch) -> cloudwatch.Metric:
 def _never(watch: Watch) -> cloudwatch.MathExpression:
     """1 where audits counted something and the metric of the watch was never counted."""
     counted = cloudwatch.Metric(
-        namespace=METRICS_NAMESPACE,
+        namespace=cdk.Aws.STACK_NAME,
         metric_name=watch.while_counted or "",
         dimensions_map={"service": "audit"},
         statistic="Sum",

@@ -141,7 +141,7 @@ def build(
     settings, session = SweepSettings.from_env(environ), session or boto3.Session()
     report, limit = Report(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
-    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
+    accounts = Accounts(limit, settings.account_id, policy.members, time.time)
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
     notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
     pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
@@ -154,8 +154,8 @@ def build(
             history=history,
             notes=notes,
             queue=queue,
-            accounts=list(dict.fromkeys([settings.account_id, *policy.accounts])),
-            region=settings.region,
+            accounts=list(dict.fromkeys([settings.account_id, *policy.members.roles])),
+            regions=list(dict.fromkeys([settings.region, *policy.members.regions])),
             clock=clock,
             out_of_time=out_of_time,
         )

@@ -253,7 +253,7 @@ class Office:
             notes=cast("Any", Stepped(self.notes, self._step)),
             queue=cast("Any", Stepped(self.queue, self._step)),
             accounts=self.accounts,
-            region=REGION,
+            regions=(REGION,),
             clock=lambda: self.now,
             out_of_time=out_of_time,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from botocore.session import Session
 
 from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, parsing, part_of, text_in
 from sageaudit.domain.job.ref import partition_of
+from sageaudit.domain.policy.members import Members
 from sageaudit.errors import AccessDenied, BadUsage, NoCredentials, RejectedEvent
 
 ASSUME_PERMISSIONS = ("sts:AssumeRole",)
@@ -46,7 +47,12 @@ class Role:
 
     def arn(self, account: str, region: str) -> str:
         """Its ARN in an account, in the partition of a region."""
-        return f"arn:{partition_of(region)}:iam::{account}:role/{self.name}"
+        return role_arn(self.name, account, region)
+
+
+def role_arn(role: str, account: str, region: str) -> str:
+    """The ARN of a role in an account, in the partition of a region; `role` may be it already."""
+    return role if ":" in role else f"arn:{partition_of(region)}:iam::{account}:role/{role}"
 
 
 class AssumedRoles:
@@ -125,27 +131,29 @@ class _Provider(CredentialProvider):  # type: ignore[misc]
 
 
 PERMISSIONS = ("sts:AssumeRole",)
-"""Only on the roles that the policy lists."""
+"""Only on the roles that the policy lists, or on those of one name in one organization."""
 _EARLY_S = 300
+_MOST_CLIENTS = 40
+"""Of other accounts, kept at once: each one takes memory, and a sweep asks one after the other."""
 
 
 class Accounts:
     """Creates clients and keeps them until their credentials expire.
 
-    `own` is the account this code runs in; `roles` maps every other account to the ARN of the role
-    to assume there. `clock` returns seconds since the epoch.
+    `own` is the account this code runs in, `members` has the roles of the others. `clock` returns
+    seconds since the epoch.
     """
 
     def __init__(
         self,
         session: Any,
         own: str,
-        roles: Mapping[str, str | None],
+        members: Members,
         clock: Callable[[], float],
     ) -> None:
         self._session = session
         self._own = own
-        self._roles = roles
+        self._members = members
         self._clock = clock
         self._clients: dict[tuple[str, str, str], tuple[Any, float | None]] = {}
 
@@ -163,15 +171,18 @@ class Accounts:
             return known
         made = self._make(service, account, region, config)
         self._clients[key] = made
+        of_others = [one for one, (_, ends) in self._clients.items() if ends is not None]
+        for one in of_others[:-_MOST_CLIENTS]:
+            del self._clients[one]
         return made[0]
 
     def _make(
         self, service: str, account: str, region: str, config: Config
     ) -> tuple[Any, float | None]:
-        role = self._roles.get(account)
+        role = self._members.roles.get(account)
         if account == self._own or role is None:
             return client(self._session, service, region, config), None
-        answer = self._assumed(account, role, region)
+        answer = self._assumed(account, role_arn(role, account, region), region)
         with parsing("sts"):
             credentials = {
                 "aws_access_key_id": text_in(answer, "AccessKeyId"),
@@ -184,9 +195,11 @@ class Accounts:
 
     def _assumed(self, account: str, role: str, region: str) -> Any:
         """Credentials of the role. Raises RejectedEvent where they are of another account."""
+        external_id = self._members.external_id
+        more = {} if external_id is None else {"ExternalId": external_id}
         with aws_errors("sts", f"on {role}"):
             answer = client(self._session, "sts", region).assume_role(
-                RoleArn=role, RoleSessionName="sageaudit"
+                RoleArn=role, RoleSessionName=SESSION_NAME, **more
             )
         with parsing("sts"):
             own = text_in(part_of(answer, "AssumedRoleUser"), "Arn").split(":")[4:5] == [account]

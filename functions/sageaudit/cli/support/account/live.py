@@ -30,6 +30,7 @@ from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AccessDenied,
@@ -166,7 +167,7 @@ class Account:
 
     @cached_property
     def _accounts(self) -> Accounts:
-        return Accounts(self._session, "", {}, time.time)
+        return Accounts(self._session, "", Members(), time.time)
 
     @cached_property
     def _session(self) -> Any:

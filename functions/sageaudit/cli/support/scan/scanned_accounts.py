@@ -23,6 +23,7 @@ from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
@@ -54,7 +55,7 @@ class ScannedAccount:
         `clients_of` makes the clients of a service where several accounts share them.
         """
         self._pace, self._name = pace, name
-        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
+        self._clients_of = clients_of or Accounts(session, "", Members(), time.time).of
 
     @property
     def lists(self) -> SageMakerJobLists:
