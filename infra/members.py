@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from sageaudit.domain.policy.members import Members
 
 TEMPLATE = Path(__file__).parent / "member.yaml"
-MOST_WITHOUT_ORGANIZATION = 60
+MOST_WITHOUT_ORGANIZATION = 100
 """Accounts that are named one by one: IAM and EventBridge limit the length of their policies."""
 Grant = tuple[list[str], Mapping[str, Any] | None]
 """Resources, and the condition under which they are granted."""

@@ -36,9 +36,9 @@ ORGANIZATION = Members(
     ),
 )
 """As many accounts and regions as a large company has."""
-ACCOUNTS = Members(dict(list(ORGANIZATION.roles.items())[:60]))
+ACCOUNTS = Members(dict(list(ORGANIZATION.roles.items())[:100]))
 """As many accounts as can be named one by one."""
-TOO_MANY = Members(dict(list(ORGANIZATION.roles.items())[:61]))
+TOO_MANY = Members(dict(list(ORGANIZATION.roles.items())[:101]))
 KEPT_TABLE = "kept-table"
 KEPT_STREAM = f"arn:aws:dynamodb:us-east-1:111122223333:table/{KEPT_TABLE}/stream/2026-05-20"
 REFUSED = (

@@ -11,6 +11,7 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.policy.members import Members
 from sageaudit.errors import RejectedEvent, Unavailable
 
 OWN, OTHER, THIRD = "111122223333", "222233334444", "555566667777"
@@ -27,10 +28,13 @@ JOB = JobRef(
 class Sts:
     """STS that assumes a role of this account, whichever it is asked for."""
 
+    asked: ClassVar[list[tuple[str, str]]] = []
+
     def __init__(self, account: str | None) -> None:
         self.account = account
 
-    def assume_role(self, **_: Any) -> dict[str, Any]:
+    def assume_role(self, *, RoleArn: str, ExternalId: str, **_: Any) -> dict[str, Any]:  # noqa: N803
+        self.asked.append((RoleArn, ExternalId))
         answer: dict[str, Any] = {
             "Credentials": {
                 "AccessKeyId": "id",
@@ -67,9 +71,9 @@ class Session:
         return Sts(self.assumed) if service == "sts" else SageMaker()
 
 
-def jobs(session: Session, role: str | None = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
+def jobs(session: Session, role: str = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
     """SageMaker in the own and the other account."""
-    accounts = Accounts(session, OWN, {OTHER: role}, NOON.timestamp)
+    accounts = Accounts(session, OWN, Members({OTHER: role}, external_id="x1"), NOON.timestamp)
     SageMaker.asked.clear()
     return SageMakerJobs(accounts.of("sagemaker"))
 
@@ -82,6 +86,37 @@ def test_another_account_is_read_with_its_role() -> None:
     reader.describe(JOB)
     assert session.made == [("sts", None), ("sagemaker", "token")]
     assert len(SageMaker.asked) == 2
+
+
+def test_a_role_is_asked_for_by_its_name_and_the_external_id() -> None:
+    """In the partition of the job's region."""
+    Sts.asked.clear()
+    jobs(Session(OTHER), "read").describe(JOB)
+    assert Sts.asked == [(f"arn:aws:iam::{OTHER}:role/read", "x1")]
+
+
+def test_of_a_thousand_accounts_few_clients_are_kept() -> None:
+    """Each takes memory; those of the own account stay."""
+    ids = [str(222200000000 + number) for number in range(1000)]
+    made: list[str] = []
+
+    class Others(Session):
+        def client(self, service: str, **more: Any) -> Any:
+            if service == "sts":
+                self.assumed = ids[len(made) - 1]
+            else:
+                made.append(service)
+            return super().client(service, **more)
+
+    accounts = Accounts(
+        Any_(OTHER), OWN, Members(dict.fromkeys(ids, "read"), external_id="x1"), NOON.timestamp
+    )
+    of = accounts.of("sagemaker")
+    mine = of(OWN, "us-east-1")
+    for account in ids:
+        assert of(account, "us-east-1") is of(account, "us-east-1")
+    assert of(OWN, "us-east-1") is mine
+    assert len(accounts._clients) == 41
 
 
 def test_a_role_of_another_account_describes_nothing() -> None:
