@@ -24,8 +24,8 @@ LONGEST = {
     "AWS::Events::EventBusPolicy": 10_240,
     "AWS::SQS::QueuePolicy": 262_144,
 }
-"""Characters of the inline policies of a role, of a managed one (in which the CDK puts what is too
-long for these), of an event pattern, of a bus's policy, and of a queue's attributes: the default quotas, without an increase."""
+"""Characters, by the default quotas. What is too long for the inline policies of a role, the CDK puts
+into a managed one. A queue's policy counts with its attributes."""
 LONGEST_NAME = 64
 
 

@@ -109,7 +109,7 @@ def test_of_a_thousand_accounts_few_clients_are_kept() -> None:
             return super().client(service, **more)
 
     accounts = Accounts(
-        Any_(OTHER), OWN, Members(dict.fromkeys(ids, "read"), external_id="x1"), NOON.timestamp
+        Others(OTHER), OWN, Members(dict.fromkeys(ids, "read"), external_id="x1"), NOON.timestamp
     )
     of = accounts.of("sagemaker")
     mine = of(OWN, "us-east-1")

@@ -33,6 +33,7 @@ from sageaudit.adapters.aws.clients import (
     unreadable,
 )
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
+from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
@@ -43,7 +44,6 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.account.accounts import Identity, identity
 from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.domain.policy.routes import OWN_TOPIC
@@ -190,7 +190,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         elif name.startswith(_CHANGES_A_QUEUE):
             advice = "try it with `sageaudit redrive notices --dry-run`"
             yield not_checked(name, "asking could change a queue", advice)
-        elif error := probe(name, session, region_name, own):
+        elif error := probe(name, session, region_name, own.account):
             yield failed(name, error, _next(error))
         else:
             yield ok(name, "permitted")
@@ -215,10 +215,11 @@ def roles(
         except AwsError as error:
             yield failed(name, error, "correct the role's trust policy")
             continue
-        there = Identity(account, role.arn(account, region_name))
         names = permissions.IN_EACH_ACCOUNT
         missing = {
-            one: refused for one in names if (refused := probe(one, in_account, region_name, there))
+            one: refused
+            for one in names
+            if (refused := probe(one, in_account, region_name, account))
         }
         if missing:
             code = exit_of(next(iter(missing.values())))
