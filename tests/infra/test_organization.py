@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 import yaml  # type: ignore[import-untyped]
+from moto import mock_aws
 
-from infra.members import TEMPLATE
+from infra.members import TEMPLATE, forward
 from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
 from sageaudit.domain.policy.members import MEMBER_ROLE
 from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
@@ -24,8 +26,8 @@ LONGEST = {
     "AWS::Events::EventBusPolicy": 10_240,
     "AWS::SQS::QueuePolicy": 262_144,
 }
-"""Characters, by the default quotas. What is too long for the inline policies of a role, the CDK puts
-into a managed one. A queue's policy counts with its attributes."""
+"""Characters, by the default quotas. What is too long for the inline policies of a role, the CDK
+puts into a managed one. A queue's policy counts with its attributes."""
 LONGEST_NAME = 64
 
 
@@ -199,6 +201,37 @@ def test_what_a_member_makes_where(account: str, region: str, made: set[str]) ->
         if holds(MEMBER["Conditions"][resource["Condition"]], values(account, region))
     }
     assert found == made
+
+
+@mock_aws
+def test_the_own_account_forwards_from_the_regions_of_the_policy_and_no_others() -> None:
+    """Created, left alone, and deleted where a region leaves the policy, the roles last."""
+    session = boto3.Session(region_name=REGION)
+
+    def deployed(regions: list[str], before: list[str]) -> dict[str, set[str]]:
+        forward(session, (HOME, REGION), "SageAudit", regions=regions, before=before)
+        return {
+            place: {
+                row["ResourceType"]
+                for stack in formation.describe_stacks()["Stacks"]
+                for row in formation.list_stack_resources(StackName=stack["StackName"])[
+                    "StackResourceSummaries"
+                ]
+            }
+            for place in (REGION, FAR, "eu-west-2")
+            if (formation := session.client("cloudformation", region_name=place))
+        }
+
+    role, rule, none = {"AWS::IAM::Role"}, {"AWS::Events::Rule"}, set[str]()
+    assert deployed([], []) == {REGION: none, FAR: none, "eu-west-2": none}
+    assert deployed([FAR], []) == {REGION: role, FAR: rule, "eu-west-2": none}
+    assert deployed([FAR, "eu-west-2"], [FAR]) == {REGION: role, FAR: rule, "eu-west-2": rule}
+    assert deployed(["eu-west-2"], [FAR, "eu-west-2"]) == {
+        REGION: role,
+        FAR: none,
+        "eu-west-2": rule,
+    }
+    assert deployed([], ["eu-west-2"]) == {REGION: none, FAR: none, "eu-west-2": none}
 
 
 def values(account: str, region: str) -> dict[str, str]:
