@@ -24,12 +24,13 @@ DEAD_LETTERS = (
     "UndecidedAudits",
     "NoticesDeadLetters",
     "SweepDeadLetters",
+    "DigestDeadLetters",
 )
 _UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
 def listed() -> list[Watch]:
-    """The alarms of a stack with a channel of each service, called so; queues and functions go by their names here."""
+    """The alarms of a stack with a channel of each service; all go by their names here."""
     template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
     functions = {
         one["Properties"]["Handler"].split(".")[0]: one["Properties"]["Timeout"]
@@ -40,7 +41,7 @@ def listed() -> list[Watch]:
         watches(
             functions={
                 name: FunctionFacts(name, functions[name])
-                for name in ("audit", "notify", "deliver", "sweep")
+                for name in ("audit", "notify", "deliver", "sweep", "digest")
             },
             work_queues={name: name for name in QUEUE_LATE_S},
             notices_queues={service: service for service in SERVICES},

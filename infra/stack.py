@@ -216,13 +216,13 @@ class SageAuditStack(cdk.Stack):
         return sweep
 
     def _digest(self, times: DigestTimes | None) -> Worker:
-        """Its report takes the memory: 20,000 jobs that have a row of their own."""
+        """Its report takes the memory: at most 20,000 jobs have a row of their own."""
         table = self.history.table.table_arn
         digest = self._worker(
             "Digest",
             name="digest",
             timeout=DIGEST_TIMEOUT,
-            memory_mib=2048,
+            memory_mib=1024,
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )
         digest.may(dynamo_history.SUMS_PERMISSIONS, table)

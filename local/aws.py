@@ -81,6 +81,8 @@ class LocalAws:
             build = {"session": handlers, "clock": clock.now, **wiring[name]}
             self.functions[name] = LocalFunction(one, build, on_step)
         self._keep_secrets(policy)
+        if policy.digest and policy.digest.report_bucket:
+            self.session.client("s3").create_bucket(Bucket=policy.digest.report_bucket)
         self.sources = list(self._mappings())
         self._events = self.session.client("events")
         self._mailbox = self._subscribe_mailbox()

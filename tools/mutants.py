@@ -32,7 +32,7 @@ MODULES = {
     "core": ("domain", "rules", "workflows"),
     "shell": ("workflows", "adapters", "cli/commands"),
 }
-HANDLERS = ("audit", "notify", "deliver", "sweep")
+HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
 """Of the shell too; they stand beside the package."""
 _OF_CORE = (
     *("domain", "rules", "workflows", "output", "queries", "adapters", "properties"),

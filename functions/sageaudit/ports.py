@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -240,8 +240,8 @@ class Decisions(Protocol):
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, run: str, family: str) -> PastAlerts:
-        """The last alert of a run, by its partition key, and the messages about its family."""
+    def past(self, run: str, group: str) -> PastAlerts:
+        """The last alert of a run, by its partition key, and the messages about its families."""
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
@@ -254,7 +254,7 @@ class AlertLedger(Protocol):
         now: datetime,
         hours: Sequence[ChannelHour] = (),
     ) -> bool:
-        """Writes a new alert, and by channel the bodies of its notices, for their queues.
+        """Writes what is new: an alert, and by channel the bodies of its notices, for their queues.
 
         `hours` have the message counted. False, and nothing is written, where `before` is not what
         is there any more, where an hour has had another message, or where the run has a newer
@@ -268,8 +268,8 @@ class AlertLedger(Protocol):
 class DigestLedger(Protocol):
     """Which weeks had their digest, with its notices; and what was said of a family."""
 
-    def told(self, family: str) -> Sequence[Told]:
-        """The messages about a family, by account, region and name, oldest first."""
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages about a group of families, by account, region and name, oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the digest of the week that ended on this day is written."""

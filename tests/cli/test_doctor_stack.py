@@ -12,6 +12,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from sageaudit.adapters.channels.slack import SlackChannel
+from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.cli.support.doctor import permissions
 from tests.adapters.history.tables import new_table
@@ -30,6 +32,11 @@ def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
         found.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
         topic = boto3.client("sns", region_name=REGION).create_topic(Name="SageAudit-alarms")
         found.outputs["AlarmsTopicArn"] = topic["TopicArn"]
+        webhook = SlackChannel.secret.example
+        boto3.client("secretsmanager", region_name=REGION).create_secret(
+            Name="sageaudit/channel/slack", SecretString=webhook
+        )
+        found.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
         said = [{"OutputKey": k, "OutputValue": v} for k, v in found.outputs.items()]
         made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
         yield found
@@ -58,7 +65,7 @@ def checks(run: Run, *, exit_code: int) -> dict[str, dict[str, Any]]:
     done = run("doctor", "doctor", "--stack", "SageAudit", "--region", REGION, "--output", "json")
     assert done.exit_code == exit_code, done.stdout
     rows = json.loads(done.stdout)["checks"]
-    names = ("stack ", "dead letters", "alarms", "sweep")
+    names = ("stack ", "dead letters", "alarms", "sweep", "channel ")
     return {row["name"]: row for row in rows if row["name"].startswith(names)}
 
 
@@ -71,6 +78,52 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 4
     assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
     assert "has looked for all jobs" in found["sweep"]["found"]
+    holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
+    assert found["channel slack"]["found"] == holds
+
+
+@pytest.mark.parametrize(
+    ("secret", "output", "state", "found"),
+    [
+        (None, "teams sageaudit/channel/ml", "failed", "there is no such secret"),
+        ("https://x", "teams sageaudit/channel/ml", "failed", "holds no Microsoft Teams workflow"),
+        (TeamsChannel.secret.example, "teams sageaudit/channel/ml", "ok", "holds a Microsoft"),
+        (None, "sns {topic}", "ok", "the topic has 1 subscriber (email)"),
+        (None, "sns {empty}", "failed", "nobody gets the topic"),
+        (None, "pager x", "not_checked", "pager is not known to this version"),
+    ],
+)
+def test_each_channel_has_its_secret_in_its_form_or_a_listener(
+    stack: Stack, run: Run, secret: str | None, output: str, state: str, found: str
+) -> None:
+    """The address itself is never shown."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    topic = stack.outputs["AlarmsTopicArn"]
+    empty = boto3.client("sns", region_name=REGION).create_topic(Name="empty")["TopicArn"]
+    if secret is not None:
+        boto3.client("secretsmanager", region_name=REGION).create_secret(
+            Name="sageaudit/channel/ml", SecretString=secret
+        )
+    outputs = {**stack.outputs, "ChannelMlPlatform": output.format(topic=topic, empty=empty)}
+    said = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
+    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    row = checks(run, exit_code=int(state == "failed"))
+    assert row["channel ml-platform"]["state"] == state
+    assert found in row["channel ml-platform"]["found"]
+    assert "sig=local" not in str(row)
+
+
+def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:
+    """Whoever reads chat needs no mail."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    empty = boto3.client("sns", region_name=REGION).create_topic(Name="own")["TopicArn"]
+    said = [{"OutputKey": k, "OutputValue": v} for k, v in stack.outputs.items()]
+    said.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
+    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    row = checks(run, exit_code=0)["channel sns"]
+    assert (row["state"], row["found"]) == ("ok", "nobody gets the stack's own topic")
 
 
 @pytest.mark.parametrize("kind", [*DEAD, "sweep"])

@@ -13,17 +13,20 @@ import pytest
 from moto import mock_aws
 
 from local.slack import Answer, SlackStandIn, slack_stand_in
+from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import job_pk
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import notify
-from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.alert.alert import Alert, AlertFigures
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Run
+from tests.fakes.weeks import record
 
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
@@ -40,6 +43,8 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
     with mock_aws(), slack_stand_in() as stand_in:
         session = boto3.Session(region_name="us-east-1")
         session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
+        workflow = TeamsChannel.secret.example
+        session.client("secretsmanager").create_secret(Name="workflow", SecretString=workflow)
         session.client("sns").create_topic(Name="notices")
         monkeypatch.setattr(notify, "open_session", lambda *_: session)
         monkeypatch.setattr(notify, "https_post", stand_in.transport)
@@ -50,7 +55,8 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
     ("channel", "first", "last"),
     [
         ("slack", f"*{TITLE}*", "*Snooze 30 days*: `sageaudit advice snooze vexhzxcl`"),
-        ("sns", f"Subject: {TITLE}", "https://us-east-1.console.aws.amazon.com/sagemaker/home"),
+        ("email", f"Subject: {TITLE}", "https://us-east-1.console.aws.amazon.com/sagemaker/home"),
+        ("teams", TITLE, "[Job]  [Metrics]  [Logs]"),
     ],
 )
 def test_a_recording_shows_its_message_and_why(
@@ -94,38 +100,83 @@ def test_where_no_message_is_due_it_says_why(
     assert why in done.stderr
 
 
-def test_it_sends_one_and_says_what_came_back(
-    slack: SlackStandIn, run: Run, monkeypatch: pytest.MonkeyPatch
+POLICY = """
+[channels.ml]
+service = "slack"
+secret = "webhook"
+[channels.research]
+service = "teams"
+secret = "workflow"
+[channels.data]
+service = "sns"
+topic_arn = "arn:aws:sns:us-east-1:111122223333:notices"
+[[route]]
+owner = "mara"
+to = ["ml", "research"]
+[[route]]
+owner = "ben"
+to = ["data"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "channel", "says"),
+    [
+        (POLICY, "ml", "it goes to ml, research, by route[0] (owner mara)\n"),
+        (POLICY, "data", "it goes to ml, research, by route[0] (owner mara); not to data\n"),
+        (POLICY, "slack", "it goes to ml, research, by route[0] (owner mara)\n"),
+        (
+            POLICY.replace("mara", "ana"),
+            "ml",
+            "it goes to the default (sns): no route matches; not to ml\n",
+        ),
+        ("", "sns", "it goes to the default (sns): the policy has no routes\n"),
+    ],
+)
+def test_it_says_by_which_route_a_message_goes(
+    policy: str, channel: str, says: str, tmp_path: Path, run: Run
 ) -> None:
-    """To the address of the flag, or of the environment as the deployed function has it."""
-    words = ("notify", "--recording", str(COMPOSED), "--send")
-    done = run(*words, "--to", "webhook")
-    assert "slack took it" in done.stderr
-    monkeypatch.setenv("SLACK_SECRET_ID", "webhook")
+    """Or by the default; and where the channel that was asked for would not get it."""
+    (tmp_path / "policy.toml").write_text(policy)
+    words = ("--recording", COMPOSED, "--policy", tmp_path / "policy.toml")
+    done = run("notify", *words, "--channel", channel)
+    assert done.exit_code == 0
+    assert done.stderr.endswith(says)
+
+
+def test_it_sends_one_and_says_what_came_back(
+    slack: SlackStandIn, run: Run, tmp_path: Path
+) -> None:
+    """To the address of the policy, or of the flag."""
+    (tmp_path / "policy.toml").write_text(POLICY)
+    words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
+    assert "ml took it" in run(*words, "--channel", "ml").stderr
+    assert "slack took it" in run(*words, "--to", "webhook").stderr
+    assert "research took it" in run(*words, "--channel", "research").stderr
+    assert "data took it" in run(*words, "--channel", "data").stderr
     slack.will_answer(Answer(403, "invalid_token"))
-    done = run(*words)
+    done = run(*words, "--channel", "ml")
     assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
         1,
-        "sageaudit: slack: 403 invalid_token: the webhook is revoked or not permitted",
+        "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
     )
-    assert [post["text"] for post in slack.posts] == [TITLE]
-    arn = "arn:aws:sns:us-east-1:111122223333:notices"
-    assert "sns took it" in run(*words, "--channel", "sns", "--to", arn).stderr
+    assert [post["text"] for post in slack.posts] == [TITLE] * 2
+    assert len(slack.taken) == 3
 
 
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         ((), "name one job with --preview, or one file with --recording"),
-        (("--recording", COMPOSED, "--send"), "give --to, or set SLACK_SECRET_ID"),
+        (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
+        (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
+        (("--preview",), "name one job with --preview"),
+        (("--digest", "--preview", "my-job"), "--digest is about a week: name no job, and no file"),
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
-def test_what_is_missing_is_said(
-    words: tuple[str, ...], why: str, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_is_said(words: tuple[str, ...], why: str, run: Run) -> None:
     """Before anything is sent."""
-    monkeypatch.delenv("SLACK_SECRET_ID", raising=False)
     done = run("notify", *words)
     assert done.exit_code == 2
     assert why in done.stderr
@@ -149,3 +200,63 @@ def test_a_message_that_a_table_has_is_not_due_again(
         past = ledger.past(RUN, "111122223333/us-east-1/none")
         assert ledger.write(past, past.with_messages(alert, []), {}, alert.at)
         assert "no message: version 1 was notified" in run(*words).stderr
+
+
+@pytest.fixture
+def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history whose last week had one run of ana."""
+    monkeypatch.setattr(asking, "now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
+    path = tmp_path / "week.db"
+    with SqliteHistory(path) as history:
+        record(history, "ranker", datetime(2026, 11, 20, 12, tzinfo=UTC), 10, 4)
+    return path
+
+
+ROUTED = """
+[channels.ml]
+service = "slack"
+[channels.of-ana]
+service = "teams"
+[[route]]
+owner = "ana"
+to = ["of-ana"]
+[[route]]
+tag = "team=x"
+to = ["of-ana"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "channel", "first", "says"),
+    [
+        ("", "email", "Subject: Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+         "the week to 2026-11-22: sent on monday at 8:00 UTC"),
+        ("", "slack", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*", "all jobs: to sns"),
+        ("", "teams", "Week to 2026-11-22: $10.00, $4.00 of it avoidable", "all jobs: to sns"),
+        (ROUTED, "ml", "*Week to 2026-11-22: $10.00, $4.00 of it avoidable*",
+         "route owner ana: to of-ana"),
+        (ROUTED, "of-ana", "Week to 2026-11-22: $10.00, $4.00 of it avoidable",
+         "route tag team=x: none, as tags.show does not have its tag"),
+        ('mode = "observe"', "slack", None, "no digest: observe mode"),
+        ('[digest]\nday = "off"', "slack", None, "no digest: the policy has switched it off"),
+    ],
+)  # fmt: skip
+def test_the_digest_is_shown_as_a_channel_gets_it(
+    policy: str, channel: str, first: str | None, says: str, week: Path, run: Run
+) -> None:
+    """With when and to whom it is sent, or why there is none."""
+    (week.parent / "policy.toml").write_text(policy)
+    words = ("--history", week, "--policy", week.parent / "policy.toml", "--channel", channel)
+    done = run("notify", "--digest", "--preview", *words)
+    assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
+    assert says in done.stderr
+    assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
+
+
+def test_the_digest_is_sent_once_and_not_written(slack: SlackStandIn, week: Path, run: Run) -> None:
+    """To one address."""
+    before = week.read_bytes()
+    words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")
+    assert "slack took it" in run("notify", "--digest", *words).stderr
+    assert [post["text"].partition(":")[0] for post in slack.posts] == ["Week to 2026-11-22"]
+    assert week.read_bytes() == before

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice, Decision, Verb, advice_id, advices_of
+from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, advices_of
+from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
-from sageaudit.domain.alert.comparison import dearer_than
 from sageaudit.domain.alert.rule import AlertCase, Notify, decide, told_by
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.record import Head, JobKey
@@ -75,7 +75,7 @@ class Family:
             return None
         alert = Alert(last.version + 1 if last else 1, figures, now)
         past = replace(self.past, run=run.name)
-        self.past = past.with_messages(alert, told_by(case, outcome, run.name, alert))
+        self.past = past.with_messages(alert, told_by(case, outcome, run.name, "f", alert))
         self.alerts[run.name] = alert
         return outcome
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from deliver.handler import wired
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.channels.catalogue import checks
+from sageaudit.adapters.channels.catalogue import checks, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
 from sageaudit.adapters.files.exact_json import to_json
@@ -157,7 +157,10 @@ def deliverer(
     """Deliver over fakes."""
     return wired(
         DeliverDependencies(
-            cast("SendLedger", ledger), cast("Mapping[str, Channel]", channels), clock or Clock()
+            cast("SendLedger", ledger),
+            cast("Mapping[str, Channel]", channels),
+            clock or Clock(),
+            writers(CHANNELS),
         ),
         queues=dict.fromkeys(CHANNELS, cast("SqsQueue", queue or RecordingQueue())),
         checks=checks(CHANNELS),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
 
-from sageaudit.domain.alert.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.audit.document import AuditDocument, JobDocument, LineDocument, PhaseDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument

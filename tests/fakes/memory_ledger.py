@@ -15,7 +15,7 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
     claimed,
 )
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.record import Claim
 from sageaudit.ports import Circuit
@@ -27,15 +27,15 @@ class MemoryAlertLedger:
     def __init__(self, newest: Callable[[str], int] = lambda _: 0) -> None:
         self._newest = newest
         self._runs: dict[str, PastAlerts] = {}
-        self._families: dict[str, PastAlerts] = {}
+        self._groups: dict[str, PastAlerts] = {}
         self.hours: dict[tuple[str, datetime], ChannelHour] = {}
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
         """Channel and body by their keys, in the order in which they were written."""
 
-    def past(self, run: str, family: str) -> PastAlerts:
-        """The last alert of a run, and the messages about its family."""
-        empty = PastAlerts(run, family)
-        known = self._families.get(family, empty)
+    def past(self, run: str, group: str) -> PastAlerts:
+        """The last alert of a run, and the messages about its group of families."""
+        empty = PastAlerts(run, group)
+        known = self._groups.get(group, empty)
         last = self._runs.get(run, empty).last
         return replace(empty, last=last, told=known.told, revision=known.revision)
 
@@ -52,16 +52,18 @@ class MemoryAlertLedger:
         hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """All or nothing, if nobody has written since."""
-        assert after.last is not None
-        version = after.last.version
-        if self.past(before.run, before.family) != before:
+        if self.past(before.run, before.group) != before:
             return False
-        if self._newest(after.run) > version:
+        alert = after.last if after.last is not before.last else None
+        version = alert.version if alert else 0
+        if alert and self._newest(after.run) > version:
             return False
         if any(self.hour(one.channel, one.began_at).count != one.count - 1 for one in hours):
             return False
         self.hours |= {(one.channel, one.began_at): one for one in hours}
-        self._runs[after.run] = self._families[after.family] = after
+        self._groups[after.group] = after
+        if alert:
+            self._runs[after.run] = after
         for channel, body in bodies.items():
             place = keys.alert_pk(after.run), keys.notice_sk(version, channel)
             self.notices[place] = (channel, body)

@@ -67,7 +67,7 @@ def finds(summary: str = "…", **parts: Any) -> Finds:
     new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
     `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
     nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
-    `caution`, `severity`, `change`, `best`, `said_of`, `subsumed_by`, `in_chat`.
+    `caution`, `first_step`, `severity`, `change`, `best`, `said_of`, `subsumed_by`, `in_chat`.
     """
     return Finds({"summary": summary, **parts})
 
@@ -140,6 +140,7 @@ _BUILDERS = {
 _PARTS: dict[str, Callable[[Found, Any], bool]] = {
     "summary": lambda found, text: _fits(text, found.summary),
     "caution": lambda found, text: _fits(text, found.caution or ""),
+    "first_step": lambda found, text: _fits(text, found.first_step or ""),
     "builder": lambda found, name: (found.confidence, found.bucket) == _BUILDERS[name],
     "without": lambda found, text: text not in f"{found.summary} {found.caution}",
     "lacks": lambda found, key: key not in found.evidence,

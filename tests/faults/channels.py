@@ -34,7 +34,7 @@ STRANGE = Expected(_ANY, marked=True)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What Slack says, and how it ends: said once, and said for hours."""
+    """What a webhook says, and how it ends: said once, and said for hours."""
 
     name: str
     says: Says
@@ -101,6 +101,21 @@ SLACK: tuple[Row, ...] = (
     Row("a body without end", Says(body="y" * 200_000, accepts=False), STRANGE, STRANGE),
 )  # fmt: skip
 
+TEAMS: tuple[Row, ...] = (
+    Row("202", Says(202, ""), SENT, SENT),
+    Row("202 and a text", Says(202, "Accepted"), SENT, SENT),
+    Row("200", Says(200, "1", accepts=False), STRANGE, STRANGE),
+    Row("429 for 60 s", Says(429, '{"error":{}}', _retry("60")), WAITS, WAITS),
+    Row("400 of its schema", Says(400, '{"error":{"code":"Trigger"}}'), REFUSED, REFUSED),
+    Row("401 of its sig", Says(401, '{"error":{"code":"Direct"}}'), REFUSED, REFUSED),
+    Row("404 of its flow", Says(404, '{"error":{"code":"Workflow"}}'), REFUSED, REFUSED),
+    Row("413", Says(413, ""), REFUSED, REFUSED),
+    Row("302", Says(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("502, posted", Says(502, _HTML, accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("hangs, posted", Says(hangs=True, accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("no connection", Says(connect=ConnectionRefusedError), WAITS, WAITS),
+)
+
 SNS: tuple[tuple[int, str, Expected, Expected], ...] = (
     (400, "KMSDisabled", REFUSED, REFUSED),
     (400, "KMSAccessDenied", REFUSED, REFUSED),
@@ -129,10 +144,14 @@ def channel_cells() -> tuple[Case, ...]:
 
 def _cells() -> Iterator[Case]:
     story = stories()[0]
-    for row in SLACK:
+    [on_teams] = [one for one in stories() if one.name == "on Teams"]
+    for service, of, row in (
+        *(("slack", story, row) for row in SLACK),
+        *(("teams", on_teams, row) for row in TEAMS),
+    ):
         for often, lasts, ends in (("once", None, row.once), ("hours", HOURS, row.for_hours)):
             breaks, met = _slack(row.says, lasts), _slack_met
-            yield Case(f"slack/{row.name}/{often}", story, ends, breaks, met)
+            yield Case(f"{service}/{row.name}/{often}", of, ends, breaks, met)
     for status, code, once, for_hours in SNS:
         for often, lasts, ends in (("once", None, once), ("hours", HOURS, for_hours)):
             breaks = _sns(status, code, lasts)

@@ -11,12 +11,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
+from local.demo import POLICY
 from local.functions import Step
 from local.recorded import RecordedJob
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Routes
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.webhook import Says
-from tests.faults.world import World, world
+from tests.faults.world import World, renamed, world
 from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
 
 HOUR = timedelta(hours=1)
@@ -32,6 +36,8 @@ class Story:
     broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
     """What is broken from the start, and how long."""
     slack: tuple[Says, ...] = ()
+    policy: Policy | None = None
+    """Another one than that of the local AWS."""
     early: timedelta = timedelta(0)
     """How long before the end of the first job the world begins."""
     most_of_a_call: int = 2
@@ -102,6 +108,30 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
         one.sweep()
 
 
+def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Eight days after the job's end the digest is started, again and again."""
+    _ends(one, jobs)
+    one.aws.clock.forward_to(jobs[0].ended_at + timedelta(days=8))
+    one.digest()
+
+
+def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Each is decided on before the next one ends."""
+    for job in jobs:
+        one.aws.ends(job)
+        one.quiet(one.now + timedelta(minutes=7))
+    one.quiet()
+
+
+def _to(*channels: str, most_an_hour: int = 20) -> Policy:
+    """The policy of the local AWS, with messages to these channels alone."""
+    policy = load(POLICY)
+    chosen = {
+        name: replace(one, most_an_hour=most_an_hour) for name, one in policy.channels.items()
+    }
+    return replace(policy, channels=chosen, routes=Routes(channels))
+
+
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 DECIDES = Call("notify", "dynamodb.GetItem TOLD TOLD", 1)
@@ -113,6 +143,10 @@ def stories() -> tuple[Story, ...]:
     """All of them; the first one is what usually happens."""
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
+    above = tuple(
+        renamed(failed, f"family-{word}-2018", later=timedelta(minutes=minutes))
+        for word, minutes in (("one", 0), ("two", 7), ("three", 14))
+    )
     return (
         Story("notified", (failed,), _ends),
         Story("late metrics", (recorded("profiled-053-g4dn-xlarge"),), _late, most_of_a_call=1),
@@ -127,6 +161,9 @@ def stories() -> tuple[Story, ...]:
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
+        Story("digest", (failed,), _digest, most_of_a_call=1),
+        Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
+        Story("above the most", above, _in_turn, policy=_to("sns", "slack", most_an_hour=1)),
     )  # fmt: skip
 
 
@@ -138,7 +175,7 @@ def played(
     on_step: Step = lambda _: None,
 ) -> Iterator[World]:
     """The world after a story in which something else broke too."""
-    with world(story.start, on_step=on_step) as one:
+    with world(story.start, policy=story.policy, on_step=on_step) as one:
         breaks(one)
         story.begin(one)
         yield one

@@ -14,12 +14,12 @@ from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, played, without_faults
 from tests.faults.world import REPEAT, Letter, World
 
-CHANNELS = ("slack", "sns")
+CHANNELS = ("slack", "sns", "teams")
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
 COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
 NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")
 """Metrics that no cell may count more of than its story does."""
-SECRETS = ("hooks.slack.com/services", "T00000000")
+SECRETS = ("hooks.slack.com/services", "T00000000", "workflows/00000000", "sig=")
 _SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_judged"})
 _OF_TIME = frozenset({"version", "due_at", "settled"})
 
@@ -160,7 +160,8 @@ def _not_well(one: World) -> Iterator[str]:
     if one.timeouts:
         yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
     for function in one.aws.functions.values():
-        for failure in function.failures[:1]:
+        # digest raises what failed, so that Lambda starts it again; a defect is counted too
+        for failure in function.failures[: int(function.name != "digest")]:
             yield f"{function.name} raised {failure}"
         if any(secret in function.log.getvalue() for secret in SECRETS):
             yield f"the log of {function.name} has a secret"

@@ -1,4 +1,4 @@
-"""Slack at the end of a socket that is a script: what it answers, when it hangs, where it cuts."""
+"""Slack and Teams at the end of a socket that is a script: their answers, and where they hang."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from sageaudit.adapters.channels import https_post as posting
+from sageaudit.adapters.channels.teams import TeamsChannel
 
 CONNECT_S = 3
 
@@ -38,12 +40,11 @@ class Says:
     resets: bool = False
     """Whether the connection ends while the post is sent."""
 
-    @property
-    def seen(self) -> bool:
-        """Whether people see the post."""
+    def seen(self, usual: int) -> bool:
+        """Whether people see the post; `usual` is the status of what is accepted."""
         if self.accepts is not None:
             return self.accepts
-        return self.status == 200 and self.connect is None
+        return self.status == usual and self.connect is None
 
     @property
     def answer(self) -> bytes:
@@ -56,51 +57,60 @@ class Says:
         return f"HTTP/1.1 {self.status} said\r\n{lines}\r\n".encode() + body
 
 
-OK = Says()
+OK, ACCEPTED = Says(), Says(202, "")
+SLACK_HOST = "hooks.slack.com"
+TEAMS_HOST = str(urlsplit(TeamsChannel.secret.example).hostname)
+USUAL = {SLACK_HOST: OK, TEAMS_HOST: ACCEPTED}
 
 
 @dataclass
-class Slack:
-    """Each post is answered by `script`: one after the other, then by `always`.
+class Webhooks:
+    """Each post is answered by `script`: one after the other, then by `always`, else as usual.
 
-    `seen` has the posts that people see; `tried` is how many connections were tried.
+    `seen` has the posts that people see, with their hosts; `tried` is how many connections were
+    tried.
     """
 
     wait: Callable[[float], None]
     now: Callable[[], datetime]
     script: list[Says] = field(default_factory=list)
-    always: Says = OK
+    always: Says | None = None
     always_until: datetime | None = None
-    seen: list[dict[str, Any]] = field(default_factory=list)
+    seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     seen_at: list[datetime] = field(default_factory=list)
     tried: int = 0
     strangers: list[str] = field(default_factory=list)
-    """Hosts other than Slack's that were asked."""
+    """Hosts that no channel has."""
     plan: Callable[[datetime], Says | None] = lambda _: None
     """What a post meets at a time, in place of `always`."""
     on_step: Callable[[str], None] = lambda _: None
 
-    def next(self) -> Says:
+    def next(self, usual: Says) -> Says:
         """What the next post meets."""
         if self.script:
             return self.script.pop(0)
         if (planned := self.plan(self.now())) is not None:
             return planned
         if self.always_until is not None and self.now() >= self.always_until:
-            return OK
-        return self.always
+            return usual
+        return self.always or usual
+
+    def of(self, host: str) -> list[dict[str, Any]]:
+        """What people see of one service."""
+        return [post for at, post in self.seen if at == host]
 
     def connected(self, _: Any, host: str, port: int) -> _Socket:
         """In place of a TLS connection to this address: the script says whether there is one."""
         self.tried += 1
-        says = self.next()
-        if (host, port) != ("hooks.slack.com", 443):
+        usual = USUAL.get(host, OK)
+        says = self.next(usual)
+        if host not in USUAL or port != 443:
             self.strangers.append(host)
         if says.connect is not None:
             if issubclass(says.connect, TimeoutError):
                 self.wait(CONNECT_S)
             raise says.connect("the test's network")
-        return _Socket(self, says)
+        return _Socket(self, says, host)
 
     @contextmanager
     def ends(self, secured: _Socket) -> Iterator[threading.Event]:
@@ -110,9 +120,10 @@ class Slack:
 
 
 class _Socket:
-    def __init__(self, slack: Slack, says: Says) -> None:
+    def __init__(self, slack: Webhooks, says: Says, host: str) -> None:
         self._slack = slack
         self._says = says
+        self._host = host
         self._sent = b""
         self.ends_at: datetime | None = None
         self.over = threading.Event()
@@ -144,8 +155,8 @@ class _Socket:
         assert mode == "rb"
         slack, says = self._slack, self._says
         slack.on_step("before POST")
-        if says.seen:
-            slack.seen.append(json.loads(self._sent.partition(b"\r\n\r\n")[2]))
+        if says.seen(USUAL.get(self._host, OK).status):
+            slack.seen.append((self._host, json.loads(self._sent.partition(b"\r\n\r\n")[2])))
             slack.seen_at.append(slack.now())
         slack.on_step("after POST")
         return io.BufferedReader(_Answer(slack, says, self), buffer_size=1)
@@ -161,7 +172,7 @@ class _Socket:
 
 
 class _Answer(io.RawIOBase):
-    def __init__(self, slack: Slack, says: Says, socket: _Socket) -> None:
+    def __init__(self, slack: Webhooks, says: Says, socket: _Socket) -> None:
         self._slack = slack
         self._says = says
         self._socket = socket

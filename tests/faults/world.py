@@ -24,6 +24,7 @@ from local.demo import POLICY
 from local.functions import Killed, Step
 from local.recorded import RecordedJob
 from sageaudit.adapters.aws import dead_letters
+from sageaudit.adapters.aws.stack_outputs import in_words
 from sageaudit.adapters.channels import https_post as posting
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.cli.commands.redrive import redrive
@@ -31,12 +32,13 @@ from sageaudit.cli.support.redrive.letters import LetterKind
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.output.text import teams
 from tests.fakes.delivering import counted
 from tests.fakes.due import due
 from tests.fakes.one_copy import one_copy_a_transaction
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
-from tests.faults.webhook import OK, Slack
+from tests.faults.webhook import SLACK_HOST, TEAMS_HOST, Webhooks
 
 REPEAT = "(possible repeat)"
 DEAD = ("TriggerFinishedJobsDeadLetters", "NoticesUndecidedAudits", "NoticesNoticesDeadLetters")
@@ -62,12 +64,15 @@ class Letter:
 class World:
     """One local AWS that breaks. `lost` events never reach the bus."""
 
-    def __init__(self, aws: LocalAws, slack: Slack, network: Network, timeouts: list[str]) -> None:
+    def __init__(
+        self, aws: LocalAws, slack: Webhooks, network: Network, timeouts: list[str]
+    ) -> None:
         self.aws = aws
         self.slack = slack
         self.network = network
         self.timeouts = timeouts
         """The functions whose invocations Lambda ended."""
+        self._digests = False
         self._queues = sqs_backends[ACCOUNT][REGION].queues
 
     @property
@@ -89,11 +94,22 @@ class World:
         self.aws.sweep()
         self.quiet()
 
+    def digest(self) -> None:
+        """The starts of one digest: two of the schedule, each as often as Lambda tries one."""
+        self._digests = True
+        for pause_s in (0, 60, 120, 3_600, 60, 120):
+            self.aws.clock.forward(pause_s)
+            self.aws.digest()
+            self.quiet()
+
     def settle(self) -> None:
         """Mends everything, and sweeps until no audit is due any more."""
         self.network.broken.clear()
         self.slack.script.clear()
-        self.slack.always = OK
+        self.slack.always = None
+        if self._digests:  # where all of its starts failed, a person starts it again
+            self.aws.digest()
+            self.quiet()
         for _ in range(_MOST_SECOND_LOOKS):
             moments = self.due()
             if not moments:
@@ -133,7 +149,7 @@ class World:
                 body = message["Body"]
                 work = WORK.get(name)
                 if work is None:
-                    work = f"NoticesQueue{json.loads(body)['channel'].capitalize()}"
+                    work = f"NoticesQueue{in_words(json.loads(body)['channel'])}"
                 sqs.send_message(QueueUrl=self.aws.physical(work), MessageBody=body)
                 moved += 1
         return moved
@@ -173,7 +189,9 @@ class World:
     def shown(self, channel: str) -> list[str]:
         """The first lines that people saw, in their order."""
         if channel == "slack":
-            return [post["blocks"][0]["text"]["text"] for post in self.slack.seen]
+            return [post["blocks"][0]["text"]["text"] for post in self.slack.of(SLACK_HOST)]
+        if channel == "teams":
+            return [next(teams.shown(post)) for post in self.slack.of(TEAMS_HOST)]
         return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
 
 
@@ -209,7 +227,7 @@ def world(
     def running() -> str:
         return next((f.name for f in holder[0].functions.values() if f.ends_at is not None), "")
 
-    slack = Slack(wait, now, on_step=on_step)
+    slack = Webhooks(wait, now, on_step=on_step)
     network = Network(running, wait, now)
     with ExitStack() as stack:
         stack.enter_context(one_copy_a_transaction())

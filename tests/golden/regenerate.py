@@ -14,9 +14,9 @@ from typing import Any
 
 from rich.console import Console
 
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -65,7 +65,15 @@ def messages() -> dict[str, tuple[AuditDocument, Notify]]:
         Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
     )
     before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
-    after = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, before_it, ("abcdefgh",), Decimal(6))
+    after = Told(
+        "train-bert-0001",
+        "train-bert",
+        Kind.FIRST,
+        Worth.COUNTED,
+        before_it,
+        ("abcdefgh",),
+        Decimal(6),
+    )
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()

@@ -34,7 +34,18 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 ORDER = {
     "domain": (
-        *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "alert"),
+        *(
+            "nearest",
+            "privacy",
+            "job",
+            "prices",
+            "usage",
+            "bill",
+            "policy",
+            "audit",
+            "advice",
+            "alert",
+        ),
         *("sweep", "request", "reconcile"),
     ),
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),

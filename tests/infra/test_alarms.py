@@ -22,7 +22,8 @@ def every(*channels: str) -> list[Watch]:
     return list(
         watches(
             functions={
-                name: FunctionFacts(name, 60) for name in ("audit", "notify", "deliver", "sweep")
+                name: FunctionFacts(name, 60)
+                for name in ("audit", "notify", "deliver", "sweep", "digest")
             },
             work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
             notices_queues={name: name for name in channels},

@@ -68,7 +68,7 @@ def test_a_context_that_is_no_answer_is_refused(number: int, templates: Path) ->
     assert f"context {REFUSED[number][0]}: " in read(templates, "refused.json")[number]
 
 
-def test_deliver_may_use_the_own_keys_of_topics_and_one_encrypts_that_of_the_stack(
+def test_deliver_may_use_the_own_keys_of_topics(
     templates: Path,
 ) -> None:
     """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import boto3
 import click
@@ -14,14 +15,13 @@ from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import deploy, subscribers
-from infra.deploy_flags import ChannelFlags, Flags
+from infra.deploy_flags import Flags
 from infra.names import FINGERPRINT_KEY
 from infra.subscribers import Address
-from sageaudit.adapters.channels.channel import NoticeChannel
-from sageaudit.adapters.channels.slack import SlackChannel
-from sageaudit.adapters.channels.sns import SnsChannel
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice, own_topic
 
-SLACK_WEBHOOK = "sageaudit/slack-webhook"
+SLACK_WEBHOOK = "sageaudit/channel/slack"
 WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
 OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
 
@@ -36,11 +36,8 @@ STACK = """{"Resources": {
 OUTPUTS = '"Outputs": {'
 WITH_SLACK = f'{OUTPUTS} "NoticesQueueUrlSlack": {{"Value": "url"}},'
 NO_FLAGS = Flags()
-
-
-def slack(**flags: Any) -> Flags:
-    """The flags of this channel alone."""
-    return Flags(channels={"slack": ChannelFlags(**flags)})
+PLAIN, OBSERVES = Policy(), Policy(mode="observe")
+SLACK = Policy(channels={**own_topic(), "slack": ChannelChoice("slack", SLACK_WEBHOOK)})
 
 
 class Runs:
@@ -78,17 +75,16 @@ def dialogue(
     runs: Runs,
     typed: str,
     flags: Flags = NO_FLAGS,
+    policy: Policy = PLAIN,
     *,
     profile: str | None = None,
-    observes: bool = False,
 ) -> Result:
     """Answers each question with one line, and those that follow with Enter."""
-    channels: list[type[NoticeChannel]] = [SnsChannel, SlackChannel]
 
     @click.command()
     def command() -> None:
         session = boto3.Session(region_name="us-east-1")
-        deploy.deploy(session, runs, flags, channels, profile=profile, observes=observes)
+        deploy.deploy(session, runs, flags, policy, profile=profile)
 
     return CliRunner().invoke(command, input=typed + "\n\n")
 
@@ -115,13 +111,13 @@ def names() -> set[str]:
 
 def test_a_first_deployment_stores_the_webhook_and_a_key(runs: Runs) -> None:
     """The webhook is in Secrets Manager only: not on the screen, nor in what is run."""
-    result = dialogue(runs, f"y\n{WEBHOOK}\n", profile="prod")
+    result = dialogue(runs, f"y\n{WEBHOOK}\n", NO_FLAGS, SLACK, profile="prod")
     assert result.exit_code == 0, result.output
     assert stored(SLACK_WEBHOOK) == WEBHOOK
     assert len(stored(FINGERPRINT_KEY)) == 64
     [(arguments, environment)] = runs.calls
     # Credentials in the environment would come before AWS_PROFILE: another account's, perhaps.
-    assert arguments == ["deploy", "--profile", "prod", "--context", "slack=on"]
+    assert arguments == ["deploy", "--profile", "prod"]
     assert environment["AWS_REGION"] == "us-east-1"
     assert "AWS_PROFILE" not in environment
     assert WEBHOOK not in f"{result.output} {runs.calls}"
@@ -141,41 +137,39 @@ NOBODY_IS_TOLD = ("Nobody is told of alarms: when sageaudit itself fails", "--al
 
 
 @pytest.mark.parametrize(
-    ("before", "typed", "flags", "kept", "context", "said"),
+    ("before", "typed", "flags", "policy", "kept", "said"),
     [
-        ("", "\n", NO_FLAGS, None, "slack=off", (*NOBODY_IS_TOLD, "of findings", "--notices-to")),
-        ("", f"{WEBHOOK}\n", NO_FLAGS, WEBHOOK, "slack=on", ("Findings go to Slack.\n",)),
-        (WEBHOOK, "\n\n", NO_FLAGS, WEBHOOK, "slack=on", NOBODY_IS_TOLD),
-        (WEBHOOK, f"{OTHER_WEBHOOK}\n", NO_FLAGS, OTHER_WEBHOOK, "slack=on", ()),
-        (WEBHOOK, "\nn\n", NO_FLAGS, WEBHOOK, "slack=off", ()),
-        (WEBHOOK, "", slack(on=True), WEBHOOK, "slack=on", ()),
-        (WEBHOOK, "", slack(on=False), WEBHOOK, "slack=off", ()),
+        ("", "", NO_FLAGS, PLAIN, None, (*NOBODY_IS_TOLD, "of findings", "--notices-to")),
+        ("", f"{WEBHOOK}\n", NO_FLAGS, SLACK, WEBHOOK, ("Findings go to slack.\n",)),
+        (WEBHOOK, "", NO_FLAGS, SLACK, WEBHOOK, NOBODY_IS_TOLD),
+        (WEBHOOK, "", Flags(secrets={"slack": OTHER_WEBHOOK}), SLACK, OTHER_WEBHOOK, ()),
+        (WEBHOOK, "", NO_FLAGS, PLAIN, WEBHOOK, ()),
     ],
-    ids=["without", "first", "kept", "replaced", "switched off", "flag on", "flag off"],
+    ids=["without", "first", "kept", "replaced", "gone"],
 )
-def test_slack_is_on_where_a_webhook_is_stored(
+def test_a_channel_of_the_policy_has_its_secret(
     runs: Runs,
     before: str,
     typed: str,
     flags: Flags,
+    policy: Policy,
     kept: str | None,
-    context: str,
     said: Sequence[str],
 ) -> None:
-    """A new one takes its place, as after a leak; one that is off stays stored for another day.
+    """Only one that is missing is asked for; a flag replaces one, as after a leak.
 
     The key of fingerprints stays: another would give every job of the past another fingerprint.
     The end says who is told, and with which flag somebody is.
     """
     keys = set()
     if before:
-        dialogue(runs, f"y\n{before}\n")
+        dialogue(runs, f"y\n{before}\n", NO_FLAGS, SLACK)
         keys.add(stored(FINGERPRINT_KEY))
-    result = dialogue(runs, f"y\n{typed}", flags)
+    result = dialogue(runs, f"y\n{typed}", flags, policy)
     assert result.exit_code == 0, result.output
     assert len(keys | {stored(FINGERPRINT_KEY)}) == 1
     assert (stored(SLACK_WEBHOOK) if SLACK_WEBHOOK in names() else None) == kept
-    assert runs.calls[-1][0] == ["deploy", "--context", context]
+    assert runs.calls[-1][0] == ["deploy"]
     assert not [text for text in said if text not in result.output]
 
 
@@ -189,7 +183,7 @@ def test_slack_is_on_where_a_webhook_is_stored(
 )
 def test_what_is_no_slack_webhook_is_asked_for_again(runs: Runs, wrong: str) -> None:
     """It is not repeated on the screen either: it may be a secret in the wrong place."""
-    result = dialogue(runs, f"y\n{wrong}\n{OTHER_WEBHOOK}\n")
+    result = dialogue(runs, f"y\n{wrong}\n{OTHER_WEBHOOK}\n", NO_FLAGS, SLACK)
     assert result.exit_code == 0, result.output
     assert stored(SLACK_WEBHOOK) == OTHER_WEBHOOK
     assert wrong not in result.output
@@ -198,7 +192,7 @@ def test_what_is_no_slack_webhook_is_asked_for_again(runs: Runs, wrong: str) -> 
 def test_a_region_is_bootstrapped_when_agreed(runs: Runs) -> None:
     """The CDK needs a bucket and roles of its own there, once."""
     boto3.client("cloudformation").delete_stack(StackName="CDKToolkit")
-    assert "not bootstrapped" in dialogue(runs, "y\n\ny\n").output
+    assert "not bootstrapped" in dialogue(runs, "y\ny\n").output
     bootstrap, deployment = (arguments for arguments, _ in runs.calls)
     assert bootstrap == ["bootstrap", "aws://111122223333/us-east-1"]
     assert deployment[0] == "deploy"
@@ -211,7 +205,7 @@ def test_the_cli_is_a_2_x() -> None:
 
 def test_alarms_and_messages_go_to_the_addresses_that_were_typed(runs: Runs) -> None:
     """After the deployment, which makes the topics; the end says who is told."""
-    result = dialogue(runs, "y\n\nops@example.com\nteam@example.com https://example.com/hook\n")
+    result = dialogue(runs, "y\nops@example.com\nteam@example.com https://example.com/hook\n")
     assert result.exit_code == 0, result.output
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
     assert subscribed("NoticesTopicArn") == [
@@ -224,17 +218,17 @@ def test_alarms_and_messages_go_to_the_addresses_that_were_typed(runs: Runs) -> 
 
 def test_an_address_is_subscribed_once(runs: Runs) -> None:
     """A second deployment shows who is told; Enter keeps them, and the same address adds none."""
-    dialogue(runs, "y\n\nops@example.com\n")
-    again = dialogue(runs, "y\n\nOps@Example.com\n")
+    dialogue(runs, "y\nops@example.com\n")
+    again = dialogue(runs, "y\nOps@Example.com\n")
     assert "Enter keeps ops@example.com)" in again.output
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
-    dialogue(runs, "y\n\n\n")
+    dialogue(runs, "y\n\n")
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
 
 
 def test_a_policy_that_only_observes_is_said(runs: Runs) -> None:
     """Otherwise people wait for messages."""
-    output = dialogue(runs, "y\n\n", observes=True).output
+    output = dialogue(runs, "y\n", NO_FLAGS, OBSERVES).output
     assert 'Nothing is posted: policy.toml says mode = "observe"' in output
 
 
@@ -248,7 +242,7 @@ def test_a_policy_that_only_observes_is_said(runs: Runs) -> None:
 )
 def test_what_is_no_address_is_asked_for_again(runs: Runs, wrong: str, why: str) -> None:
     """With the reason. A webhook of Slack would wait for a confirmation for ever."""
-    result = dialogue(runs, f"y\n\n{wrong}\nops@example.com\n")
+    result = dialogue(runs, f"y\n{wrong}\nops@example.com\n")
     assert why in result.output
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
 
@@ -262,7 +256,7 @@ def test_an_address_that_aws_refuses_does_not_hide_the_deployment(
         raise ClientError({"Error": {"Code": "InvalidParameter", "Message": "bad"}}, "Subscribe")
 
     monkeypatch.setattr(subscribers, "subscribe", refuse)
-    result = dialogue(runs, "y\n\nops@example.com\n")
+    result = dialogue(runs, "y\nops@example.com\n")
     assert result.exit_code == 1
     assert "sageaudit is deployed, but ops@example.com could not be subscribed" in result.output
     assert "Nobody is told of alarms" in result.output
@@ -274,47 +268,49 @@ def test_flags_answer_every_question(runs: Runs) -> None:
     everything = Flags(
         terminal=False,
         yes=True,
-        channels={"slack": ChannelFlags(secret=WEBHOOK)},
+        secrets={"slack": WEBHOOK},
         alarms_to=(Address("email", "ops@example.com"),),
         notices_to=(),
     )
     assert not list(everything.missing())
-    result = dialogue(runs, "", everything)
+    result = dialogue(runs, "", everything, SLACK)
     assert result.exit_code == 0, result.output
     assert stored(SLACK_WEBHOOK) == WEBHOOK
     assert WEBHOOK not in result.output
     assert [arguments for arguments, _ in runs.calls] == [
         ["bootstrap", "aws://111122223333/us-east-1"],
-        ["deploy", "--require-approval", "never", "--context", "slack=on"],
+        ["deploy", "--require-approval", "never"],
     ]
     assert subscribed("AlarmsTopicArn") == [("email", "ops@example.com")]
     assert subscribed("NoticesTopicArn") == []
 
 
-def test_slack_cannot_be_on_without_a_webhook(runs: Runs) -> None:
+def test_a_script_stops_where_a_secret_is_missing(runs: Runs) -> None:
     """Every notice would fail."""
-    result = dialogue(runs, "y\n", slack(on=True))
+    flags = Flags(terminal=False, yes=True, alarms_to=(), notices_to=())
+    result = dialogue(runs, "", flags, SLACK)
     assert result.exit_code == 1
-    assert "--slack-secret-file FILE" in result.output
+    assert "nothing is stored for slack: add --secret-file slack=FILE" in result.output
     assert not runs.calls
 
 
-def test_without_a_flag_a_script_leaves_a_channel_as_it_is_deployed(runs: Runs) -> None:
-    """One that was added since its flags were written is off, and stops no pipeline."""
-    script = Flags(terminal=False, yes=True, alarms_to=(), notices_to=())
-    for deployed in (False, True):
-        if deployed:
-            dialogue(runs, f"y\n{WEBHOOK}\n")
-            boto3.client("cloudformation").update_stack(
-                StackName="SageAudit", TemplateBody=STACK.replace(OUTPUTS, WITH_SLACK)
-            )
-        assert dialogue(runs, "", script).exit_code == 0
-        assert runs.calls[-1][0][-1] == f"slack={'on' if deployed else 'off'}"
+def test_a_channel_that_the_policy_names_no_more_is_asked_about(runs: Runs) -> None:
+    """Its queue goes with what waits in it."""
+    dialogue(runs, "y\n")
+    boto3.client("cloudformation").update_stack(
+        StackName="SageAudit", TemplateBody=STACK.replace(OUTPUTS, WITH_SLACK)
+    )
+    calls = len(runs.calls)
+    result = dialogue(runs, "y\nn\n")
+    assert "The channel slack is deployed, and policy.toml does not name it" in result.output
+    assert (result.exit_code, len(runs.calls)) == (1, calls)
+    assert dialogue(runs, "y\ny\n").exit_code == 0
 
 
 def command(*arguments: str, typed: str = "") -> Result:
     """`make deploy` with these flags, and no terminal."""
-    return CliRunner().invoke(deploy.main, arguments, input=typed)
+    with mock.patch.object(deploy, "checked_policy", return_value=SLACK):
+        return CliRunner().invoke(deploy.main, arguments, input=typed)
 
 
 def test_without_a_terminal_the_missing_flags_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,16 +331,21 @@ def test_a_file_without_a_webhook_is_refused_without_showing_it(tmp_path: Path) 
     """It may hold another secret."""
     file = tmp_path / "webhook"
     file.write_text("xoxb-a-token", encoding="utf-8")
-    result = command("--slack-secret-file", str(file))
-    assert result.exit_code == 2
-    assert "has no Slack incoming webhook URL" in result.output
-    assert "xoxb" not in result.output
+    for given, why in (
+        (f"slack={file}", "the file for slack has no Slack incoming webhook URL"),
+        (f"slak={file}", "the policy has slack, not 'slak'"),
+        (str(file), "it is not written CHANNEL=FILE"),
+    ):
+        result = command("--secret-file", given)
+        assert result.exit_code == 2
+        assert why in " ".join(result.output.split())
+        assert "xoxb" not in result.output
 
 
 def test_a_pipeline_deploys_with_flags_only(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """The webhook may come from stdin, which no list of processes shows."""
     monkeypatch.setattr(deploy, "run_cdk", runs)
-    flags = ("--region", "us-east-1", "--yes", "--slack-secret-file", "-")
+    flags = ("--region", "us-east-1", "--yes", "--secret-file", "slack=-")
     result = command(
         *flags,
         "--alarms-to",
@@ -395,10 +396,10 @@ def test_a_profile_is_the_one_that_was_named(
 
 def test_a_secret_that_is_about_to_be_deleted_stops_the_deployment(runs: Runs) -> None:
     """Nobody can read it; after a removal it is there for some days."""
-    dialogue(runs, f"y\n{WEBHOOK}\n")
+    dialogue(runs, f"y\n{WEBHOOK}\n", NO_FLAGS, SLACK)
     boto3.client("secretsmanager").delete_secret(SecretId=SLACK_WEBHOOK)
     calls = len(runs.calls)
-    result = dialogue(runs, "y\n\n")
+    result = dialogue(runs, "y\n\n", NO_FLAGS, SLACK)
     assert result.exit_code == 1
     assert f"restore-secret --secret-id {SLACK_WEBHOOK}" in result.output
     assert len(runs.calls) == calls

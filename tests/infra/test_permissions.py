@@ -15,8 +15,9 @@ from sageaudit.adapters.aws.stack_outputs import in_words
 from sageaudit.adapters.files.policy_file import load
 from tests.infra.reading import OTHER_ROLE, of_type, one, statements
 
-ROLES = ("Audit", "Notify", "Deliver", "SweepRole")
-"""Of the functions. The schedule's own role invokes the sweep."""
+ROLES = ("Audit", "Notify", "Deliver", "SweepRole", "DigestRole")
+"""Of the functions. Those of the schedules invoke the sweep and the digest."""
+SCHEDULED = ("Sweep", "Digest")
 JOBS = {
     f"arn:${{AWS::Partition}}:sagemaker:${{AWS::Region}}:${{AWS::AccountId}}:{kind}/*"
     for kind in ("training-job", "processing-job", "transform-job", "hyper-parameter-tuning-job")
@@ -25,11 +26,13 @@ SECRET = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:
 TABLE = "${HistoryTable.Arn}"
 CHANNELS = load(POLICY).channels
 NOTICES = {f"${{NoticesQueue{in_words(name)}.Arn}}" for name in CHANNELS}
-INDEX_OF = {
-    "Audit": f"{TABLE}/index/by-family",
-    "Notify": f"{TABLE}/index/by-family",
-    "SweepRole": f"{TABLE}/index/due",
+INDEXES_OF = {
+    "Audit": {"by-family"},
+    "Notify": {"by-family"},
+    "SweepRole": {"due"},
+    "DigestRole": {"by-account", "by-day", "by-family", "by-owner"},
 }
+REPORTS = "arn:${AWS::Partition}:s3:::local-reports/sageaudit/*"
 LISTS = {
     "sagemaker:ListTrainingJobs",
     "sagemaker:ListProcessingJobs",
@@ -41,12 +44,13 @@ ON_THE_TABLE = {
     "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
     "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
+    "DigestRole": {"GetItem", "PutItem", "Query"},
 }
 READING_VERBS = ("Describe", "Get", "List")
 
 
 def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
-    """One for each function, and the schedule's, which invokes the sweep and nothing else.
+    """One for each function, and the schedules', which invoke theirs and nothing else.
 
     None has a managed policy: AWS's hold wildcards.
     """
@@ -56,17 +60,19 @@ def test_there_are_no_other_roles(template: dict[str, Any]) -> None:
         for role in roles.values()
         for statement in role["AssumeRolePolicyDocument"]["Statement"]
     ]
-    assert sorted(trusted) == ["lambda.amazonaws.com"] * len(ROLES) + ["scheduler.amazonaws.com"]
+    services = ["lambda.amazonaws.com"] * len(ROLES) + ["scheduler.amazonaws.com"] * len(SCHEDULED)
+    assert sorted(trusted) == services
     assert not [role for role in roles.values() if "ManagedPolicyArns" in role]
-    role = one(template, "AWS::IAM::Role", "SweepScheduleRole")
-    [statement] = role["AssumeRolePolicyDocument"]["Statement"]
-    assert statement["Condition"] == {
-        "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
-    }
-    assert set(statements(template, "SweepScheduleRole")) == {
-        ("lambda:InvokeFunction", "${SweepFunction.Arn}"),
-        ("sqs:SendMessage", "${SweepScheduleDeadLetters.Arn}"),
-    }
+    for name in SCHEDULED:
+        role = one(template, "AWS::IAM::Role", f"{name}ScheduleRole")
+        [statement] = role["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Condition"] == {
+            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+        }
+        assert set(statements(template, f"{name}ScheduleRole")) == {
+            ("lambda:InvokeFunction", f"${{{name}Function.Arn}}"),
+            ("sqs:SendMessage", f"${{{name}ScheduleDeadLetters.Arn}}"),
+        }
 
 
 def test_all_that_our_code_calls_is_granted_and_nothing_else(
@@ -106,10 +112,29 @@ def test_only_metrics_prices_and_lists_are_unscoped(template: dict[str, Any]) ->
     ]
 
 
+def test_the_digest_writes_its_own_items_and_its_reports_alone(
+    template: dict[str, Any], quiet_template: dict[str, Any]
+) -> None:
+    """Reports only under its prefix of the policy's bucket, and only where it names one."""
+    granted = set(statements(template, "DigestRole"))
+    assert {s for s in granted if s[0].startswith("s3:")} == {("s3:PutObject", REPORTS)}
+    assert not [s for s in statements(quiet_template, "DigestRole") if s[0].startswith("s3:")]
+    [policy] = [
+        found
+        for name, found in of_type(template, "AWS::IAM::Policy").items()
+        if name.startswith("DigestRole")
+    ]
+    written = [
+        one for one in policy["PolicyDocument"]["Statement"] if one["Action"] == "dynamodb:PutItem"
+    ]
+    only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DIGEST#*"]}}
+    assert [one["Condition"] for one in written] == [only]
+
+
 @pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
 def test_nothing_outside_this_stack_is_written(template: dict[str, Any], service: str) -> None:
-    """An auditor only looks."""
-    actions = {a for role in ROLES for a, _ in statements(template, role)}
+    """An auditor only looks; but for the digest's reports, in a bucket that the policy names."""
+    actions = {a for role in ROLES for a, on in statements(template, role) if on != REPORTS}
     verbs = {a.partition(":")[2] for a in actions if a.startswith(f"{service}:")}
     assert all(verb.startswith(READING_VERBS) for verb in verbs)
 
@@ -149,6 +174,12 @@ TOUCHED = {
         "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
         "logs": {"${SweepLog.Arn}"},
     },
+    "DigestRole": {
+        "dynamodb": {TABLE, *(f"{TABLE}/index/{one}" for one in INDEXES_OF["DigestRole"])},
+        "sqs": {"${DigestScheduleDeadLetters.Arn}"},
+        "s3": {REPORTS},
+        "logs": {"${DigestLog.Arn}"},
+    },
 }
 
 
@@ -170,8 +201,8 @@ def test_the_table_is_open_as_far_as_a_function_needs_it(
     on_table = {a.removeprefix("dynamodb:") for a, resource in granted if resource == TABLE}
     on_indexes = {(a, resource) for a, resource in granted if "/index/" in resource}
     assert on_table == ON_THE_TABLE[role]
-    index = INDEX_OF.get(role)
-    assert on_indexes == ({("dynamodb:Query", index)} if index else set())
+    indexes = {f"{TABLE}/index/{name}" for name in INDEXES_OF.get(role, ())}
+    assert on_indexes == {("dynamodb:Query", index) for index in indexes}
 
 
 def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any]) -> None:
@@ -184,6 +215,7 @@ def test_a_queues_consumer_cannot_send_where_it_need_not(template: dict[str, Any
         "Notify": {*NOTICES, "${NoticesDecisions.Arn}", "${NoticesUndecidedAudits.Arn}"},
         "Deliver": {"${NoticesNoticesDeadLetters.Arn}"},
         "SweepRole": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
+        "DigestRole": {"${DigestScheduleDeadLetters.Arn}"},
     }
 
 

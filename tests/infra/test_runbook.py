@@ -34,7 +34,7 @@ def test_a_command_is_one_of_the_aws_cli(command: str) -> None:
 @pytest.mark.parametrize(("function", "query"), QUERIES)
 def test_a_query_can_be_read(function: str, query: str) -> None:
     """By the part of the language that is tested here."""
-    assert function in {"audit", "notify", "deliver", "sweep"}
+    assert function in {"audit", "notify", "deliver", "sweep", "digest"}
     assert log_insights.ask(LINES, query) is not None
 
 

@@ -61,7 +61,7 @@ def test_moto_creates_it_and_skips_only_what_is_known(local_stack: set[str]) -> 
 def test_moto_keeps_how_functions_are_fed(local_stack: set[str]) -> None:
     """The local AWS invokes handlers as these say."""
     mappings = boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert len(mappings) == 5
+    assert len(mappings) == 7
     [stream] = [m for m in mappings if "dynamodb" in m["EventSourceArn"]]
     assert "AUDIT#" in stream["FilterCriteria"]["Filters"][0]["Pattern"]
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from infra.schedule import weekly
 from infra.template import POLICY
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words, of_channels
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.history.dynamo import table
+from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.settings import notices_queue_variable
 from sageaudit.workflows.deliver import run as delivering
 from sweep import handler
@@ -73,7 +75,7 @@ def test_a_lease_to_send_outlives_its_holder(template: dict[str, Any]) -> None:
 def test_every_queue_is_encrypted_and_takes_tls_only(template: dict[str, Any]) -> None:
     """The policies also let EventBridge in for this rule alone."""
     queues = of_type(template, "AWS::SQS::Queue")
-    assert len(queues) == 6 + len(CHANNELS)
+    assert len(queues) == 7 + len(CHANNELS)
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
     assert {queue["MessageRetentionPeriod"] for queue in queues.values()} == {14 * 24 * 3600}
     policies = of_type(template, "AWS::SQS::QueuePolicy").values()
@@ -148,6 +150,42 @@ def test_handlers_get_exactly_the_environment_they_read(template: dict[str, Any]
         *channels,
     }
     assert _environment(template, "SweepFunction") == common | {"FINISHED_QUEUE_URL", "ACCOUNT_ID"}
+    assert _environment(template, "DigestFunction") == common | {"ACCOUNT_ID"}
+
+
+DIGEST_AT = [
+    (DigestTimes(), ("cron(0 8,9 ? * MON *)", "UTC")),
+    (DigestTimes("friday", 17, "Europe/Berlin"), ("cron(0 17,18 ? * FRI *)", "Europe/Berlin")),
+    (DigestTimes("sunday", 2, "America/New_York"), ("cron(0 2,3 ? * SUN *)", "America/New_York")),
+    (DigestTimes("sunday", 23), ("cron(0 23 ? * SUN *)", "UTC")),
+]
+
+
+@pytest.mark.parametrize(("times", "expected"), DIGEST_AT)
+def test_the_digest_is_started_at_its_hour_and_again_an_hour_later(
+    times: DigestTimes, expected: tuple[str, str]
+) -> None:
+    """In the policy's time zone: summer time leaves out an hour, in which nothing is started."""
+    when = weekly(times)
+    assert (when.expression, when.zone, when.on) == (*expected, True)
+    assert not weekly(None).on
+
+
+def test_the_schedules_are_as_the_policy_says(
+    template: dict[str, Any], quiet_template: dict[str, Any]
+) -> None:
+    """What fails is tried again until the next start."""
+    for made in (template, quiet_template):
+        sweep, digest = (
+            one(made, "AWS::Scheduler::Schedule", f"{name}Schedule") for name in ("Sweep", "Digest")
+        )
+        assert sweep["ScheduleExpression"] == "rate(15 minutes)"
+        assert digest["ScheduleExpression"] == "cron(0 8,9 ? * MON *)"
+        assert {found["State"] for found in (sweep, digest)} == {"ENABLED"}
+        ages = [
+            found["Target"]["RetryPolicy"]["MaximumEventAgeInSeconds"] for found in (sweep, digest)
+        ]
+        assert ages == [900, 3_600]
 
 
 def test_without_channels_there_is_the_own_topic_alone(quiet_template: dict[str, Any]) -> None:

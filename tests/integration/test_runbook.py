@@ -399,7 +399,10 @@ NOT_PROVOKED_HERE = {
     # The same alarms of another function, queue or channel, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "NotifyDefects", "DeliverDefects"),
     *("DecisionsLate", "NoticesSnsLate", "NoticesSlackLate", "SnsBroken", "SnsFailing"),
+    *(name for name in ALARMS if "Vision" in name or "Research" in name),
     *("SnsUnknown", "SweepErrors", "SweepDefects", "SweepDeadLettersNotEmpty"),
+    *("DigestErrors", "DigestDefects", "DigestDeadLettersNotEmpty"),
+    "DigestReport",  # what it counts is tested with the digest
 }
 
 

@@ -14,6 +14,8 @@ from decimal import Decimal
 import pytest
 
 from local import demo
+from sageaudit.domain.policy.routes import Route, Routes
+from sageaudit.output.text.teams import shown
 from tests.integration.whole_flow import Steps, a_failed_job, recorded, scene, tuning_set
 
 
@@ -53,6 +55,33 @@ def test_a_tuning_job_waits_for_its_children_and_tells_for_them() -> None:
         assert headline.startswith(f"*{tuning.name}: about $0.02 in a tuning job: ")
         assert len(one.aws.mails) == 1
         assert "5 of 5 training jobs" in json.dumps(one.slack.posts)
+
+
+def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
+    """Each channel has those of its routes once, the default what no route matches; counted."""
+    failed, composed = a_failed_job(), recorded("composed-g4dn-12xlarge")
+    routes = Routes(
+        default=("sns", "slack"),
+        rows=(
+            Route(tag=("owner", "mara"), to=("vision", "research")),
+            Route(kind="training", usd=Decimal(5), to=("research",)),
+        ),
+    )
+    with scene(failed.ended_at, routes=routes) as one:
+        for job in (failed, composed):
+            one.aws.ends(job)
+            one.aws.advance()
+        [lost] = one.slack.to("slack")
+        assert lost["text"].startswith("c7n-job: about $0.15 lost")
+        [vision] = one.slack.to("vision")
+        [research] = one.slack.to("research")
+        assert vision["text"] == next(shown(research))
+        assert vision["text"].startswith("tile-classifier: about $10, 1 run")
+        [mail] = one.aws.mails
+        assert "c7n-job" in mail["Body"]
+        assert one.count("MessagesUnrouted", "notify") == 1
+        assert one.count("NoticesSent", "deliver") == 4
+        assert not one.dead_letters()
 
 
 def test_the_demo_names_a_job_that_is_not_audited(

@@ -18,6 +18,7 @@ from local.slack import SlackStandIn, slack_stand_in
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
+from sageaudit.domain.policy.routes import Routes
 from tests.fakes.delivering import counted
 from tests.fakes.one_copy import one_copy_a_transaction
 
@@ -67,9 +68,15 @@ class Scene:
 
 @contextmanager
 def scene(
-    start: datetime, on_step: Step = lambda _: None, *, sweeps: bool = False
+    start: datetime,
+    on_step: Step = lambda _: None,
+    *,
+    sweeps: bool = False,
+    routes: Routes | None = None,
 ) -> Iterator[Scene]:
-    """One scene from `start` on, with the demo's policy. Posts to Slack are steps too."""
+    """One scene from `start` on, with the demo's policy and these routes. Posts are steps too."""
+    policy = load(POLICY)
+    policy = policy if routes is None else replace(policy, routes=routes)
     with slack_stand_in() as slack, one_copy_a_transaction():
 
         def transport(url: str, body: bytes, headers: Any) -> Any:
@@ -79,7 +86,7 @@ def scene(
             return answer
 
         with local_aws(
-            start, policy=load(POLICY), transport=transport, on_step=on_step, sweeps=sweeps
+            start, policy=policy, transport=transport, on_step=on_step, sweeps=sweeps
         ) as aws:
             yield Scene(aws, slack)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 
-from sageaudit.domain.alert.advice import Advice, Decision, advices_of, dearest_first
+from sageaudit.domain.advice.advice import Advice, Decision, advices_of, dearest_first
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.queries.columns import fits
 from sageaudit.queries.lists import Lists

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
-from sageaudit.domain.alert.advice import Advice, Decision, State, dearest_first
-from sageaudit.domain.alert.alert import Told
+from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.month import month_of
+from sageaudit.domain.alert.alert import Told, group_of
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.alert.month import month_of
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Route
@@ -37,7 +37,8 @@ def digests(
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `told`: the messages about a family, by account, region and name. Families are read once.
+    `told`: the messages about a group of families, by account, region and name. Each family is read
+    once.
     """
     since, until = week
     lists = Lists(history, window_of(since, until + ONE_DAY))
@@ -108,11 +109,9 @@ def _unsent(
         for one in found
         if one.state is State.OPEN and any(since <= at < until for at, _ in one.hits)
     ]
-    silent = {
-        family for family in map(_family, due) if all(one.alert.at < since for one in told(family))
-    }
-    return [one for one in due if _family(one) in silent]
+    silent = {of for of in map(_group, due) if all(one.alert.at < since for one in told(of))}
+    return [one for one in due if _group(one) in silent]
 
 
-def _family(one: Advice) -> str:
-    return f"{one.account}/{one.region}/{one.family}"
+def _group(one: Advice) -> str:
+    return f"{one.account}/{one.region}/{group_of(one.family)}"

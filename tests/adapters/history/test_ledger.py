@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, PastAlerts, Told
+from sageaudit.domain.alert.alert import (
+    Alert,
+    AlertFigures,
+    HeldMessage,
+    IdleHours,
+    Kind,
+    PastAlerts,
+    Told,
+    hour_of,
+)
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim
 from sageaudit.domain.bill.finding import Severity
@@ -49,7 +58,7 @@ def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
 
 def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
     """A message about a run."""
-    return Told(run, kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
+    return Told(run, "f", kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"))
 
 
 def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
@@ -96,13 +105,13 @@ def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
-    """Of several messages about one run, in each; the newest 50 of a family are kept."""
+    """Of several messages about one run, in each; the newest 100 of a family are kept."""
     written(alerts, "a", alert())
     past = alerts.past("a", "f")
     assert alerts.write(past, past.with_messages(alert(2, UNKNOWN), []), BODIES, NOON)
     assert alerts.past("a", "f").told == (told("a", alert(2, UNKNOWN)),)
     past = alerts.past("b", "f")
-    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 25
+    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 50
     assert alerts.write(past, past.with_messages(alert(), many), BODIES, NOON)
     assert alerts.past("b", "f").told == tuple(many)
     assert alerts.past("a", "f").last == alert(2, UNKNOWN)
@@ -358,7 +367,9 @@ def answer(
         past = alerts.past(name, "f") if second % 4 else PastAlerts(name, "f")
         one = Alert(second % 3 + 1, UNKNOWN, now)
         after = past.with_messages(one, [told(name, one)])
-        return alerts.write(past, after, BODIES, now)
+        hour = alerts.hour("slack", hour_of(now)).with_message(HeldMessage(name, None), 2)
+        hour = replace(hour, sent=hour.sent + (second % 7 == 0))  # another message came first
+        return alerts.write(past, after, BODIES, now, [hour]), sends_hour(alerts, sends, now)
     if what == "circuit":
         before, changed = Circuit(second % 2, second % 3), Circuit(second % 3, second % 2)
         return sends.change_circuit(name, before, changed, now), sends.circuit(name)
@@ -369,6 +380,15 @@ def answer(
     else:
         sends.mark_unknown(name, now, "reason")
     return None
+
+
+def sends_hour(alerts: AlertLedger, sends: SendLedger, now: datetime) -> object:
+    """The hour as both see it; in memory they are two."""
+    if isinstance(sends, MemorySendLedger):
+        return alerts.hour("slack", hour_of(now))
+    found = sends.hour("slack", hour_of(now))
+    assert found == alerts.hour("slack", hour_of(now))
+    return found
 
 
 def test_the_ledgers_never_differ() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.alert.audit_figures import advised_in
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import FindingRow, Head, Position, RunQuery, earlier_run
 from sageaudit.domain.job.job import Purchase
-from sageaudit.output.text.notice import advised_in
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
     ACCOUNT,

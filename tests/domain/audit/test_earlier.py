@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.audit.earlier import facts_of
+from sageaudit.domain.audit.earlier import advised_by, facts_of, own_value, value_text
+from tests.fakes import recorded
 from tests.fakes.jobs import ran
 
 
@@ -13,3 +14,21 @@ def test_no_more_final_metrics_are_kept_than_a_job_may_define() -> None:
     metrics = {f"metric-{n}": Decimal(n) for n in range(41)}
     facts = facts_of(ran(3600, final_metrics=metrics))
     assert list(facts.final_metrics) == list(metrics)[:40]
+
+
+def test_a_later_run_shows_whether_advice_was_followed() -> None:
+    """Every recorded run's own value is known of each parameter that its advice with dollars names,
+    as the advice says it: else nobody would see that it changed.
+    """
+    seen = set()
+    for job in recorded.everything():
+        facts = facts_of(job.job)
+        for finding in job.document["findings"]:
+            if advised_by(finding) is None or not finding["fix"]:
+                continue
+            first = finding["fix"][0]
+            seen.add(first["parameter"].partition("[")[0])
+            own = own_value(facts, first["parameter"])
+            assert own == (value_text(first["old"]) or own), (job.file, first)
+            assert own != value_text(first["new"]), (job.file, first)
+    assert {"ResourceConfig.InstanceType", "CheckpointConfig.S3Uri"} <= seen

@@ -110,7 +110,6 @@ def test_slack_and_mail_say_that_no_sum_has_it() -> None:
     findings = [type_finding(caution=None, summary="It idled.")]
     whole = cast("AuditDocument", {**idle_document(), "findings": findings})
     hours = ": 1,024 of 1,536 GPU-hours (67%) not used, worth about $8,100\n"
-    assert (
-        f"*Not counted*{hours}" in f"{slack.message(card_of(whole))['blocks'][1]['text']['text']}\n"
-    )
-    assert f"\nNot counted{hours}" in plain.message(card_of(whole))["message"]
+    card = card_of(whole)
+    assert f"*Not counted*{hours}" in f"{slack.message(card)['blocks'][1]['text']['text']}\n"
+    assert f"\nNot counted{hours}" in plain.message(card)["message"]

@@ -13,8 +13,8 @@ from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.output.text.attributes import attributes_of
 from sageaudit.output.text.card import card_of
-from sageaudit.output.text.notice import attributes_of
 from sageaudit.output.text.plain import message
 from tests.fakes.documents import document, finding, fix, job, lost_document
 from tests.fakes.hostile import documents, whole_documents

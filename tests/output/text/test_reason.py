@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.month import Month
 from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.month import Month
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -44,7 +44,7 @@ SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 def further(kind: Kind, why: str, after: Alert = LOW) -> Notify:
     """A message about what is new."""
-    told = Told("train-bert-0001", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
+    told = Told("train-bert-0001", "train-bert", Kind.FIRST, Worth.COUNTED, after, (), Decimal(6))
     return Notify(kind, why, told, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
 
 
@@ -164,7 +164,14 @@ def decisions() -> st.SearchStrategy[Notify]:
     alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
     worths = st.sampled_from([None, *Worth])
     told = st.builds(
-        Told, st.just("r"), st.just(Kind.FIRST), worths, alerts, st.just(()), dollars()
+        Told,
+        st.just("r"),
+        st.just("f"),
+        st.just(Kind.FIRST),
+        worths,
+        alerts,
+        st.just(()),
+        dollars(),
     )
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])

@@ -131,17 +131,17 @@ test_cases = cases(
     "A full GPU is named with its last use.",
     # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
     row(finds("The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
-        "was last recorded at 96%).", caution="Halve the batch and accumulate gradients…",
+        "was last recorded at 96%).", first_step="Halve the batch and accumulate gradients…",
         evidence={"gpu_memory_last_percent": 96, "gpu_memory_points_per_hour": None}),
         out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96)),
     "A larger type has a price for all runs: above the failures it is no fix.",
     # Twelve hours: ml.g4dn.2xlarge has twice the memory for $2.448 more than $8.832; two failures
     # of $1.472 cost $0.1472 for each of 20 that complete, 15 of them in the last 30 days.
-    row(finds(ways=[], caution="Use fewer data-loader workers and load less at once, or a type "
-        "with more memory. For all runs ml.g4dn.2xlarge costs no less than the failures: $2.45 "
-        "more against $0.15 for each run that completes ($36.72 against $2.21 a month)…",
-        evidence={"runs_a_month": 15}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
-        earlier=host_runs(20)),
+    row(finds(ways=[], first_step="Use fewer data-loader workers and load less at once, or a "
+        "type with more memory", caution="For all runs ml.g4dn.2xlarge costs no less than the "
+        "failures: $2.45 more against $0.15 for each run that completes ($36.72 against $2.21 "
+        "a month)…", evidence={"runs_a_month": 15}), out_of_memory("exit code 137"),
+        even(120, **FULL_HOST), earlier=host_runs(20)),
     row(finds(ways=[["ml.g4dn.2xlarge"]], caution="…ml.g4dn.2xlarge costs less than the failures: "
         "$2.45 more against $2.94 for each run that completes. This money…",
         evidence={"runs_a_month": None}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
@@ -153,7 +153,7 @@ test_cases = cases(
         even(120, **FULL_HOST), earlier=None),
     "A full host is named and gets a larger type. The next larger T4 host has twice as much.",
     row(finds("…(host out of memory: host memory was last recorded at 97%)…",
-        ways=[["ml.g4dn.2xlarge"]], caution="Use fewer data-loader workers…"),
+        ways=[["ml.g4dn.2xlarge"]], first_step="Use fewer data-loader workers…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)),
     "A killed process is no proof of full memory. 137 is SIGKILL.",
     row(finds("…40%, which does not show that it ran out…"),

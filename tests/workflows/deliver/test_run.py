@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sageaudit.domain.alert.alert import ChannelHour, HeldMessage, hour_of
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
@@ -20,9 +23,11 @@ from sageaudit.errors import (
     RateLimited,
     UnexpectedAnswer,
 )
+from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.ports import Circuit
 from sageaudit.workflows.deliver.run import LEASE_S, LONGEST_PAUSE_S
 from tests.fakes.delivering import (
+    NOON,
     PK,
     Clock,
     Lambda,
@@ -298,3 +303,56 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
     context = Lambda(iter([60_000, 49_999, 49_000]))
     assert failures(handle(batch(*records), context)) == ["m2", "m3"]
     assert len(channel.posted) == 1
+
+
+def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
+    """A ledger with an hour of Slack above its most, and the notice that stands for its rest."""
+    ledger, began = MemorySendLedger(), hour_of(NOON)
+    dearest = tuple(HeldMessage(f"family-{n}: <b>", Decimal(n)) for n in range(held))
+    ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
+    return ledger, sqs_record(to_body(Notice(NOTICE, "slack", {}, began)), received=count)
+
+
+def test_the_rest_of_an_hour_waits_for_its_end_and_is_posted_once() -> None:
+    """What is held meanwhile is in it; a second delivery of it is a duplicate."""
+    (ledger, record), clock = of_an_hour(), Clock()
+    channel, queue = RecordingChannel(), RecordingQueue()
+    handle = deliverer(ledger, {"slack": channel}, queue=queue, clock=clock)
+    assert failures(handle(batch(record), None)) == ["m1"]
+    assert queue.waits_s == [55 * 60]  # 13:10 to 14:05
+    assert channel.posted == []
+    ledger.hours["slack", hour_of(NOON)] = of_an_hour(3)[0].hour("slack", hour_of(NOON))
+    clock.move(55 * 60)
+    for _ in range(2):
+        assert handle(batch(record), None) == DONE
+    [payload] = channel.posted
+    assert payload["text"] == "And 3 more messages since 13:00 UTC"
+    assert "family-2: &lt;b&gt;" in str(payload)
+
+
+def test_killed_at_any_step_the_rest_of_an_hour_is_posted_once_or_marked() -> None:
+    """As any notice."""
+    for steps in itertools.count():
+        (ledger, record), clock, channel = of_an_hour(), Clock(), RecordingChannel()
+        clock.move(3600)
+        step = dying(steps)
+        first = deliverer(Stepped(ledger, step), {"slack": Stepped(channel, step)}, clock=clock)
+        with suppress(Killed):
+            first(batch(record), None)
+            break
+        clock.move(360)
+        again = deliverer(ledger, {"slack": channel}, clock=clock)
+        assert again(batch(record), None) == DONE
+        assert repeats(channel) in ([False], [True], [False, True])
+    assert steps > 6
+
+
+def test_an_hour_that_the_table_does_not_show_comes_back() -> None:
+    """Nobody is told of 0 more messages."""
+    (ledger, record), clock = of_an_hour(), Clock()
+    ledger.hours.clear()
+    clock.move(3900)
+    channel = RecordingChannel()
+    handle = deliverer(ledger, {"slack": channel}, clock=clock)
+    assert failures(handle(batch(record), None)) == ["m1"]
+    assert channel.posted == []

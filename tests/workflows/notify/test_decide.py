@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from sageaudit.domain.alert.advice import Decision, Verb
+from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import Kind
 from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
@@ -75,7 +76,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
 
 def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
-    deps = replace(story.dependencies(), policy=Policy())
+    deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     assert notify(story.audit(ONE, NOON), deps, now=NOON) == Notify()
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
@@ -149,6 +150,52 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     assert first.advice is not None
     assert (first.advice.rule, first.advice.runs) == ("gpu-underused", 4)
     assert f"snooze {first.advice.id}\n" in story.messages[0].text
+
+
+def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_all_others(
+    story: FamilyStory,
+) -> None:
+    """A step that got ten times worse does not wait."""
+
+    def weekly(week: int, usd: str = "9") -> None:
+        for step in range(10):
+            at = NOON + timedelta(days=7 * week, minutes=5 * step)
+            whole = run_document(f"step-{step}-{week}", avoidable=usd, ended_at=at)
+            whole["job"]["family"] = f"pipeline/nightly/step-{step}"
+            story.audited(whole, at)
+
+    weekly(0)
+    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/step-0"]
+    assert "Other steps" not in story.messages[0].text
+    weekly(1)
+    assert [one.subject.partition(":")[0] for one in story.messages[1:]] == ["nightly/step-1"]
+    also = re.sub(r"\s+", " ", story.messages[1].text)
+    assert "Other steps: step-2 about $39; step-3 about $39; step-4 about $39; and 5 steps" in also
+    weekly(2)
+    assert len(story.messages) == 2
+    weekly(3, "900")
+    assert len(story.messages) == 12
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_week_went_by(
+    story: FamilyStory, decided: bool
+) -> None:
+    """The message would be of yesterday."""
+    for step, day in (("a", 0), ("b", 0), ("c", 2 if decided else 9)):
+        at = NOON + timedelta(days=day, minutes=ord(step))
+        whole = run_document(f"{step}-{day}", avoidable="9", ended_at=at)
+        whole["job"]["family"] = f"pipeline/nightly/{step}"
+        outcome = story.audited(whole, at)
+        if step == "b":
+            assert isinstance(outcome, Quiet)
+            assert outcome.waits is not None
+            (waiting,) = story.ledger.past("", "111122223333/us-east-1/pipeline/nightly").told[1:]
+            if decided:
+                snooze = Decision(waiting.advices[0], Verb.SNOOZE, "ana", at)
+                story.decisions.decide(snooze)
+    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/a", "nightly/c"]
+    assert "Other steps" not in story.messages[1].text
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:

@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sageaudit.domain.alert.alert import hour_of
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
-from tests.fakes.family import run_document
+from sageaudit.output.text import plain
+from sageaudit.output.text.rest import rest_card
+from tests.fakes.delivering import NOON
+from tests.fakes.documents import document, job
+from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.queues import Killed
 from tests.fakes.stream import Stream
 
@@ -164,6 +172,66 @@ def test_a_channel_that_was_switched_off_since_keeps_its_notice_for_a_redrive() 
     [(letter, attributes)] = stream.undecided.sent
     assert (json.loads(letter)["sk"], attributes["reason"]) == ("NOTICE#00001#slack", "no_channel")
     assert stream.versions("sns") == {1: False}
+
+
+FEW = Policy(
+    floor_usd=Decimal(1),
+    channels={
+        "sns": ChannelChoice("sns", most_an_hour=1),
+        "slack": ChannelChoice("slack", "webhook"),
+    },
+    routes=Routes(("sns", "slack")),
+)
+"""One message an hour on the topic."""
+
+
+def other_families(stream: Stream, *dollars: str) -> None:
+    """One run of a family of its own, for each amount."""
+    for number, usd in enumerate(dollars):
+        name, family = f"run-{number}", f"family-{number}"
+        stream.written(document(job=job(name=name, family=family), avoidable_usd=Decimal(usd)))
+
+
+def test_above_its_most_a_channel_has_one_notice_for_the_rest_of_the_hour() -> None:
+    """The first message that is held stands for them all; another channel has each."""
+    stream = Stream(FamilyStory(FEW))
+    other_families(stream, "2", "3", "9", "4", "5", "6")
+    stream.settle()
+    own, rest = stream.posted("sns")
+    assert (own["payload"]["subject"][:9], rest["payload"]) == ("family-0:", {})
+    assert rest["rest_of"] == "2026-05-20T13"
+    assert len(stream.posted("slack")) == 6
+    hour = stream.story.ledger.hour("sns", hour_of(NOON))
+    assert (hour.sent, hour.held) == (1, 5)
+    card = plain.message(rest_card(hour))
+    assert card["message"].split("\n")[:-1] == [
+        "And 5 more messages since 13:00 UTC",
+        *(one.title for one in hour.dearest),
+        "and 2 others",
+        "All open advices: sageaudit advice",
+    ]
+    stream.clock.move(3600)
+    stream.written(document(job=job(name="later", family="later"), avoidable_usd=Decimal(7)))
+    stream.settle()
+    assert stream.posted("sns")[-1]["payload"]["subject"].startswith("later: ")
+
+
+def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:
+    """Also where another process decides about another family at that step."""
+
+    def begin(stream: Stream) -> None:
+        stream.story.policy = FEW
+        other_families(stream, "2", "3", "4")
+
+    fourth = document(job=job(name="run-9", family="family-9"), avoidable_usd=Decimal(8))
+    for do in (lambda _: die(), lambda stream: stream.read_at_once(fourth)):
+        for stream in each_step(do, begin):
+            count = 3 + ("run-9" in str(stream.story.ledger.notices))
+            hour = stream.story.ledger.hour("sns", hour_of(NOON))
+            assert (hour.sent, hour.held) == (1, count - 1)
+            notices = stream.posted("sns")
+            assert sorted("rest_of" in one for one in notices) == [False, True]
+            assert len(stream.posted("slack")) == count
 
 
 Event = tuple[int, AwsError | None, AwsError | None, AwsError | None, int, bool]

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.moments import as_utc, read_moment
 from sageaudit.adapters.history.sort_keys import LONGEST_TEXT
+from sageaudit.domain.alert.audit_figures import advised_in
 from sageaudit.domain.audit.document import AuditDocument, BillDocument, gaps
 from sageaudit.domain.audit.earlier import RunFacts, run_stamp
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
@@ -25,7 +26,6 @@ from sageaudit.domain.audit.record import (
 from sageaudit.domain.audit.sums import storable_usd, sums_of
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, whole_sum
-from sageaudit.output.text.notice import advised_in
 
 _HOUR_S = 3600
 MOST_FINDING_ROWS = 40

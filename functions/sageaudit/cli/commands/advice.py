@@ -12,7 +12,7 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import advices, asking
 from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters, AdviceRow
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.domain.alert.advice import Decision, State, Verb
+from sageaudit.domain.advice.advice import Decision, State, Verb
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 

@@ -190,15 +190,15 @@ class _Previewed:
 
     source: HistorySource
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """What a table has; a file has no messages."""
         table = self._table()
-        return table.past(run, family) if table else PastAlerts(run, family)
+        return table.past(run, group) if table else PastAlerts(run, group)
 
-    def told(self, family: str) -> Sequence[Told]:
-        """The same of a family."""
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages alone."""
         table = self._table()
-        return table.told(family) if table else ()
+        return table.told(group) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the table has it."""

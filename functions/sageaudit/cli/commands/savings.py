@@ -10,7 +10,7 @@ from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import advices, asking
 from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.domain.alert.advice import State
+from sageaudit.domain.advice.advice import State
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.words import counted
 

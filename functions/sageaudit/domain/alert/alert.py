@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,8 +24,9 @@ move figures by a few percent, and nobody decides otherwise for that; a tenth is
 have acted on. Our choice."""
 _MOST_NAMED = 3
 """Of the messages above a channel's most in an hour. Our choice."""
-_MOST_TOLD = 50
-"""Of a family, the newest: an item of the table stays small."""
+_MOST_TOLD = 100
+"""Of a family or a pipeline, the newest: an item of the table stays small."""
+_PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,8 @@ class Kind(enum.StrEnum):
     DEARER = "dearer"
     """A run that cost far more than its like."""
     CORRECTION = "correction"
+    WAITS = "waits"
+    """None: another step of its pipeline has just had one. The next one speaks of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ class Told:
     """
 
     run: str
+    family: str
     kind: Kind
     worth: Worth | None
     alert: Alert
@@ -145,20 +150,36 @@ class PastAlerts:
     """The alerts that a decision about a run depends on.
 
     `run` is its partition key. `last`: the run's last alert. `told`: the newest messages about its
-    family, oldest first. `revision` counts the writes of the family's messages.
+    `group` of families, oldest first. `revision` counts the writes of the group's messages.
     """
 
     run: str
-    family: str
+    group: str
     last: Alert | None = None
     told: tuple[Told, ...] = ()
     revision: int = 0
 
     def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
-        """With a new alert about the run; one without messages corrects the last one."""
+        """With a new alert about the run; one without messages corrects the last one.
+
+        What waited is in the messages, or too old.
+        """
+        sent = [one for one in self.told if one.kind is not Kind.WAITS]
         told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
-        kept = (*(self.told if messages else told), *messages)[-_MOST_TOLD:]
+        kept = (*(sent if messages else told), *messages)[-_MOST_TOLD:]
         return replace(self, last=alert, told=kept, revision=self.revision + 1)
+
+    def with_waiting(self, waiting: Told) -> PastAlerts:
+        """With what the next message of the group speaks of, in place of what it was before."""
+        before = (waiting.family, Kind.WAITS, waiting.worth)
+        told = [one for one in self.told if (one.family, one.kind, one.worth) != before]
+        return replace(self, told=(*told, waiting)[-_MOST_TOLD:], revision=self.revision + 1)
+
+
+def group_of(family: str) -> str:
+    """The families that share their messages: the steps of a pipeline; else the family alone."""
+    step = _PIPELINE_STEP.fullmatch(family)
+    return step[1] if step else family
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sageaudit.domain.alert.advice import Advice
+from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.routes import Route
 

@@ -7,11 +7,14 @@ run that had a message has another one only to correct it. Each reason is a func
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import WAITING, Advice, State
+from sageaudit.domain.advice.advice import WAITING, Advice, State
+from sageaudit.domain.advice.comparison import Dearer
+from sageaudit.domain.advice.episodes import CLOSED_AFTER
+from sageaudit.domain.advice.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.alert.alert import (
     CHANGED_USD,
     Alert,
@@ -20,9 +23,6 @@ from sageaudit.domain.alert.alert import (
     Told,
     matters,
 )
-from sageaudit.domain.alert.comparison import Dearer
-from sageaudit.domain.alert.episodes import CLOSED_AFTER
-from sageaudit.domain.alert.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
@@ -37,6 +37,8 @@ AGAIN_AFTER = timedelta(days=30)
 """The same advice is not told again before, unless it is worse."""
 _APART = timedelta(hours=24)
 """A family has at most one message of a worth in it, but for what is worse."""
+_WAITS_FOR = timedelta(days=8)
+"""A weekly pipeline's next run is within it; what is older may hold no longer."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
 
@@ -47,7 +49,8 @@ class AlertCase:
 
     `found`: the ids of what this run is advised; `advices`: all of its family, by id, what is worth
     most first. `dearer`: where it cost more than its like. `told`: the messages about its family,
-    oldest first. `read_from`: no older run of it was read.
+    oldest first; `of_group`: those about the other steps of its pipeline, and what waits.
+    `read_from`: no older run of it was read.
     """
 
     figures: AlertFigures
@@ -58,6 +61,20 @@ class AlertCase:
     policy: Policy
     now: datetime
     read_from: datetime
+    of_group: Sequence[Told] = ()
+
+    @property
+    def waiting(self) -> list[Told]:
+        """What the next message speaks of besides."""
+        recent = (one for one in self.of_group if self.now - one.alert.at < _WAITS_FOR)
+        return [one for one in recent if one.kind is Kind.WAITS]
+
+    def too_near(self, notify: Notify) -> bool:
+        """Whether another step of its pipeline has just had a message, so that this one waits."""
+        if notify.kind is Kind.DEARER or notify.why == _TEN_TIMES:
+            return False
+        told = (one.alert.at for one in self.of_group if one.kind is not Kind.WAITS)
+        return any(self.now - at < _APART for at in told)
 
     def of(self, worth: Worth, *, waiting: bool = False) -> list[Advice]:
         """The open advices of one worth; with those that wait."""
@@ -84,8 +101,9 @@ class Notify:
     `why` says what is new since the message `after`. A correction `corrects` the run's last alert,
     which version `before` of the audit caused (None where it cannot be read). `month`: of the open
     advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
-    what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `to`: where
-    it goes; the `held` channels have had their most in this hour.
+    what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `besides`:
+    what waited for it, of other steps of the pipeline. `to`: where it goes; the `held` channels
+    have had their most in this hour.
     """
 
     kind: Kind = Kind.FIRST
@@ -99,6 +117,7 @@ class Notify:
     month: Month | None = field(default=None, compare=False)
     saves: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
+    besides: Sequence[Told] = field(default=(), compare=False)
     to: Destination = field(default=Destination(()), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
 
@@ -110,9 +129,10 @@ IDLE_WORTHS = frozenset({Worth.IDLE, Worth.PREPAID, Worth.UNPRICED})
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Send no message, for this reason."""
+    """Send no message, for this reason; `waits`: the next one of its pipeline speaks of it."""
 
     reason: str
+    waits: Notify | None = None
 
 
 Reason = Callable[[AlertCase], Notify | None]
@@ -123,10 +143,10 @@ def decide(case: AlertCase, last: Alert | None) -> Notify | Quiet:
     """What to do about an audit. `last`: the last alert of its run."""
     if last is not None:
         return _correction(case.figures, last, case.policy)
-    for reason in REASONS:
-        if notify := reason(case):
-            return notify
-    return Quiet(_why_quiet(case))
+    notify = next(filter(None, (reason(case) for reason in REASONS)), None)
+    if notify is None:
+        return Quiet(_why_quiet(case))
+    return Quiet(_WAITS, notify) if case.too_near(notify) else notify
 
 
 def dearer(case: AlertCase) -> Notify | None:
@@ -143,20 +163,34 @@ def dearer(case: AlertCase) -> Notify | None:
     return Notify(Kind.DEARER, after=None, worth=None, dearer=found)
 
 
-def told_by(case: AlertCase, notify: Notify, run: str, alert: Alert) -> list[Told]:
+def told_by(case: AlertCase, notify: Notify, run: str, family: str, alert: Alert) -> list[Told]:
     """What a message counts as: none for a correction, one for all else that was due with it."""
     found: list[Told] = []
     if notify.kind is Kind.CORRECTION:
         return found
     if notify.dearer is not None:
-        found.append(Told(run, Kind.DEARER, None, alert, (), notify.dearer.more_usd))
-    for also in filter(None, (reason(case) for reason in _BY_WORTH)):
-        if also.worth is not None:
-            advices = case.of(also.worth, waiting=also.kind is Kind.WORSE)
-            amount = month_of(advices, also.worth, case.now).said
-            ids = tuple(one.id for one in advices if one.hits)
-            found.append(Told(run, also.kind, also.worth, alert, ids, amount))
+        more_usd = notify.dearer.more_usd
+        found.append(Told(run, family, Kind.DEARER, None, alert, (), more_usd))
+    also = filter(None, (reason(case) for reason in _BY_WORTH))
+    found += [_told(case, one, one.worth, run, family, alert) for one in also if one.worth]
+    for one in case.waiting:
+        found.append(replace(one, kind=Kind.FIRST, alert=replace(one.alert, at=alert.at)))
     return found
+
+
+def waits_by(case: AlertCase, notify: Notify, run: str, family: str, alert: Alert) -> Told:
+    """What waits for the next message of its pipeline."""
+    told = _told(case, notify, notify.worth or Worth.COUNTED, run, family, alert)
+    return replace(told, kind=Kind.WAITS)
+
+
+def _told(
+    case: AlertCase, notify: Notify, worth: Worth, run: str, family: str, alert: Alert
+) -> Told:
+    advices = case.of(worth, waiting=notify.kind is Kind.WORSE)
+    amount = month_of(advices, worth, case.now).said
+    ids = tuple(one.id for one in advices if one.hits)
+    return Told(run, family, notify.kind, worth, alert, ids, amount)
 
 
 def _about(worth: Worth) -> Reason:
@@ -177,6 +211,7 @@ REASONS: tuple[Reason, ...] = (dearer, *_BY_WORTH)
 """Every reason for a message about a run that had none; the first one that holds is what it says.
 A new reason is a function here."""
 NOTHING_FOUND = "no finding worth a message"
+_WAITS = "another step of its pipeline has just had a message: the next one speaks of it"
 _TEN_TIMES = f"it is {TIMES} times as much or more"
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _News = tuple[Kind | None, str, Told | None]

@@ -22,6 +22,8 @@ from sageaudit.domain.usage.pooled_runs import use_digest
 MOST_ADVISED = 6
 """Of a run, the dearest: what is stored of it stays small."""
 _LONGEST_VALUE, _LONGEST_REASON = 100, 200
+_SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
+_UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 
 class Worth(enum.StrEnum):
@@ -155,7 +157,10 @@ def facts_of(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """What the job knows of parameters that fixes name, beside its instances and purchase."""
+    """What the job knows of parameters that fixes name, beside its instances and purchase.
+
+    Of a checkpoint's path, which is no one's to advise, only that there is one.
+    """
     pool, batch = job.warm_pool, job.batch
     known: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
@@ -165,7 +170,10 @@ def _settings(job: Job) -> dict[str, str]:
         "OutputDataConfig.CompressionType": job.output_compression,
         "BatchStrategy": batch.strategy if batch else None,
         "MaxConcurrentTransforms": batch.max_concurrent if batch else None,
+        "CheckpointConfig.S3Uri": "set" if job.checkpointed else None,
         **{f"InputDataConfig[{one.name}].InputMode": one.mode for one in job.channels},
+        **{_SHARDING.format(one.name): one.distribution for one in job.channels},
+        **{_UPLOAD.format(one.name): one.mode for one in job.uploads},
     }
     return {path: value_text(value) for path, value in known.items() if path and value is not None}
 

@@ -122,10 +122,16 @@ def finding_document(finding: Finding) -> FindingDocument:
         exempt=None if finding.exempt is None else filled(ExemptDocument, finding.exempt),
         evidence={key: _exact(value) for key, value in found.evidence.items()},
         fix=[_fix(item) for item in found.fix],
-        first_step=None if found.fix or found.alternatives else finding.rule.first_step,
+        first_step=found.first_step or _of_page(finding),
         alternatives=[[_fix(item) for item in way] for way in found.alternatives],
         alternatives_usd=list(map(rounded, finding.alternatives_usd)),
     )
+
+
+def _of_page(finding: Finding) -> str | None:
+    """How the rule's page begins what to do, where there is no parameter to change."""
+    found = finding.found
+    return None if found.fix or found.alternatives else finding.rule.first_step
 
 
 def read_finding(written: FindingDocument) -> Finding:

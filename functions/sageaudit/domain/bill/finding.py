@@ -93,7 +93,8 @@ class Found:
     `change` is the fix that is counted: the changed job is billed again. `best` is the other end of
     a derived or heuristic range. Without `change` there are no dollars; `caution` says why.
     `other_changes` are those of the `alternatives` that can be billed, in their order.
-    `said_of`: the earlier run of the family that was told the same.
+    `said_of`: the earlier run of the family that was told the same. `first_step`: what to do before
+    the fix, in place of what the rule's page says.
     """
 
     confidence: Confidence
@@ -107,6 +108,7 @@ class Found:
     other_changes: tuple[Change, ...] = ()
     caution: str | None = None
     said_of: str | None = None
+    first_step: str | None = None
 
     @property
     def unsure(self) -> tuple[bool, bool]:
@@ -124,6 +126,7 @@ class FoundDetails(TypedDict, total=False):
     other_changes: tuple[Change, ...]
     caution: str | None
     said_of: str | None
+    first_step: str | None
 
 
 Outcome = Found | Clear | Unknown | NotApplicable

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sageaudit.domain.alert.audit_figures import counted_findings
 from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import NOT_IN_IT
@@ -32,7 +33,6 @@ from sageaudit.output.text.notes import (
     unchecked,
     when,
 )
-from sageaudit.output.text.notice import counted_findings
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import capitalised
 

@@ -13,24 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from sageaudit.domain.alert.alert import Told, group_of
+from sageaudit.domain.alert.audit_figures import (
+    counted_findings,
+    for_chat,
+    idle_worth_a_line,
+    is_regression,
+    message_severity,
+    trial_findings,
+)
 from sageaudit.domain.alert.rule import FIRST, Notify
 from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.output.text.attributes import Attribute, attributes_of
 from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence, idle_worth_a_line
+from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.notice import (
-    Attribute,
-    attributes_of,
-    counted_findings,
-    for_chat,
-    is_regression,
-    message_severity,
-    trial_findings,
-)
 from sageaudit.output.text.reason import news, said_before
 from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting
@@ -42,6 +43,7 @@ _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
+_IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 30, 60, 120, 1000, 24
 _FIXES, _FEW = 2, 3
@@ -112,20 +114,16 @@ def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
             *_to_do(document, top, step, notify),
             *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
             *_besides(document, top, findings),
+            *_other_steps(notify.besides),
         ),
         owner=job["owner"],
         place=_place(document, notify),
         links=links(document),
-        rule=top["rule"] if top else "",
+        rule=middle(top["rule"], _FAMILY) if top else "",
         more=tuple(_more(job["name"], notify)),
         attributes=attributes_of(document, notify),
     )
     return fitted(card, ROWS)
-
-
-def family_name(family: str) -> str:
-    """The last part of a family's name."""
-    return middle(terminal(family.rpartition("/")[2]), _FAMILY)
 
 
 def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
@@ -146,7 +144,8 @@ def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
     first, *rest = _SENTENCE_END.split(finding["summary"])
     # what a dear run cost stands in the first line
     why = " ".join(rest) if rest and is_regression(finding) else first
-    why = why if rows(why) <= _FEW else _ASIDE.sub("", why)
+    for longer in (_IN_ASIDE, _ASIDE):
+        why = why if rows(why) <= _FEW else longer.sub("", why)
     caveat = _SENTENCE_END.split(finding["caution"] or "")[0]
     return why, finding.get("first_step") or "", caveat
 
@@ -165,7 +164,7 @@ def _private(text: str) -> str:
 
 def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not notify.dearer:
+    if top and top["fix"] and not step and not notify.dearer:
         return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
     if notify.dearer or not step:
         return "look at it"
@@ -199,12 +198,12 @@ def _to_do(
     """The parameters to set, or the first step; then what that saves."""
     fix = top["fix"] if top else []
     label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
-    if step and not fix:
+    if step:
         yield CardLine(step, f"{label} first")
     if top and not notify.dearer:
-        yield CardLine(_saves(document, top, notify), label if fix else "")
+        yield CardLine(_saves(document, top, notify), label if fix and not step else "")
     for one in fix[:_FIXES]:
-        yield CardLine(middle(_short(one), _CODE), code=True)
+        yield CardLine(middle(_short(one), _CODE), "Then" if step else "", code=True)
     if len(fix) > _FIXES:
         yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
 
@@ -266,6 +265,33 @@ def _besides(
     rest += gaps(document["bill"])
     if rest:
         yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=3)
+
+
+def _other_steps(besides: Sequence[Told]) -> Iterator[CardLine]:
+    """What other steps of the pipeline come to, which waited for this message."""
+    said = sorted(besides, key=lambda one: -one.amount)
+    shown = [f"{_last_part(one.family)} {_month_words(one)}" for one in said]
+    if len(shown) > _FEW:
+        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
+    if shown:
+        yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
+
+
+def _month_words(told: Told) -> str:
+    if told.worth in {Worth.PREPAID, Worth.UNPRICED}:
+        return f"{told.amount:,.0f} idle hours"
+    about = str(Figure(told.amount, rough=NEAREST)) if told.amount else "dollars not known"
+    return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
+
+
+def family_name(family: str) -> str:
+    """The last part of its name; with its pipeline's, for a step."""
+    return _last_part(family, below=group_of(family))
+
+
+def _last_part(family: str, below: str | None = None) -> str:
+    parents = (below or family).rpartition("/")[0]
+    return middle(terminal(family.removeprefix(f"{parents}/")), _FAMILY)
 
 
 def _place(document: AuditDocument, notify: Notify) -> str:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
-from sageaudit.domain.alert.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
+from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitted, line_to_paste
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
-from sageaudit.output.text.notice import Attribute
 from sageaudit.output.text.words import counted
 
 DIGEST_ROWS = 28
@@ -50,7 +50,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
     if not digest.total.jobs:
         whose = f" for {digest.route}" if digest.route else ""
         return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
-    found = _open(digest.advices)
+    found = [one for one in _open(digest.advices) if _worth_a_line(one, digest)]
     card = MessageCard(
         news=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
         step=_runaway(digest),
@@ -76,8 +76,12 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
 
 
 def _open(advices: Iterable[Advice]) -> list[Advice]:
-    """The open ones that a run of the last days still had."""
     return [one for one in advices if one.state is State.OPEN]
+
+
+def _worth_a_line(one: Advice, digest: Digest) -> bool:
+    """Whether runs of the last days still had it, or its dollars are not known."""
+    return one.amount is None or one.of_days(digest.now, MONTH_DAYS) > 0
 
 
 def _beyond(digest: Digest) -> str:

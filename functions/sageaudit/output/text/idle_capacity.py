@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from sageaudit.domain.alert.audit_figures import idle_worth_a_line
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.bill.bill_facts import VALUE_ESTIMATED
@@ -16,14 +17,6 @@ from sageaudit.output.text.money import NEAREST, Figure, share
 from sageaudit.output.text.words import number
 
 IDLE_LABEL = "Idle capacity"
-_FROM_USD = Decimal(10)
-"""Idle list value beside what is counted above, from which it is shown: as much as makes a finding
-medium by default. Our choice."""
-_FROM_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
-"""The same where nothing is priced: about $10 at the cheapest rates of either. Our choice."""
-_IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
-"""Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
-can be all of the cores. Our choice."""
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _LOOK_AT: dict[LookAt, str] = {
     "standstill": "why the GPUs stood still for half an hour or more",
@@ -65,18 +58,6 @@ def _hours_of(document: AuditDocument, figure: IdleCapacityDocument) -> str:
     # one figure twice would say that all of it was idle
     hours = f"nearly all of {paid}" if idle == paid else f"{idle} of {paid}"
     return f"{upper}{hours} {UNIT_WORDS[figure['unit']]} ({part})"
-
-
-def idle_worth_a_line(document: AuditDocument) -> bool:
-    """Whether a message speaks of the idle hours at all."""
-    figure = document["idle_capacity"]
-    if figure is None:
-        return False
-    if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:
-        return False
-    if figure["list_usd"] is None:
-        return figure["idle"] >= _FROM_HOURS[figure["unit"]]
-    return figure["list_usd"] - (figure["counted_usd"] or 0) >= _FROM_USD
 
 
 def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:

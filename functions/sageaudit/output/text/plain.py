@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TypedDict
 
 from sageaudit.errors import Malformed
+from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import REPEAT, Payload, check_types
-from sageaudit.output.text.notice import Attribute
 from sageaudit.output.text.untrusted import DOTS, middle, plain
 
 SUBJECT = 99

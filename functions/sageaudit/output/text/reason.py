@@ -7,6 +7,7 @@ from datetime import UTC
 from decimal import Decimal
 
 from sageaudit.domain.alert.alert import AlertFigures, Kind
+from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
@@ -14,7 +15,6 @@ from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
-from sageaudit.output.text.notice import counted_findings, figures_of
 from sageaudit.output.text.words import counted
 
 _NO_DOLLARS = "dollars not known"

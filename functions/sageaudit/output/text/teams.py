@@ -45,7 +45,7 @@ def check(payload: Payload) -> None:
         marked = as_repeat(payload)
         texts = [run["text"] for element in _body(marked) for run in element["inlines"]]
         whole = all(isinstance(text, str) and text for text in texts)
-    except (AttributeError, LookupError, TypeError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise Malformed("payload", "has an element that is not of this card") from error
     if not whole or _size(marked) > MOST_BYTES:
         raise Malformed("payload", "exceeds Teams' limits")

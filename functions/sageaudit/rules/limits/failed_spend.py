@@ -31,6 +31,9 @@ from sageaudit.domain.job.phases import is_work
 from sageaudit.rules import api
 from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_lost, retry_fix
 
+_READ = (
+    "Read the end of its log before the next try, and start that from checkpoints if there are any"
+)
 CHECKPOINTS_FROM = api.Threshold(
     "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
 )
@@ -54,6 +57,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     memory = memory_failure(case)
     kept = _kept(job)
     lost = api.lost_up_to if kept else api.lost
+    retry = retry_fix(job)
     return lost(
         _summary(job, memory, kept),
         {
@@ -65,7 +69,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "checkpointed": job.checkpointed or job.hints.own_checkpoints,
             **(memory.evidence if memory else {}),
         },
-        fix=(*retry_fix(job), *_checkpoints(case)),
+        fix=(*retry, *_checkpoints(case)),
+        first_step=None if retry else memory.advice if memory else _READ,
         alternatives=(memory.larger,) if memory and memory.larger else (),
         change=api.DropRun(),
         caution=_caution(memory, kept),
@@ -97,7 +102,7 @@ def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
 
 
 def _caution(memory: MemoryFailure | None, kept: str | None) -> str:
-    first = f"{memory.advice}. " if memory else ""
+    first = f"{memory.price}. " if memory and memory.price else ""
     if kept:
         return (
             f"{first}Resumed from {kept}, the run keeps that work; "

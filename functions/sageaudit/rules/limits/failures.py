@@ -59,13 +59,15 @@ def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFailure:
-    """A clause for the summary, a sentence of advice, the numbers, and a larger type as a fix.
+    """A clause for the summary, what to do first, the numbers, and a larger type as a fix.
 
-    The larger type is only a fix where it costs the family's runs less than the failures do.
+    The larger type is only a fix where it costs the family's runs less than the failures do;
+    `price` is the sentence that compares the two.
     """
 
     clause: str
     advice: str
+    price: str
     evidence: dict[str, api.Evidence]
     larger: tuple[api.Parameter, ...]
 
@@ -86,7 +88,8 @@ def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     doubt = ", which does not show that it ran out: a minute's mean hides a short peak"
     return MemoryFailure(
         clause=f"{_clause(word, last, grown, case)}{doubt if unseen else ''}",
-        advice=f"{_ADVICE[whose]}. {price.sentence}" if price else _ADVICE[whose],
+        advice=_ADVICE[whose],
+        price=price.sentence if price else "",
         evidence={
             f"{key}_last_percent": None if last is None else round(last, 1),
             f"{key}_points_per_hour": None if grown is None else round(grown.per_hour, 1),

@@ -24,6 +24,7 @@ from sageaudit.errors import (
     ChannelUnavailable,
     MaybeSent,
     RateLimited,
+    Unavailable,
 )
 from sageaudit.output.text import untrusted
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer
@@ -158,8 +159,10 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
 
 def _rest(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
     """The notice with what its channel was not sent in an hour that is over."""
-    card = rest_card(deps.ledger.hour(notice.channel, began_at))
-    return replace(notice, payload=deps.writers[notice.channel](card, NOBODY))
+    hour = deps.ledger.hour(notice.channel, began_at)
+    if not hour.held:
+        raise Unavailable("The table answered without the hour of a notice.")
+    return replace(notice, payload=deps.writers[notice.channel](rest_card(hour), NOBODY))
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:

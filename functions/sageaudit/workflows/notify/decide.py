@@ -18,10 +18,25 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.alert.advice import WAITING, Advice, State, advice_id, advices_of
-from sageaudit.domain.alert.alert import Alert, ChannelHour, HeldMessage, Kind, Told, hour_of
-from sageaudit.domain.alert.comparison import dearer_than
-from sageaudit.domain.alert.month import month_of
+from sageaudit.domain.advice.advice import WAITING, Advice, State, advice_id, advices_of
+from sageaudit.domain.advice.comparison import dearer_than
+from sageaudit.domain.advice.month import month_of
+from sageaudit.domain.alert.alert import (
+    Alert,
+    ChannelHour,
+    HeldMessage,
+    Kind,
+    Told,
+    group_of,
+    hour_of,
+)
+from sageaudit.domain.alert.audit_figures import (
+    advised_in,
+    figures_of,
+    message_severity,
+    why_never,
+    without,
+)
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
@@ -29,6 +44,7 @@ from sageaudit.domain.alert.rule import (
     Quiet,
     decide,
     told_by,
+    waits_by,
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
@@ -41,13 +57,6 @@ from sageaudit.domain.policy.routes import IDLE_RULE, Subject
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import Notice, Writer, to_body
-from sageaudit.output.text.notice import (
-    advised_in,
-    figures_of,
-    message_severity,
-    why_never,
-    without,
-)
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
@@ -120,13 +129,17 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         head = deps.history.head(audit.key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
-    past = deps.ledger.past(audit.pk, f"{head.account}/{head.region}/{head.family}")
+    past = deps.ledger.past(audit.pk, f"{head.account}/{head.region}/{group_of(head.family)}")
     if reason := _why_not_now(audit, head, past.last, deps, now):
         return Quiet(reason)
     case = _case(audit.document, head, past.told, deps, now)
     outcome = decide(case, past.last)
     if isinstance(outcome, Quiet):
-        return outcome
+        if outcome.waits is None:
+            return outcome
+        alert = Alert(audit.version, case.figures, now)
+        waits = waits_by(case, outcome.waits, audit.pk, head.family, alert)
+        return outcome if deps.ledger.write(past, past.with_waiting(waits), {}, now) else None
     worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
     waiting = outcome.kind is Kind.WORSE
     fresh = case.fresh(case.of(worth, waiting=waiting))
@@ -136,22 +149,36 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         month=month_of(case.of(worth, waiting=waiting), worth, now),
         saves=month_of(fresh[:1], worth, now) if fresh else None,
         advice=fresh[0] if fresh else None,
+        besides=() if corrects else case.waiting,
     )
     document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
+    outcome, hours, bodies = _addressed(audit, document, outcome, deps, now)
+    alert = Alert(audit.version, figures_of(document), now)
+    said = told_by(case, outcome, audit.pk, head.family, alert)
+    after = past.with_messages(alert, said)
+    return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
+
+
+def _addressed(
+    audit: NewAudit,
+    document: AuditDocument,
+    outcome: Notify,
+    deps: NotifyDependencies,
+    now: datetime,
+) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
+    """With where it goes; the hours of these channels, and by channel the bodies of the notices."""
     card = card_of(document, outcome)
     subject = _subject(document, card, outcome, audit, deps)
-    outcome = replace(outcome, to=deps.policy.routes.of(subject))
+    to, held = deps.policy.routes.of(subject), HeldMessage(card.news, subject.usd)
     hours = [
         deps.ledger.hour(name, hour_of(now)).with_message(
-            HeldMessage(card.news, subject.usd), deps.policy.channels[name].most_an_hour
+            held, deps.policy.channels[name].most_an_hour
         )
-        for name in outcome.to.channels
+        for name in to.channels
     ]
     bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
-    outcome = replace(outcome, held=tuple(one.channel for one in hours if one.held))
-    alert = Alert(audit.version, figures_of(document), now)
-    after = past.with_messages(alert, told_by(case, outcome, audit.pk, alert))
-    return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
+    above = tuple(one.channel for one in hours if one.held)
+    return replace(outcome, to=to, held=above), hours, bodies
 
 
 def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
@@ -205,17 +232,29 @@ def _case(
         runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
     cut = len(runs) == _MOST_RUNS
     others = [run for run in runs if run.key != head.key]
-    advices = advices_of([own, *others], deps.decisions.decisions(), now)
+    decisions = deps.decisions.decisions()
+    advices = advices_of([own, *others], decisions, now)
+    decided = {one.advice for one in decisions}
     by_id = {one.id: one for one in advices}
     return AlertCase(
         figures=figures_of(_shown(document, by_id, head)),
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
         advices=by_id,
         dearer=dearer_than(own, others, deps.policy),
-        told=[one for one in told if one.holds],
+        told=[
+            one
+            for one in told
+            if one.holds and one.family == head.family and one.kind is not Kind.WAITS
+        ],
         policy=deps.policy,
         now=now,
         read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
+        of_group=[
+            one
+            for one in told
+            if one.family != head.family
+            and not (one.kind is Kind.WAITS and decided & {*one.advices})
+        ],
     )
 
 

@@ -52,26 +52,26 @@ class DynamoAlertLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def past(self, run: str, family: str) -> PastAlerts:
+    def past(self, run: str, group: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
-        past = replace(self._of_family(family), run=run)
+        past = replace(self._of_group(group), run=run)
         if of_run is not None:
             with named(of_run):
                 past = replace(past, last=_read_alert(of_run))
         return past
 
-    def _of_family(self, family: str) -> PastAlerts:
-        item, past = self._table.get(keys.told_pk(family), _TOLD_SK), PastAlerts("", family)
+    def _of_group(self, group: str) -> PastAlerts:
+        item, past = self._table.get(keys.told_pk(group), _TOLD_SK), PastAlerts("", group)
         if item is None:
             return past
         with named(item):
             told = tuple(map(_read_told, item["told"]))
             return replace(past, told=told, revision=int(item["revision"]))
 
-    def told(self, family: str) -> Sequence[Told]:
-        """The messages about a family. Raises Malformed or AwsError."""
-        return self._of_family(family).told
+    def told(self, group: str) -> Sequence[Told]:
+        """The messages about a group. Raises Malformed or AwsError."""
+        return self._of_group(group).told
 
     def has_digest(self, last_day: date) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -109,39 +109,41 @@ class DynamoAlertLedger:
 
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
-        alert, run = after.last, after.run
-        if alert is None:
-            raise ValueError("there is no alert to write")
-        of_family = {
-            PARTITION_KEY: keys.told_pk(after.family),
+        of_group = {
+            PARTITION_KEY: keys.told_pk(after.group),
             SORT_KEY: _TOLD_SK,
             TTL_ATTRIBUTE: epoch_s(now + timedelta(days=TOLD_DAYS)),
             "revision": after.revision,
             "told": list(map(_told_item, after.told)),
         }
-        of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-        not_newer = "attribute_not_exists(version) OR version <= :decided"
         actions = [
-            put_action(of_family, *_unchanged("revision", before.revision)),
-            put_action(of_run, *_unchanged("version", before.last.version if before.last else 0)),
-            check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version}),
+            put_action(of_group, *_unchanged("revision", before.revision)),
             *(
                 put_action(channel_hours.item(one, now), *_unchanged("revision", one.count - 1))
                 for one in hours
             ),
-            # in the partition of the run's alert: the stream has the notices of one run in order
-            *_notices(
-                keys.alert_pk(run),
-                {(alert.version, channel): body for channel, body in bodies.items()},
-                now,
-            ),
         ]
+        if after.last is not None and after.last is not before.last:
+            actions += _of_run(after.run, before.last, after.last, bodies, now)
         return self._written(actions)
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """The channel and the body of a notice by its keys; None where there is none."""
         item = self._table.get(pk, sk)
         return None if item is None else (str(item.get("channel", "")), str(item.get("body", "")))
+
+
+def _of_run(
+    run: str, before: Alert | None, alert: Alert, bodies: Mapping[str, str], now: datetime
+) -> Iterator[Item]:
+    """The run's last alert with its notices, where the run has no newer version."""
+    of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
+    not_newer = "attribute_not_exists(version) OR version <= :decided"
+    yield put_action(of_run, *_unchanged("version", before.version if before else 0))
+    yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
+    # in the partition of the run's alert: the stream has the notices of one run in order
+    named = {(alert.version, channel): body for channel, body in bodies.items()}
+    yield from _notices(keys.alert_pk(run), named, now)
 
 
 def _unchanged(name: str, seen: int) -> tuple[str, Item]:
@@ -164,6 +166,7 @@ def _kept_until(now: datetime) -> int:
 def _told_item(told: Told) -> Item:
     return {
         "run": told.run,
+        "family": told.family,
         "kind": told.kind.value,
         **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
@@ -175,6 +178,7 @@ def _told_item(told: Told) -> Item:
 def _read_told(item: Item) -> Told:
     return Told(
         item["run"],
+        item["family"],
         Kind(item["kind"]),
         Worth(item["worth"]) if "worth" in item else None,
         _read_alert(item),

@@ -13,7 +13,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import Dynamo
 from sageaudit.adapters.history.dynamo.items import own_item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 
 PERMISSIONS = ("dynamodb:Query",)
 """What `decisions` calls, on the table alone."""

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, DIGEST_PREFIX, NOTICE_PREFIX
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.sweep import ListOfJobs

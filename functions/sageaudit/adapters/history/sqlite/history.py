@@ -31,7 +31,7 @@ from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
 from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     DETAIL_DAYS,

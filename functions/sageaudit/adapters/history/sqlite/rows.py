@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
 from sageaudit.adapters.history.codec import Item, from_item, to_item
 from sageaudit.adapters.history.record_steps import FamilyRow
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 

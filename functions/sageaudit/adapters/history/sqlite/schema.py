@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, get_args, get_type_hints
 
 from sageaudit.adapters.history.sqlite.rows import column_name, column_names
-from sageaudit.domain.alert.advice import Decision
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
 from sageaudit.domain.audit.sums import RuleSums, Sums
 

@@ -14,9 +14,9 @@ from sageaudit.cli import options
 from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
-from sageaudit.domain.alert.advice import Advice, State
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
-from sageaudit.domain.alert.month import MONTH_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text.money import usd
 from sageaudit.queries.advices import advices

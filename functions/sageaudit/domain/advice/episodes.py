@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.comparison import COMPARED
+from sageaudit.domain.advice.comparison import COMPARED
 from sageaudit.domain.audit.earlier import Advised, advised_of, own_value
 from sageaudit.domain.audit.record import Head
 
@@ -61,14 +61,17 @@ def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
 
 
 def _carries(run: Head, before: Head, one: Advised) -> bool:
-    """Whether it ran with the value; of a number also with one nearer to it than to the old one."""
+    """Whether it ran with the value; of a number also with one nearer to it than to the old one.
+
+    Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
+    """
     told = advised_of(before.facts, one)
     own, old = (own_value(of.facts, one.parameter) for of in (run, before))
     if told is None or not one.parameter or own is None or own == old:
         return False
     numbers = [_number(value) for value in (own, told.new, old)]
     if None in numbers:
-        return own == told.new
+        return own == told.new or "<" in told.new
     at, to, since = (number or Decimal(0) for number in numbers)
     return abs(at - to) <= abs(at - since)
 

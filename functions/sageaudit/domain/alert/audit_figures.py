@@ -6,36 +6,32 @@ job that could not be judged gets none by itself: nobody knows that money is at 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
-from sageaudit.domain.alert.advice import Advice
+from sageaudit.domain.advice.advice import Advice
+from sageaudit.domain.advice.month import severity_of
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.alert.month import severity_of
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.rule import Notify
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.policy.policy import Mode
 from sageaudit.domain.policy.routes import IDLE_RULE
-from sageaudit.output.text.idle_capacity import idle_worth_a_line
-from sageaudit.output.text.untrusted import log, plain
+from sageaudit.domain.usage.work_share import Unit
 
+_FROM_USD = Decimal(10)
+"""Idle list value beside what is counted above, from which it is shown: as much as makes a finding
+medium by default. Our choice."""
+_FROM_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
+"""The same where nothing is priced: about $10 at the cheapest rates of either. Our choice."""
+_IDLE_OVER: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
+"""Share of the paid hours up to which a job is healthy. A vCPU is half a core, so half of the vCPUs
+can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
-_NUMBER_LIMIT = Decimal(10**9)
-_NUMBER_PLACES = Decimal("0.00001")
-_VALUE = 256
-
-
-class Attribute(TypedDict):
-    """A message attribute; `type` is String, Number or String.Array."""
-
-    type: str
-    value: str
 
 
 def figures_of(document: AuditDocument) -> AlertFigures:
@@ -188,6 +184,18 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
 
 
+def idle_worth_a_line(document: AuditDocument) -> bool:
+    """Whether a message speaks of the idle hours at all."""
+    figure = document["idle_capacity"]
+    if figure is None:
+        return False
+    if figure["idle"] <= figure["paid"] * _IDLE_OVER[figure["unit"]]:
+        return False
+    if figure["list_usd"] is None:
+        return figure["idle"] >= _FROM_HOURS[figure["unit"]]
+    return figure["list_usd"] - (figure["counted_usd"] or 0) >= _FROM_USD
+
+
 def _idle(document: AuditDocument) -> IdleHours | None:
     """The idle hours that the message has a sentence about, by what no sum has of their value."""
     figure = document.get("idle_capacity")
@@ -206,40 +214,3 @@ def _is_prepaid(document: AuditDocument) -> bool:
 def _cents(amount: Decimal | None) -> Decimal | None:
     """As it is shown: metrics read a second later may add a fraction of a cent."""
     return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)
-
-
-def attributes_of(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Attribute]:
-    """Message attributes for subscription filters; an unknown value has no attribute."""
-    findings = counted_findings(document)
-    job = document["job"]
-    texts = {
-        "severity": message_severity(document, notify),
-        "job_type": job["kind"],
-        "owner": job["owner"],
-        "account": job["account"],
-        "region": job["region"],
-        "judged": document["judged"],
-        "message_kind": notify.kind,
-    }
-    most = document["lost_up_to_usd"]
-    numbers = {
-        "avoidable_usd": document["avoidable_usd"],
-        "lost_usd": document["lost_usd"],
-        "lost_up_to_usd": most if most != document["lost_usd"] else None,
-    }
-    ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
-    result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
-    for name, text in texts.items():
-        value = log(text or "", _VALUE)
-        if value:
-            result[name] = {"type": "String", "value": value}
-    for name, amount in numbers.items():
-        if amount is not None:
-            result[name] = {"type": "Number", "value": _number(amount)}
-    return result
-
-
-def _number(amount: Decimal) -> str:
-    """A number as SNS can filter it: within ±1,000,000,000, with at most five decimals."""
-    bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
-    return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"

@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 
 from sageaudit.domain.alert.alert import AlertFigures, IdleHours
+from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Mode
-from sageaudit.output.text.notice import counted_findings, figures_of, why_never, worst
 from tests.fakes.documents import (
     TUNING_ARN,
     document,

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.domain.alert.advice import State
-from tests.fakes.advised import Story, rows
+from sageaudit.domain.advice.advice import State, advices_of
+from sageaudit.domain.audit.earlier import Advised, RunFacts
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.job import Purchase
+from tests.fakes.advised import Story, head, rows
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
 ROWS = rows(PAGE, "The states as a table")
@@ -42,6 +45,16 @@ def test_the_page_has_rows_of_each_state() -> None:
     """So that a table which is not found is no green test."""
     assert {state for _, _, state, _ in ROWS} == {state.value for state in State}
     assert len(ROWS) > 45
+
+
+def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
+    """`s3://<bucket>/<prefix>` is nobody's bucket."""
+    path = "CheckpointConfig.S3Uri"
+    one = Advised("failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9))
+    told = RunFacts(Purchase.ON_DEMAND, advised=(one,), settings={})
+    then = RunFacts(Purchase.ON_DEMAND, advised=(), settings={path: "set"})
+    runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
+    assert [found.state for found in advices_of(runs, [], moment("03-03"))] == [State.TAKEN]
 
 
 @pytest.mark.parametrize(

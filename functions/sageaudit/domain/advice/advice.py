@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.alert.comparison import (
+from sageaudit.domain.advice.comparison import (
     Comparison,
     Effect,
     compared,
     mended_otherwise,
     started_at,
 )
-from sageaudit.domain.alert.episodes import CLOSED_AFTER, amount_of, episodes_of
+from sageaudit.domain.advice.episodes import CLOSED_AFTER, amount_of, episodes_of
 from sageaudit.domain.audit.earlier import Advised, Worth, own_value
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.bill.finding import Severity

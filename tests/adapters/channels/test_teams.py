@@ -1,0 +1,100 @@
+"""A workflow of Teams: only its address is posted to, and 202 alone means that it was taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from sageaudit.adapters.channels.teams import TeamsChannel, check_workflow
+from sageaudit.adapters.channels.webhook import Response
+from sageaudit.errors import (
+    ChannelBroken,
+    ChannelError,
+    MaybeSent,
+    RateLimited,
+    UnexpectedAnswer,
+)
+from sageaudit.output.text.card import MessageCard
+from tests.adapters.channels.test_slack import Kept, Wire
+
+PATH = "/powerautomate/automations/direct/workflows/0d8f/triggers/manual/paths/invoke"
+QUERY = "?api-version=1&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=s3cr3t-S_x"
+HOST = "https://default8f3a.d9.environment.api.powerplatform.com"
+URL = f"{HOST}:443{PATH}{QUERY}"
+OF_LOGIC_APPS = (
+    "https://prod-27.westeurope.logic.azure.com:443/workflows/abc/triggers/manual/paths/invoke"
+    "?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=AbC"
+)
+PAYLOAD = TeamsChannel.write(MessageCard("news"))
+
+
+@pytest.mark.parametrize(
+    "url", [URL, f"{HOST}{PATH}{QUERY}", f"{HOST}{PATH}/{QUERY}&x=1", OF_LOGIC_APPS]
+)
+def test_addresses_of_workflows_are_taken(url: str) -> None:
+    """With the port and without."""
+    assert check_workflow(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        URL.replace("https:", "http:"),
+        URL.replace(":443", ":444"),
+        URL.replace("https://", "https://user@"),
+        URL.replace(".com:443", ".com.evil.example:443"),
+        URL.replace(".com:443", ".com.:443"),
+        f"https://evil.example/{HOST}{PATH}{QUERY}",
+        f"https://environment.api.powerplatform.com{PATH}{QUERY}",
+        f"https://evil.example#{HOST}{PATH}{QUERY}",
+        f"https://evil.example\\@{HOST[8:]}{PATH}{QUERY}",
+        f"{HOST}{PATH}?api-version=1",
+        f"{HOST}{PATH}{QUERY}#part",
+        f"{HOST}/a/../b{PATH}{QUERY}",
+        f"{HOST}{PATH}{QUERY}\n",
+        f"{HOST}{PATH}?{'a=b&' * 1000}sig=x",
+        "https://contoso.webhook.office.com/webhookb2/x/IncomingWebhook/y/z",
+    ],
+)
+def test_any_other_address_is_refused_before_anything_is_sent(url: str) -> None:
+    """The error does not repeat it."""
+    wire = Wire()
+    with pytest.raises(ChannelBroken) as refused:
+        TeamsChannel("research", Kept(url), wire).post(PAYLOAD)
+    assert wire.sent == []
+    assert "s3cr3t" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "meant"),
+    [
+        (202, b"", None),
+        (202, b"Accepted", None),
+        (200, b"1", UnexpectedAnswer),
+        (400, b'{"error":{"code":"TriggerInputSchemaMismatch"}}', ChannelBroken),
+        (401, b'{"error":{"code":"DirectApiAuthorizationRequired"}}', ChannelBroken),
+        (404, b'{"error":{"code":"WorkflowNotFound"}}', ChannelBroken),
+        (413, b"", ChannelBroken),
+        (429, b"", RateLimited),
+        (502, b"<html>", MaybeSent),
+    ],
+)
+def test_an_answer_says_what_became_of_the_notice(
+    status: int, body: bytes, meant: type[ChannelError] | None
+) -> None:
+    """Its name is that of the channel."""
+    channel = TeamsChannel("research", Kept(URL), Wire(*[Response(status, {}, body)] * 2))
+    if meant is None:
+        channel.post(PAYLOAD)
+        return
+    with pytest.raises(meant) as raised:
+        channel.post(PAYLOAD)
+    assert status == 429 or f"research: {status}" in str(raised.value)
+
+
+def test_an_address_with_a_new_sig_is_read_and_tried() -> None:
+    """401 is what an old one gets."""
+    newer = URL.replace("s3cr3t", "n3w3r")
+    wire = Wire(Response(401), Response(202))
+    TeamsChannel("research", Kept(URL, newer), wire).post(PAYLOAD)
+    assert [url for url, _, _ in wire.sent] == [URL, newer]

@@ -1,0 +1,86 @@
+"""When the digest is sent, and which week it is about, in any time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sageaudit.domain.policy.digest import DAYS, DigestTimes, parse
+from sageaudit.domain.policy.table_reader import TableReader
+from sageaudit.errors import BadPolicy
+
+ZONES = (
+    *("UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Nuuk", "Asia/Tokyo"),
+    *("Africa/Cairo", "Australia/Lord_Howe", "Pacific/Auckland", "Pacific/Kiritimati"),
+    *("Pacific/Honolulu", "Asia/Kolkata"),
+)
+
+
+def read(**table: object) -> DigestTimes | None:
+    """The table `[digest]`."""
+    return parse(TableReader(table, ("digest",)))
+
+
+def starts(times: DigestTimes) -> Iterator[datetime]:
+    """The moments of 60 weeks at which it is sent, by the clocks of its zone."""
+    first = date(2026, 1, 5) + timedelta(days=DAYS.index(times.day))
+    for week in range(60):
+        day = first + timedelta(weeks=week)
+        yield datetime.combine(day, time(times.hour, tzinfo=ZoneInfo(times.zone))).astimezone(UTC)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("day", ["monday", "sunday"])
+def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> None:
+    """Through summer time, at each hour; the last day is over for an hour, and is no older than
+    two days. A second start an hour later is about the same week.
+    """
+    for hour in range(24):
+        times = read(day=day, hour=hour, zone=zone)
+        assert times is not None
+        weeks = [times.week(moment) for moment in starts(times)]
+        assert all(after[0] - before[1] == timedelta(days=1) for before, after in pairwise(weeks))
+        for (first, last), moment in zip(weeks, starts(times), strict=True):
+            over = datetime.combine(last, time(), UTC) + timedelta(days=1)
+            assert timedelta(hours=1) <= moment - over <= timedelta(hours=27), (hour, moment)
+            assert (last - first).days == 6
+            assert times.week(moment + timedelta(hours=2)) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({}, DigestTimes("monday", 8, "UTC", 0)),
+        ({"day": "off"}, None),
+        ({"day": "off", "zone": "Europe/Berlin"}, None),
+        ({"day": "friday", "hour": 17, "zone": "Europe/Berlin"},
+         DigestTimes("friday", 17, "Europe/Berlin", 4)),
+        ({"hour": 1, "zone": "Asia/Tokyo"}, DigestTimes("monday", 1, "Asia/Tokyo", 6)),
+        ({"report_bucket": "our-reports"}, DigestTimes(report_bucket="our-reports")),
+    ],
+)  # fmt: skip
+def test_a_table_is_read(table: dict[str, object], expected: DigestTimes | None) -> None:
+    """Each key has a default."""
+    assert read(**table) == expected
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"day": "Monday"}, "digest.day is not one of monday"),
+        ({"hour": 24}, "digest.hour is not a whole hour from 0 to 23"),
+        ({"hour": True}, "digest.hour is not a whole hour"),
+        ({"zone": "Europe/Atlantis"}, "digest.zone is no time zone that this computer knows"),
+        ({"zone": "../etc"}, "digest.zone is no time zone"),
+        ({"report_bucket": "s3://ours"}, "digest.report_bucket is not the name of a bucket"),
+        ({"minute": 5}, "unknown key digest.minute"),
+    ],
+)
+def test_a_wrong_value_is_refused(table: dict[str, object], why: str) -> None:
+    """With its key."""
+    with pytest.raises(BadPolicy, match=why.replace(".", r"\.")):
+        read(**table)

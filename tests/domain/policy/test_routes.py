@@ -1,0 +1,165 @@
+"""Channels and routes: which messages go where, and what is refused in which words."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.policy import Policy, parse
+from sageaudit.domain.policy.routes import Subject
+from sageaudit.errors import BadPolicy
+
+RULES = {"gpu-underused": {"mean_below": "percent of one GPU"}, "spot-not-used": {}}
+CHANNELS = """
+[channels.ml]
+service = "slack"
+[channels.vision-team]
+service = "teams"
+secret = "vision/teams"
+[channels.data]
+service = "sns"
+topic_arn = "arn:aws:sns:eu-west-1:111122223333:data"
+"""
+MESSAGE = Subject(
+    account="111122223333",
+    family="training/x",
+    tags={"team": "vision"},
+    owner="anna",
+    kind="training",
+    rule="gpu-underused",
+    severity=Severity.MEDIUM,
+    usd=Decimal(200),
+)
+
+
+def read(text: str) -> Policy:
+    """The policy of a TOML text."""
+    return parse(tomllib.loads(text), RULES)
+
+
+@pytest.mark.parametrize(
+    ("condition", "other"),
+    [
+        ('account = "111122223333"', {"account": "444455556666"}),
+        ('account = "111122223333"', {"account": None}),
+        ('tag = "team=vision"', {"tags": {"team": "nlp"}}),
+        ('tag = "team=vision"', {"tags": {}}),
+        ('owner = "anna"', {"owner": None}),
+        ('family = "training/x"', {"family": "training/y"}),
+        ('kind = "training"', {"kind": "transform"}),
+        ('rule = "gpu-underused"', {"rule": "spot-not-used"}),
+        ('rule = "gpu-underused"', {"rule": ""}),
+        ('severity = "medium"', {"severity": Severity.LOW}),
+        ("usd_a_month = 200", {"usd": Decimal("199.99")}),
+        ("usd_a_month = 200", {"usd": None}),
+    ],
+)
+def test_each_condition_takes_its_messages_and_no_other(
+    condition: str, other: dict[str, object]
+) -> None:
+    """Severity and dollars are the least; what is not known reaches nothing."""
+    routes = read(f'{CHANNELS}[[route]]\nto = ["ml"]\n{condition}').routes
+    assert routes.of(MESSAGE).channels == ("ml",)
+    assert routes.of(replace(MESSAGE, severity=Severity.HIGH, usd=Decimal(900))).routes == (0,)
+    missed = routes.of(replace(MESSAGE, **other))  # type: ignore[arg-type]
+    assert (missed.channels, missed.routes) == (("sns", "vision-team", "data"), ())
+
+
+def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() -> None:
+    """Each channel has the message once."""
+    routes = read(f"""{CHANNELS}
+        [[route]]
+        owner = "anna"
+        kind = "transform"
+        to = ["data"]
+        [[route]]
+        owner = "anna"
+        kind = "training"
+        to = ["ml", "vision-team"]
+        [[route]]
+        severity = "low"
+        to = ["sns", "ml"]
+    """).routes
+    to = routes.of(MESSAGE)
+    assert to.channels == ("ml", "vision-team", "sns")
+    assert [str(routes.rows[place]) for place in to.routes] == [
+        "owner anna, kind training",
+        "severity low",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        ("", ("sns",)),
+        (CHANNELS, ("sns", "ml", "vision-team", "data")),
+        (f'{CHANNELS}[[route]]\nowner = "a"\nto = ["ml"]', ("sns", "vision-team", "data")),
+        (f'default_to = ["ml"]\n{CHANNELS}', ("ml",)),
+        ('[[route]]\nowner = "a"\nto = ["sns"]', ("sns",)),
+    ],
+)
+def test_what_no_route_matches_goes_to_the_default(text: str, default: tuple[str, ...]) -> None:
+    """The channels that no route names, unless `default_to` says others."""
+    assert read(text).routes.of(MESSAGE).channels == default
+
+
+def test_a_channel_has_its_address_and_its_most_an_hour() -> None:
+    """A secret is called like its channel, unless it has a name."""
+    channels = read(f"{CHANNELS}[channels.sns]\nservice = 'sns'\nmost_an_hour = 5").channels
+    assert channels["ml"].secret == "sageaudit/channel/ml"
+    assert channels["vision-team"].secret == "vision/teams"
+    assert channels["data"].topic_arn == "arn:aws:sns:eu-west-1:111122223333:data"
+    assert (channels["sns"].most_an_hour, channels["ml"].most_an_hour) == (5, 20)
+
+
+def test_the_tag_of_a_route_is_read_and_kept() -> None:
+    """As that of any other section."""
+    assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tags_read
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[channels.ml]", "channels.ml.service is not one of slack, teams, sns"),
+        ("[channels.ml]\nservice = 'slak'", "did you mean slack?"),
+        ("[channels.ml]\nservice = 'slack'\nsecrt = 'x'", "unknown key channels.ml.secrt"),
+        ("[channels.ml]\nservice = 'slack'\nsecret = 'https://x'", "is not the name of a secret"),
+        ("[channels.ml]\nservice = 'slack'\ntopic_arn = 'x'", "unknown key channels.ml.topic_arn"),
+        ("[channels.ml]\nservice = 'slack'\nmost_an_hour = 0", "is not a number from 1 on"),
+        ("[channels.ml]\nservice = 'slack'\nmost_an_hour = true", "is not"),
+        ("[channels.ML]\nservice = 'slack'", "channels.ML is no name of a channel"),
+        ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
+        ("[channels.sns]\nservice = 'slack'", "sns is the stack's own topic"),
+        ("[channels.a]\nservice = 'sns'", "channels.a.topic_arn is not the ARN"),
+        (
+            CHANNELS.replace(":data", ":data.fifo"),
+            "a standard SNS topic",
+        ),
+        ("[channels.sns]\nservice = 'sns'\nkey_arn = 'alias/x'", "is not the ARN of a KMS key"),
+        ("channels = 1", "channels is not a table"),
+        (f"{CHANNELS}[[route]]\nto = ['m']\nowner = 'a'", "there is no such channel: did you mean"),
+        (f"{CHANNELS}[[route]]\nto = []\nowner = 'a'", "route[0].to names no channel"),
+        (f"{CHANNELS}[[route]]\nowner = 'a'", "route[0] needs to, a list of channels"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']", "route[0] needs a condition: account, family"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nseverty = 'low'", "unknown key route[0].severty"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nseverity = 'hi'", "is not one of high, medium"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nkind = 'train'", "did you mean training?"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nrule = 'gpu-underusd'", "did you mean gpu-underused?"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\ntag = 'team'", 'is not written "key=value"'),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\naccount = '1'", "is not an account id of 12 digits"),
+        ("default_to = ['ml']", "default_to names 'ml': there is no such channel"),
+        (
+            "".join(f"[channels.a{'b' * n}]\nservice = 'slack'\n" for n in range(20)),
+            "channels has 21 with sns: 20 at most",
+        ),
+    ],
+)
+def test_what_no_message_could_go_by_is_refused(text: str, why: str) -> None:
+    """In one sentence with the section, the key and a name that is near."""
+    with pytest.raises(BadPolicy) as refused:
+        read(text)
+    assert why in str(refused.value)

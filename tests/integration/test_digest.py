@@ -1,0 +1,145 @@
+"""The digest on the local AWS: once a week and channel, whatever starts it and whenever it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from local.aws import LocalAws, local_aws
+from local.demo import POLICY
+from local.functions import Step
+from local.slack import slack_stand_in
+from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Route, Routes
+from tests.fakes.one_copy import one_copy_a_transaction
+from tests.integration.whole_flow import Scene, Steps, a_failed_job
+
+BUCKET = "local-reports"
+LATER = timedelta(days=7)
+TO_ALL = replace(load(POLICY), routes=Routes(("sns", "slack")))
+"""Without a route, there is one digest."""
+
+
+@contextmanager
+def a_week_later(policy: Policy = TO_ALL, on_step: Step = lambda _: None) -> Iterator[Scene]:
+    """A job failed, and was told of; then a week went by."""
+    job = a_failed_job()
+    with (
+        slack_stand_in() as slack,
+        one_copy_a_transaction(),
+        local_aws(job.ended_at, policy=policy, transport=slack.transport, on_step=on_step) as aws,
+    ):
+        aws.ends(job)
+        aws.advance()
+        aws.clock.forward_to(job.ended_at + LATER)
+        yield Scene(aws, slack)
+
+
+def start(aws: LocalAws) -> None:
+    """Starts the digest, and delivers what it wrote."""
+    aws.digest()
+    aws.advance()
+
+
+def digests(scene: Scene) -> tuple[list[str], list[str]]:
+    """The first lines of the digests on Slack, and in mails."""
+    posts = [line.strip("*") for line in scene.headlines() if "Week to" in line]
+    mails = [json.loads(mail["Body"])["Subject"] for mail in scene.aws.mails]
+    return posts, [mail for mail in mails if "Week to" in mail]
+
+
+def test_a_week_has_one_digest_however_often_it_is_started() -> None:
+    """Two starts before anything is delivered, and one a day later."""
+    with a_week_later() as scene:
+        scene.aws.digest()
+        start(scene.aws)
+        scene.aws.clock.forward(86_400)
+        start(scene.aws)
+        posts, mails = digests(scene)
+        assert [len(posts), len(mails)] == [1, 1]
+        assert posts == mails
+        assert posts[0].startswith("Week to ")
+        assert posts[0].endswith("lost")
+
+
+def test_the_next_week_has_its_own() -> None:
+    """Also one without a job: one line."""
+    with a_week_later() as scene:
+        start(scene.aws)
+        scene.aws.clock.forward(7 * 86_400)
+        start(scene.aws)
+        posts, mails = digests(scene)
+        assert [len(posts), len(mails)] == [2, 2]
+        assert posts[1].endswith(": no job was audited")
+
+
+@pytest.mark.parametrize("step", ["before TransactWriteItems", "after TransactWriteItems"])
+def test_a_digest_that_was_killed_is_written_once(step: str) -> None:
+    """Before its transaction nothing is there, after it everything is."""
+    kill, active = Steps(kill_first=step), [False]
+
+    def on_step(name: str) -> None:
+        if active[0]:
+            kill(name)
+
+    with a_week_later(on_step=on_step) as scene:
+        active[0] = True
+        scene.aws.digest()
+        active[0] = False
+        assert kill.killed
+        for _ in range(2):
+            start(scene.aws)
+        assert [len(found) for found in digests(scene)] == [1, 1]
+
+
+def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
+    """A route by a tag that the history does not show has none."""
+    rows = (Route(owner="mara", to=("slack",)), Route(tag=("team", "x"), to=("slack", "sns")))
+    with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as scene:
+        start(scene.aws)
+        posts, mails = digests(scene)
+        assert [post.partition(": ")[0] for post in posts] == [
+            f"{mails[0].partition(': ')[0]} for owner mara"
+        ]
+        assert len(mails) == 1
+        assert "tag team=x" in scene.aws.functions["digest"].log.getvalue()
+
+
+@pytest.mark.parametrize("changes", [{"mode": "observe"}, {"digest": None}])
+def test_a_policy_may_have_none(changes: dict[str, object]) -> None:
+    """Audits are stored all the same."""
+    policy = replace(TO_ALL, **changes)  # type: ignore[arg-type]
+    with a_week_later(policy) as scene:
+        start(scene.aws)
+        assert digests(scene) == ([], [])
+
+
+def test_the_report_is_behind_its_link() -> None:
+    """Private, encrypted, and of the days before the digest; a second start writes no other."""
+    with a_week_later() as scene:
+        start(scene.aws)
+        s3 = scene.aws.session.client("s3")
+        [stored] = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
+        page = s3.get_object(Bucket=BUCKET, Key=stored["Key"])
+        assert stored["Key"].startswith("sageaudit/20")
+        assert page["ServerSideEncryption"] == "AES256"
+        assert page["ContentType"] == "text/html; charset=utf-8"
+        assert a_failed_job().name in page["Body"].read().decode()
+        [mail] = [json.loads(mail["Body"])["Message"] for mail in scene.aws.mails][-1:]
+        assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in mail
+
+
+def test_a_digest_without_its_report_says_so_and_counts_it() -> None:
+    """The bucket is gone: the digest is sent."""
+    with a_week_later() as scene:
+        scene.aws.session.client("s3").delete_bucket(Bucket=BUCKET)
+        start(scene.aws)
+        assert scene.count("ReportNotWritten", "digest") == 1
+        message = json.loads(scene.aws.mails[-1]["Body"])["Message"]
+        assert "Report: it could not be written" in message

@@ -1,0 +1,239 @@
+"""The digest on a phone: a normal week, an empty one, one with a runaway; and in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from textwrap import wrap
+
+import pytest
+
+from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.comparison import Comparison, Effect
+from sageaudit.domain.alert.digest import Digest
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.routes import Route
+from sageaudit.output.text.card import WIDTH, rows
+from sageaudit.output.text.digest import DIGEST_ROWS, DigestReport, digest_card
+from sageaudit.output.text.links import Link
+from sageaudit.output.text.plain import message
+from tests.fakes.hostile import ATTACKS
+
+NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
+REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s3/object/b?x=y"))
+
+
+def advice(family: str, usd: int, state: State = State.OPEN, *, days: int = 20) -> Advice:
+    """An advice whose newest run was yesterday; it came so many days ago."""
+    began, yesterday = NOW - timedelta(days=days), NOW - timedelta(days=1)
+    return Advice(
+        id=f"{family.replace('-', '')}abcdefgh"[:8],
+        account="111122223333",
+        region="us-east-1",
+        family=f"training/pytorch/train.py/{family}",
+        owner=None,
+        rule="gpu-underused",
+        parameter="ResourceConfig.InstanceType",
+        old=None,
+        new="ml.g6e.4xlarge",
+        state=state,
+        severity=Severity.LOW,
+        worth=Worth.COUNTED,
+        amount=Decimal(usd),
+        hits=((yesterday, Decimal(usd)),),
+        total=Decimal(usd),
+        runs=1,
+        times=1,
+        first_at=began,
+        since=began,
+        last_at=yesterday,
+    )
+
+
+def taken(family: str, effect: Effect, state: State) -> Advice:
+    """An advice that was followed in six runs; each one then cost $14 less."""
+    found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
+    return replace(advice(family, 0, state), comparison=found)
+
+
+OPEN = tuple(
+    advice(name, usd, days=days)
+    for name, usd, days in (
+        *(("nlp-finetune", 540, 20), ("ranker", 210, 90), ("speech-asr-large", 120, 61)),
+        *(("old-embedder", 40, 20), ("churn", 22, 20), ("never-shown", 9, 20)),
+    )
+)
+CHANGED = tuple(
+    ChangedFamily(f"training/{name}", word, Decimal(usd), 1, 1)
+    for name, word, usd in (
+        *(("nlp-finetune", "dearer", "120.50"), ("nightly-features", "cheaper", "-88.39")),
+        *(("tile-classifier", "new", "64"), ("fourth", "new", "63"), ("cents", "dearer", "0.4")),
+    )
+)
+SUMS = Sums(
+    jobs=351,
+    unauditable=1,
+    total_usd=Decimal("1240.18"),
+    judged_usd=Decimal(1104),
+    avoidable_usd=Decimal("252.30"),
+    lost_usd=Decimal("58.10"),
+    lost_up_to_usd=Decimal("58.10"),
+)
+NORMAL = Digest(
+    since=date(2026, 11, 16),
+    until=date(2026, 11, 22),
+    now=NOW,
+    total=SUMS,
+    before=replace(SUMS, total_usd=Decimal("1144.07")),
+    changed=CHANGED,
+    advices=(
+        *OPEN,
+        advice("later", 120, State.SNOOZED),
+        taken("done", Effect.CHEAPER, State.MEASURED),
+        taken("worse", Effect.WORSE, State.WITHDRAWN),
+    ),
+    unsent=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
+)
+WEEKS = {
+    "normal": (
+        NORMAL,
+        """Week to 2026-11-22: $1,240.18, $310.40 of it avoidable or lost
+Spend: 351 jobs, 8% more than the week before, 89% judged
+Avoidable: $252.30, lost: $58.10
+Changed: nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39; tile-classifier new +$64.00
+Open: the dearest of 30 days
+1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
+2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
+3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
+4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
+5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
+Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
+Snoozed: 1, $120.00 in 30 days
+Open for 60 days: 2, $330.00 in 30 days
+No message about: 2 families, $40.00
+Not audited: 1 job
+All jobs, 2026-11-16 to 2026-11-22
+Snooze 30 days: sageaudit advice snooze nlpfinet
+""",
+    ),
+    "empty": (replace(NORMAL, total=Sums()), "Week to 2026-11-22: no job was audited\n"),
+    "empty for a route": (
+        replace(NORMAL, total=Sums(), route=Route(owner="ana")),
+        "Week to 2026-11-22 for owner ana: no job was audited\n",
+    ),
+    "runaway": (
+        replace(
+            NORMAL,
+            total=replace(SUMS, total_usd=Decimal("3870.02"), lost_usd=Decimal(2410)),
+            changed=(ChangedFamily("training/llm", "dearer", Decimal(2611), 1, 4), *CHANGED),
+            advices=(replace(advice("llm", 2410), rule="failed-spend", parameter="", new=""),),
+            unsent=(),
+            route=Route(owner="ana"),
+        ),
+        """Week to 2026-11-22: $3,870.02, 3.4 times the week before: llm dearer +$2,611.00
+Only: owner ana
+Spend: 351 jobs, 29% judged
+Avoidable: $252.30, lost: $2,410.00
+Changed: llm dearer +$2,611.00; nlp-finetune dearer +$120.50; nightly-features cheaper -$88.39
+Open: the dearest of 30 days
+1. llm: about $2,400: failed-spend (llmabcde)
+Not audited: 1 job
+One route, 2026-11-16 to 2026-11-22
+Snooze 30 days: sageaudit advice snooze llmabcde
+""",
+    ),
+    "nothing wrong": (
+        replace(
+            NORMAL,
+            total=Sums(jobs=3, total_usd=Decimal(5), judged_usd=Decimal(5)),
+            before=None,
+            changed=(),
+            advices=(),
+            unsent=(),
+        ),
+        """Week to 2026-11-22: $5.00, none of it found avoidable
+Spend: 3 jobs, the week before is not known, 100% judged
+Avoidable: $0.00, lost: $0.00
+All jobs, 2026-11-16 to 2026-11-22
+""",
+    ),
+    "nothing judged": (
+        replace(
+            NORMAL,
+            total=Sums(jobs=3, not_judged=3, total_usd=Decimal(5)),
+            before=Sums(),
+            changed=(),
+            advices=(),
+            unsent=(),
+        ),
+        """Week to 2026-11-22: $5.00, avoidable: not judged
+Spend: 3 jobs, 0% judged
+Avoidable: not judged, lost: $0.00
+All jobs, 2026-11-16 to 2026-11-22
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEEKS)
+def test_a_week_reads_so(name: str) -> None:
+    """As in a mail; the first line is the news."""
+    digest, expected = WEEKS[name]
+    assert message(digest_card(digest))["message"] == expected
+
+
+@pytest.mark.parametrize("name", WEEKS)
+def test_it_fits_two_screens(name: str) -> None:
+    """With a link to its report, too."""
+    card = digest_card(WEEKS[name][0], REPORT)
+    parts: Sequence[str] = (
+        card.title,
+        card.whose,
+        *(one.shown for one in (*card.lines, *card.more)),
+    )
+    links = " ".join(link.word for link in card.links)
+    assert sum(rows(part) for part in (*parts, links) if part) <= DIGEST_ROWS
+
+
+def test_what_is_worth_a_trial_or_in_hours_says_so() -> None:
+    """These are no dollars that are counted."""
+    trial = replace(advice("a", 40), worth=Worth.TRIAL)
+    hours = replace(advice("b", 110), worth=Worth.PREPAID, parameter="", new="gpu_hours")
+    unknown = replace(advice("c", 0), amount=None)
+    found = digest_card(replace(NORMAL, advices=(trial, hours, unknown)))
+    shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
+    assert shown == ["maybe $40", "110 idle hours", "dollars not known"]
+
+
+def test_a_report_that_was_not_written_is_said() -> None:
+    """Nobody looks for a link that is not there."""
+    card = digest_card(NORMAL, DigestReport(missing="it could not be written"))
+    assert "Report: it could not be written" in [line.shown for line in card.lines]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("text", [*ATTACKS, "x" * 9_000])
+def test_hostile_names_fit_every_service(service: str, text: str) -> None:
+    """Each payload passes its own check, and marks a repeat."""
+    channel = SERVICES[service]  # type: ignore[index]
+    advices = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
+    changed = tuple(replace(one, family=text) for one in CHANGED)
+    route = Route(owner=text)
+    card = digest_card(replace(NORMAL, advices=advices, changed=changed, route=route), REPORT)
+    payload = channel.write(card)
+    channel.check(payload)
+    channel.check(channel.as_repeat(payload))
+
+
+def test_the_page_shows_the_normal_week() -> None:
+    """As on a phone."""
+    page = (Path(__file__).parents[3] / "docs" / "messages.md").read_text(encoding="utf-8")
+    shown = page.partition("## The weekly digest")[2].split("```")[1].strip().split("\n")
+    lines = message(digest_card(NORMAL))["message"].splitlines()
+    assert shown == [row for line in lines for row in wrap(line, WIDTH)]

@@ -1,0 +1,112 @@
+"""The card for Teams: its lines and buttons, within its size, and nothing in it is markup."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.errors import Malformed
+from sageaudit.output.text.card import CardLine, MessageCard, card_of
+from sageaudit.output.text.links import Link
+from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
+from tests.fakes.documents import advised, document, lost_document
+from tests.fakes.hostile import documents, whole_documents
+
+RUN_KEYS = {"type", "text", "weight", "size", "fontType"}
+
+
+def content(payload: dict[str, Any]) -> dict[str, Any]:
+    """The Adaptive Card."""
+    [attachment] = payload["attachments"]
+    assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+    card: dict[str, Any] = attachment["content"]
+    assert (payload["type"], card["type"], card["version"]) == ("message", "AdaptiveCard", "1.4")
+    return card
+
+
+def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
+    """The lines of a mail, with the links of Slack."""
+    payload = message(card_of(document(), Notify(advice=advised())))
+    assert list(shown(payload)) == [
+        "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge",
+        "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
+        "Do this: saves $1.53 a run",
+        'InstanceType = "ml.g4dn.xlarge"',
+        "Caveat: The data loader gets 4 vCPUs in place of 8.",
+        "Not counted: spot-not-used about $0.90",
+        "anna, HIGH, 111122223333",
+        "Rule: sageaudit rules gpu-underused",
+        "Numbers: sageaudit audit train-bert-0412",
+        "Snooze 30 days: sageaudit advice snooze abcdefgh",
+        "[Job]  [Metrics]  [Logs]",
+    ]
+    card = content(payload)
+    assert {one["type"] for one in card["actions"]} == {"Action.OpenUrl"}
+    assert all("console.aws.amazon.com/" in one["url"] for one in card["actions"])
+    assert next(shown(as_repeat(payload))).startswith("(possible repeat) train-bert")
+
+
+def test_a_card_that_is_about_no_run_has_neither_owner_nor_rule() -> None:
+    """As that of an hour's rest."""
+    card = MessageCard("And 12 more messages", lines=(CardLine("nlp: about $540 a month"),))
+    assert list(shown(message(card))) == ["And 12 more messages", "nlp: about $540 a month"]
+
+
+def test_hostile_text_stays_text() -> None:
+    """No Markdown is read in a run; addresses and date functions are broken."""
+    evil = "[x](https://evil.example) **b** <at>all</at> {{DATE(2026-01-01T00:00:00Z)}} \u202ertl"
+    whole = json.dumps(message(MessageCard(evil, lines=(CardLine(evil, code=True),))))
+    assert "{{" not in whole
+    assert "\\u202e" not in whole
+    assert "https://evil" not in json.dumps(message(MessageCard(evil)))
+    failed = json.dumps(message(card_of(lost_document())), ensure_ascii=False)
+    assert "https://evil" not in failed
+
+
+@whole_documents
+@given(documents())
+def test_any_audit_fits_and_is_plain_runs(audit: AuditDocument) -> None:
+    """Whatever the audit holds: within the size, valid UTF-8, and no element that reads markup."""
+    payload = message(card_of(audit))
+    check(payload)
+    assert len(json.dumps(payload)) <= MOST_BYTES
+    assert json.dumps(payload, ensure_ascii=False).encode("utf-8")
+    for element in content(payload)["body"]:
+        assert element["type"] == "RichTextBlock"
+        assert all(run.keys() <= RUN_KEYS and run["text"] for run in element["inlines"])
+    assert len(content(payload)["actions"]) <= 6
+
+
+@pytest.mark.parametrize("lines", [0, 60])
+def test_a_card_that_is_too_large_loses_its_buttons_then_its_last_lines(lines: int) -> None:
+    """Each letter is six bytes of JSON."""
+    links = tuple(Link(str(n), "https://x/" + "y" * 8000) for n in range(3))
+    long = tuple(CardLine("ä" * 990) for _ in range(lines))
+    payload = message(MessageCard("news", lines=long, links=links))
+    check(payload)
+    left = list(shown(payload))
+    assert left[0] == "news"
+    assert left[-1] == ("[0]  [1]" if not lines else "ä" * 990)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        [{"type": "TextBlock", "text": "x"}],
+        [{"inlines": [{"type": "TextRun", "text": ""}]}, {"inlines": [{"text": ""}]}],
+        [{"inlines": [{"type": "TextRun", "text": "x" * MOST_BYTES}]}],
+        ["no element"],
+    ],
+)
+def test_what_teams_refuses_is_malformed(body: Any) -> None:
+    """Also where it cannot be marked."""
+    payload = message(MessageCard("news"))
+    content(payload)["body"] = body
+    with pytest.raises(Malformed, match="payload"):
+        check(payload)

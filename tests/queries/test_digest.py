@@ -1,0 +1,151 @@
+"""The digest of a week: what is read of the history, and what each route is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.advice.advice import Decision, Verb
+from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind, Told
+from sageaudit.domain.alert.digest import Digest
+from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.policy.routes import Route
+from sageaudit.output.text.digest import digest_card
+from sageaudit.queries.digest import digests
+from tests.fakes.weeks import record
+
+NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
+WEEK = (date(2026, 11, 16), date(2026, 11, 22))
+ALL: Sequence[Route | None] = (None,)
+
+
+def ago(days: int) -> datetime:
+    """At noon, so many days before Sunday, the last day of the week."""
+    return datetime(2026, 11, 22, 12, tzinfo=UTC) - timedelta(days=days)
+
+
+@pytest.fixture
+def history() -> Iterator[SqliteHistory]:
+    """A family that is advised every other day, one that took it, and a job that failed."""
+    with SqliteHistory() as made:
+        for day in range(0, 70, 2):
+            record(made, "ranker", ago(day), 10, 4, tags={"team": "search"})
+        for day in (30, 33, 36):
+            record(made, "summariser", ago(day), 30, 14, owner="bo")
+        for day in (20, 13, 6, 2):
+            record(made, "summariser", ago(day), 16, owner="bo")
+        record(made, "crash", ago(3), 50, lost=50, owner="bo")
+        record(made, "gone", ago(1), 0, unauditable="job_not_found")
+        record(made, "today", ago(-1), 1_000, 900)
+        yield made
+
+
+def told_at(*moments: datetime) -> tuple[Told, ...]:
+    """Messages about a family."""
+    figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
+    return tuple(
+        Told("run", "f", Kind.FIRST, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
+        for at in moments
+    )
+
+
+def read(
+    history: SqliteHistory,
+    routes: Sequence[Route | None] = ALL,
+    decisions: Sequence[Decision] = (),
+    told: tuple[Told, ...] = (),
+) -> list[Digest]:
+    """The digests of the week; `told` is what was said of every family."""
+    return [*digests(history, WEEK, routes, decisions, lambda _: told, NOW)]
+
+
+def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
+    """Neither the day that the digest is sent on nor the week before; that one is beside it."""
+    [found] = read(history)
+    assert (found.total.jobs, found.total.unauditable) == (8, 1)
+    assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
+    assert found.before is not None
+    assert found.before.total_usd == 46
+    assert [(one.family, one.word) for one in found.changed][:1] == [
+        ("training/pytorch/train.py/crash", "new")
+    ]
+
+
+def test_what_has_no_days_before_is_compared_with_nothing() -> None:
+    """The history begins in the week."""
+    with SqliteHistory() as history:
+        record(history, "ranker", ago(2), 10, 4)
+        [found] = read(history)
+    assert (found.before, found.changed) == (None, ())
+    assert "the week before is not known" in digest_card(found).lines[0].text
+
+
+@pytest.mark.parametrize(
+    ("told", "unsent"),
+    [
+        ((), ["crash", "ranker"]),
+        (told_at(ago(8)), ["crash", "ranker"]),
+        (told_at(ago(8), ago(3)), []),
+        (told_at(datetime(2026, 11, 23, 7, tzinfo=UTC)), []),
+    ],
+)
+def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
+    told: tuple[Told, ...], unsent: list[str], history: SqliteHistory
+) -> None:
+    """It must have run in the week with an open advice."""
+    [found] = read(history, told=told)
+    assert sorted({one.family.rpartition("/")[2] for one in found.unsent}) == unsent
+
+
+def test_what_people_decided_is_counted_apart(history: SqliteHistory) -> None:
+    """A snoozed advice is neither in the list nor kept quiet."""
+    [found] = read(history)
+    [ranker] = [one for one in found.advices if one.family.endswith("/ranker")]
+    snoozed = Decision(ranker.id, Verb.SNOOZE, "ana", ago(1), date(2026, 12, 31))
+    [found] = read(history, decisions=[snoozed])
+    card = digest_card(found)
+    shown = {line.label: line.text for line in card.lines}
+    assert shown["Snoozed"] == "1, $60.00 in 30 days"
+    assert "Open for 60 days" not in shown
+    assert ranker.id not in str(card)
+
+
+ROUTES = {
+    "owner bo": (Route(owner="bo"), Decimal(82), 1),
+    "tag team=search": (Route(tag=("team", "search")), Decimal(40), 1),
+    "another account": (Route(account="222233334444"), Decimal(0), 0),
+    "a rule": (Route(rule="failed-spend"), Decimal(122), 1),
+    "dollars a month": (Route(usd=Decimal(100)), Decimal(122), 1),
+    "a kind": (Route(kind="processing"), Decimal(0), 0),
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_a_route_is_told_of_its_own(name: str, history: SqliteHistory) -> None:
+    """Of its jobs the spend; what it says of rules and dollars is about advices alone."""
+    route, spend, least = ROUTES[name]
+    everything, found = read(history, routes=[None, route])
+    assert everything.total.total_usd == 122
+    assert (found.total.total_usd, found.route) == (spend, route)
+    open_now = [one for one in found.advices if one.state == "open"]
+    assert len(open_now) >= least
+    assert route.owner is None or {one.owner for one in open_now} == {route.owner}
+    assert route.rule is None or {one.rule for one in open_now} == {route.rule}
+
+
+def test_families_are_read_once_however_many_routes(history: SqliteHistory) -> None:
+    """The decision about what a route is told does not read them again."""
+    asked: list[str] = []
+
+    def told(family: str) -> tuple[Told, ...]:
+        asked.append(family)
+        return ()
+
+    routes = [None, Route(owner="ana"), Route(rule="gpu-underused")]
+    assert len([*digests(history, WEEK, routes, (), told, NOW)]) == 3
+    assert len(asked) == len(set(asked))
