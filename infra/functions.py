@@ -34,7 +34,7 @@ class Worker(Construct):
         """`role_name`: for a role that other accounts trust."""
         super().__init__(scope, construct_id)
         self.timeout = timeout
-        log_group = logs.LogGroup(
+        self.log_group = logs.LogGroup(
             self,
             "Log",
             retention=logs.RetentionDays.ONE_MONTH,
@@ -46,7 +46,7 @@ class Worker(Construct):
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             role_name=role_name,
         )
-        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), log_group.log_group_arn)
+        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), self.log_group.log_group_arn)
         self.role_arn = self._role.role_arn
         self.function = lambda_.Function(
             self,
@@ -56,7 +56,7 @@ class Worker(Construct):
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             role=self._role,
-            log_group=log_group,
+            log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
             tracing=lambda_.Tracing.ACTIVE if traced else None,
             timeout=timeout,

@@ -9,8 +9,9 @@ import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarm_list import FunctionFacts, Watch, watches
+from infra.alarm_list import Watch, watches
 from infra.alarms import Alarms
+from infra.dashboard import Dashboard
 from infra.functions import Worker
 from infra.history import HistoryTable
 from infra.members import assumable, checked
@@ -96,7 +97,15 @@ class SageAuditStack(cdk.Stack):
             self.schedules[name] = Schedule(self, named, function=function, when=when)
             # Where Lambda hands on what it could not invoke.
             workers[name].may(HAND_ON, self.schedules[name].dead_letters.queue_arn)
-        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
+        watches = list(self._watches(workers))
+        self.alarms = Alarms(self, "Alarms", watches=watches)
+        Dashboard(
+            self,
+            "Dashboard",
+            watches=watches,
+            alarms=self.alarms.all,
+            log_groups={name: worker.log_group for name, worker in workers.items()},
+        )
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -132,10 +141,7 @@ class SageAuditStack(cdk.Stack):
 
     def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
         return watches(
-            functions={
-                name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
-                for name, worker in workers.items()
-            },
+            functions={name: one.function.function_name for name, one in workers.items()},
             work_queues={
                 "FinishedJobs": self.trigger.queue.queue_name,
                 "Decisions": self.notices.decisions.queue_name,
