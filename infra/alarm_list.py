@@ -31,8 +31,8 @@ class Watch:
     """One alarm: it is raised when `datapoints` of the last `periods` values are above `above`.
 
     `means` is its sentence for a person, `reason` why this threshold. With an `expression`, the
-    value is that of several metrics: their SUM or MAX, or {0} is the first of `sources`, and so on. An alarm of
-    `silence` is raised instead when its metric has no more values; one that never had any is not.
+    value is of several metrics: their SUM or MAX; or {0} is the first of `sources`, and so on.
+    One of `silence` is raised when its metric has no more values; not where it never had any.
     """
 
     name: str
@@ -113,7 +113,7 @@ def _of_functions(functions: Mapping[str, str]) -> Iterator[Watch]:
             above=2,
         )
     yield Watch(
-        "Throttled",
+        "FunctionsThrottled",
         "function-throttled",
         tuple(Source("Throttles", {"FunctionName": one}, LAMBDA) for one in functions.values()),
         "Lambda has refused to start functions for most of two hours",

@@ -17,11 +17,16 @@ _SESSION = botocore.session.get_session()
 _NOT_OF_THE_OPERATION = {"query", "output"}
 
 
+def sections() -> dict[str, str]:
+    """The sections by their anchors, also those within an entry."""
+    parts = re.split(r"^##+ (.+)$", PAGE, flags=re.MULTILINE)[1:]
+    titled = zip(parts[::2], parts[1::2], strict=True)
+    return {title.lower().replace(" ", "-"): body for title, body in titled}
+
+
 def entries() -> dict[str, str]:
-    """The entries by their anchors, without the preparation."""
-    sections = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)[1:]
-    titled = zip(sections[::2], sections[1::2], strict=True)
-    return {title.lower().replace(" ", "-"): body for title, body in titled if "Alarms: " in body}
+    """The sections of alarms."""
+    return {anchor: body for anchor, body in sections().items() if "Alarms: " in body}
 
 
 def named(body: str) -> list[str]:

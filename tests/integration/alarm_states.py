@@ -15,8 +15,6 @@ from typing import Any
 from local.aws import LocalAws
 from local.stack import STACK, TEMPLATE
 
-NOT_LOCAL = {"Throttles", "IteratorAge"}
-"""Metrics of Lambda that the local AWS does not have: nothing runs beside, or for long, there."""
 WITHIN = timedelta(hours=12)
 
 

@@ -30,7 +30,7 @@ from sageaudit.cli import main
 from sageaudit.rules import catalogue
 from tests.fakes import log_insights, runbook
 from tests.faults.world import renamed
-from tests.integration.alarm_states import NOT_LOCAL, AlarmStates
+from tests.integration.alarm_states import AlarmStates
 from tests.integration.whole_flow import Scene, a_failed_job, scene
 
 ALARMS = {
@@ -56,7 +56,7 @@ class World:
     def ask(self, entry: str, function: str) -> list[list[dict[str, Any]]]:
         """The answers to the queries of an entry, asked about one function's log."""
         log = self.aws.functions[function].log.getvalue()
-        body = runbook.entries()[entry]
+        body = runbook.sections()[entry]
         return [log_insights.ask(log, query) for _, query in runbook.queries(body)]
 
     def slack_posts(self) -> list[Any]:
@@ -182,7 +182,7 @@ def test_function_errors() -> None:
         table = variables.pop("TABLE_NAME")
         one.aws.ends(job)
         rises(one, "AuditErrors")
-        crashed, _ = one.ask("function-errors", "audit")
+        crashed, *_ = one.ask("function-errors", "audit")
         assert {row["errorType"] for row in crashed} == {"BadSettings"}
         assert "TABLE_NAME" in crashed[0]["errorMessage"]
         variables["TABLE_NAME"] = table
@@ -356,7 +356,7 @@ def test_jobs_missing() -> None:
         rises(one, "JobsMissing")
         one.aws.advance(one.aws.clock.now() + timedelta(minutes=10))
         missing, failures = one.ask("jobs-missing", "sweep")[0], one.ask("jobs-missing", "audit")[1]
-        assert sum(row["missing"] for row in missing) == 3
+        assert {row["missing"] for row in missing} == {3}
         assert {row["job"] for row in failures} == {lost.arn for lost in jobs}
         one.faults.clear()
         ends(one, "JobsMissing")
@@ -391,7 +391,7 @@ def test_events_lost() -> None:
 
 
 NOT_PROVOKED_HERE = {
-    *("Throttled", "StreamLate"),  # nothing runs beside, or for long, on the local AWS
+    *("FunctionsThrottled", "StreamLate"),  # nothing runs beside, or for long, on the local AWS
     "StreamNotRead",  # moto's stream is read by the local AWS itself
     # The same alarms of another function or queue, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "DecisionsLate", "NoticesLate"),

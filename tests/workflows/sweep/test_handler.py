@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -167,11 +168,12 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
         members=members,
         lacking=lacking,
     )
-    rows, after = [], ""
-    while after is not None:
-        answer = function({"members_after": after}, Context())
-        assert len(answer["members"]) <= 4
-        rows, after = rows + answer["members"], answer["next"]
+    rows: list[dict[str, Any]] = []
+    asked: dict[str, Any] = {"next": ""}
+    while asked["next"] is not None:
+        asked = function({"members_after": asked["next"]}, Context())
+        assert len(asked["members"]) <= 4
+        rows += asked["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
     assert len([row for row in rows if row["lacks"]]) == 30
     assert not office.pages.asked
