@@ -75,11 +75,6 @@ _KEYS: dict[str, Any] = {
             "required": ["Key"],
         },
     },
-    "buckets": {
-        "type": "object",
-        "description": "The regions of the job's buckets; null for one that is not known.",
-        "additionalProperties": {"anyOf": [_REGION, {"type": "null"}]},
-    },
     "metrics": {
         "type": "object",
         "properties": {
@@ -103,8 +98,8 @@ _KEYS: dict[str, Any] = {
     "provenance": {"description": "Where a file is from; not read."},
 }
 RECORDING: dict[str, Any] = {
-    "description": "One job, or a tuning job with its training jobs (`children`), whose `as_of`,"
-    " `prices` and `buckets` hold for all of them unless one has its own.",
+    "description": "One job, or a tuning job with its training jobs (`children`), whose `as_of`"
+    " and `prices` hold for all of them unless one has its own.",
     "$defs": {
         "Describe": {
             "type": "object",

@@ -21,11 +21,9 @@ from typing import Any
 
 import boto3
 
-from sageaudit.adapters.aws import s3
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
@@ -197,7 +195,6 @@ def build(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
         history=DynamoHistory(dynamodb, settings.table_name),
-        buckets=S3Buckets(accounts.of("s3", s3.CONFIG), time.monotonic),
         markets=live_markets(
             PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint)),
             PriceCache(dynamodb, settings.table_name),

@@ -142,17 +142,6 @@ class Metrics(Protocol):
         """
 
 
-class Buckets(Protocol):
-    """S3, which is asked for nothing but the region of a bucket."""
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        """The regions by bucket name, asked from a job's account and region.
-
-        A bucket whose region cannot be known now is left out. Never raises an AwsError: an audit
-        does without.
-        """
-
-
 class Markets(Protocol):
     """Instance types, and the prices of a job's own region and day."""
 

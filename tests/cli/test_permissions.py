@@ -30,7 +30,7 @@ OWN, OTHER = "123456789012", "222233334444"
 REGION = "us-east-1"
 STORED = audit_recording(DATA / "profiled-061-m5-large.json", Policy())["job"]["arn"] or ""
 """The job whose audit is in the table."""
-FREE = {"sts:GetCallerIdentity", "s3:HeadBucket"}
+FREE = {"sts:GetCallerIdentity"}
 """Calls that need no permission."""
 BEGUN = datetime.now(UTC) - timedelta(days=1)
 ENDED = BEGUN + timedelta(hours=1)

@@ -266,24 +266,6 @@ def test_what_was_paid_was_worked_or_idle(
 
 
 @FAST
-@given(runs(), st.data())
-def test_more_idleness_never_finds_fewer_idle_hours(
-    run: tuple[Job, Hosts], data: st.DataObject
-) -> None:
-    """Any point lowered; and a point that comes later takes no idle hour back."""
-    of, hosts = run
-    host = data.draw(st.integers(0, len(hosts) - 1))
-    minute = data.draw(st.sampled_from([n for n, v in enumerate(hosts[host]) if v is not None]))
-    lower = [list(line) for line in hosts]
-    lower[host][minute] = data.draw(st.floats(0, hosts[host][minute] or 0))
-    assert idle_of(of, lower).idle >= idle_of(of, hosts).idle
-    filled: Hosts = [
-        [data.draw(st.floats(0, 100)) if v is None else v for v in line] for line in hosts
-    ]
-    assert idle_of(of, filled).idle >= idle_of(of, hosts).idle
-
-
-@FAST
 @given(runs(), st.integers(1, 90_000))
 def test_an_idle_end_that_is_longer_finds_more_idle_hours(
     run: tuple[Job, Hosts], more_s: int

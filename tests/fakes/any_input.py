@@ -16,7 +16,6 @@ from sageaudit.domain.job.parts import (
     CustomRule,
     DataSource,
     InputChannel,
-    RuleEvaluation,
     TransformBatching,
     Upload,
     WarmPool,
@@ -46,7 +45,7 @@ MINE = CustomRule("mine", "ml.m5.xlarge", of_profiler=True)
 
 HINTS = st.builds(
     Hints,
-    *[FLAG] * 6,
+    *[FLAG] * 5,
     distribution=st.sampled_from([None, "ddp", "smddp", "horovod"]),
     loader_workers=st.sampled_from([None, 0, 1, 64]),
     schedule=st.sampled_from([None, "cosine", "linear"]),
@@ -73,13 +72,14 @@ GROUPS = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
 def odd_jobs(draw: st.DrawFn) -> Job:
     """A job of one of three kinds. Its times need not agree with its phases."""
     kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
-    parts = draw(st.lists(st.tuples(st.sampled_from(PHASES[kind]), SECONDS), max_size=6))
+    names = st.sampled_from((*PHASES[kind], "Dreaming"))
+    parts = draw(st.lists(st.tuples(names, SECONDS), max_size=6))
     seconds = sum(s for _, s in parts)
     ways = [*Purchase] if kind is JobKind.TRAINING else [Purchase.ON_DEMAND, Purchase.SERVERLESS]
     purchase = draw(st.sampled_from(ways))
     return job(
         kind=kind,
-        status=draw(st.sampled_from([*["Completed"] * 4, "Failed", "Stopped"])),
+        status=draw(st.sampled_from([*["Completed"] * 4, "Failed", "Stopped", "Odd"])),
         secondary_status=draw(
             st.sampled_from([None, "Completed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"])
         ),
@@ -102,11 +102,15 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         left_artifact=draw(st.none() | FLAG),
         warm_pool=draw(st.none() | POOLS),
         custom_rules=draw(st.sampled_from([(), (MINE,)])),
+        region=draw(st.sampled_from(["us-east-1", "us-east-1", "mars-north-1", None])),
+        image=draw(st.sampled_from(["", ":::///@@", None, job().image, job().image])),
+        groups_unknown=draw(st.sampled_from([(), (), ("group a has none",)])),
+        free=draw(st.sampled_from([None, None, None, "built-in Debugger rule"])),
+        final_metrics={"loss": Decimal("1.7e308"), "": Decimal(0)},
+        tags={"": "", "sageaudit:ignore": ",,"},
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
         profiled=draw(st.none() | FLAG),
-        network_isolation=draw(st.none() | FLAG),
-        evaluations=draw(st.sampled_from([(), (RuleEvaluation("Overfit", "IssuesFound", None),)])),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
         batch=draw(st.none() | BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
@@ -135,6 +139,9 @@ def likely_jobs(draw: st.DrawFn) -> Job:
         ended_at=START + timedelta(seconds=ran_s),
         phases=phases(*parts, ("Uploading", after)),
         groups=(InstanceGroup(draw(st.sampled_from(TYPES[:-1])), draw(st.integers(1, 3))),),
+        groups_unknown=(),
+        region="us-east-1",
+        free=None,
         purchase=Purchase.SPOT if spot else Purchase.ON_DEMAND,
         max_wait_s=172_800 if spot else None,
         training_s=Decimal(ran_s),

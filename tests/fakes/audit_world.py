@@ -31,7 +31,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
 from sageaudit.settings import AuditSettings
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from tests.fakes.dependencies import OneMarket, SaidBuckets
+from tests.fakes.dependencies import OneMarket
 from tests.fakes.jobs import ACCOUNT, REGION, flat, training_answer
 from tests.fakes.queues import FakeQueue, Killed
 from tests.fakes.sweeps import MemoryNotes
@@ -109,7 +109,6 @@ class World:
             metrics=cast("Any", self),
             history=cast("Any", self.history),
             markets=OneMarket(),
-            buckets=SaidBuckets(),
             policy=policy or Policy(members=Members({OTHER_ACCOUNT: "read"})),
             ruleset=Ruleset(catalogue.load(), "test"),
             fingerprint_key=lambda: b"key",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -75,18 +75,6 @@ class SaidMetrics:
         return flat(job, self.minutes, hosts=job.instance_count or 1, **self.use)
 
 
-@dataclass
-class SaidBuckets:
-    """S3 that knows these regions and counts what it is asked."""
-
-    known: Mapping[str, str] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        self.asked += names
-        return {name: self.known[name] for name in names if name in self.known}
-
-
 class OneMarket:
     """The same made-up prices for every job."""
 
@@ -103,7 +91,6 @@ def dependencies(
         metrics=metrics or SaidMetrics(),
         history=SqliteHistory(),
         markets=OneMarket(),
-        buckets=SaidBuckets(),
         policy=Policy(),
         ruleset=Ruleset(catalogue.load(), "test"),
         fingerprint_key=lambda: b"key",

@@ -14,7 +14,6 @@ _CONVERGED = (
     ".CompleteOnConvergence"
 )
 _UPLOAD = "ProcessingOutputConfig.Outputs[model].S3Output.S3UploadMode"
-_COMPILER = "HyperParameters.sagemaker_training_compiler_enabled"
 CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     (
         "training",
@@ -32,7 +31,7 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("training", {"RetryStrategy.MaximumRetryAttempts": 2}),
     ("training", {"ResourceConfig.KeepAlivePeriodInSeconds": None}),
     ("training", {"ResourceConfig.VolumeSizeInGB": None}),
-    ("training", {"DebugHookConfig": None, _COMPILER: None, "HyperParameters.x": None}),
+    ("training", {"DebugHookConfig": None, "HyperParameters.x": None}),
     ("training", {"Tags[owner].Value": "ana", "ProfilerConfig.DisableProfiler": True}),
     ("training", {"New.Parameter": "x"}),
     ("processing", {_UPLOAD: "Continuous", "Tags[owner].Value": "ana"}),

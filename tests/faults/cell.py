@@ -1,4 +1,4 @@
-"""Runs cells by their names: python -m tests.faults.cell "notified/audit/s3.HeadBucket#1/denied".
+"""Runs cells by their names: python -m tests.faults.cell "audit/sagemaker.ListTags#1/denied".
 
 A part of a name runs all cells that have it. Prints how each ended, and what is wrong.
 """

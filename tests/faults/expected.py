@@ -45,7 +45,6 @@ _UNSEEN, _LATER = frozenset({End.UNSEEN}), frozenset({End.LATER})
 _DEAD, _SAID = frozenset({End.DEAD}), frozenset({End.SAID})
 _HELPS = (
     "sagemaker-runtime.",
-    "s3.HeadBucket",
     "pricing.GetProducts",
     "dynamodb.Query PRICE",
     "dynamodb.PutItem PRICE",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 
 from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault
-from tests.faults.stories import HOUR, Story, stories
+from tests.faults.stories import DIGEST_AFTER, HOUR, Story, stories
 from tests.faults.verdict import Case, fair
 
 LASTS = 3 * HOUR
@@ -26,7 +27,8 @@ class Cell:
 
     def case(self) -> Case:
         """What is done, and how it must end."""
-        until = self.story.start + LASTS if self.fault in LASTING else None
+        late = DIGEST_AFTER if self.call.function == "digest" else timedelta(0)
+        until = self.story.start + late + LASTS if self.fault in LASTING else None
         broken = Broken(self.call, self.fault, until)
         return Case(
             f"{self.story.name}/{self.call}/{self.fault}",

@@ -18,7 +18,6 @@ from tests.faults.calls import Call, attempt_of, call_name
 
 CONNECT_S, READ_S = 3, 10
 """The time-outs of this project's clients."""
-S3_CONNECT_S, S3_READ_S = 1, 2
 PAGE_S = 2.0
 """How long a page of an endless list takes."""
 
@@ -97,7 +96,6 @@ class Network:
         self, fault: Fault, operation: str, request: AWSPreparedRequest, send: Send
     ) -> AWSResponse:
         service, url = operation.split(".", maxsplit=1)[0], request.url
-        connect_s, read_s = (S3_CONNECT_S, S3_READ_S) if service == "s3" else (CONNECT_S, READ_S)
         match fault:
             case Fault.THROTTLED | Fault.THROTTLED_LONG:
                 return _refused(service, url, *THROTTLES.get(service, _THROTTLE))
@@ -106,20 +104,20 @@ class Network:
             case Fault.SERVER_ERROR | Fault.DOWN:
                 return _refused(service, url, 500, "InternalFailure")
             case Fault.UNREACHED:
-                self.wait(connect_s)
+                self.wait(CONNECT_S)
                 raise ConnectTimeoutError(endpoint_url=url)
             case Fault.HANGS:
-                self.wait(read_s)
+                self.wait(READ_S)
                 raise ReadTimeoutError(endpoint_url=url)
             case Fault.UNANSWERED:
                 send()
-                self.wait(read_s)
+                self.wait(READ_S)
                 raise ReadTimeoutError(endpoint_url=url)
             case Fault.GARBLED:
                 send()
                 return http_answer(url, 200, b"<html><body>Please log in to the proxy")
             case Fault.EMPTY:
-                return http_answer(url, 200, b"{}" if service != "s3" else b"")
+                return http_answer(url, 200, b"{}")
             case Fault.ENDLESS:
                 self.wait(PAGE_S)
                 return http_answer(url, 200, _page(operation, next(self._tokens)))
@@ -129,14 +127,12 @@ _THROTTLE = (400, "ThrottlingException")
 THROTTLES: Mapping[str, tuple[int, str]] = {
     "sns": (429, "Throttled"),
     "sqs": (400, "RequestThrottled"),
-    "s3": (503, "SlowDown"),
     "dynamodb": (400, "ProvisionedThroughputExceededException"),
 }
 _DENIAL = (400, "AccessDeniedException")
 DENIALS: Mapping[str, tuple[int, str]] = {
     "sns": (403, "AuthorizationError"),
     "sqs": (403, "AccessDenied"),
-    "s3": (403, "AccessDenied"),
 }
 
 
@@ -146,8 +142,6 @@ def _refused(service: str, url: str, status: int, code: str, *, operation: str =
     if operation:
         action = operation.replace(".", ":")
         message = f"User: someone is not authorized to perform: {action} on a resource"
-    if service == "s3":
-        return http_answer(url, status, b"")  # HeadBucket's answers have no body
     if service == "sns":
         xml = (
             f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code>"

@@ -24,6 +24,8 @@ from tests.faults.world import World, renamed, world
 from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
 
 HOUR = timedelta(hours=1)
+DIGEST_AFTER = timedelta(days=8)
+"""The job's end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +113,7 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
 def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Eight days after the job's end the digest is started, again and again."""
     _ends(one, jobs)
-    one.aws.clock.forward_to(jobs[0].ended_at + timedelta(days=8))
+    one.aws.clock.forward_to(jobs[0].ended_at + DIGEST_AFTER)
     one.digest()
 
 

@@ -37,6 +37,8 @@ SAMPLE = (
     "notified/notify/dynamodb.GetItem CHANNEL HOUR#1/empty-page",
     "notified/audit/dynamodb.GetItem JOB HEAD#1/hangs-for-ever",
     "late metrics/audit/cloudwatch.GetMetricData#1/endless-token",
+    "digest/digest/dynamodb.TransactWriteItems DIGEST#1/timeout-after-effect",
+    "digest/digest/dynamodb.Query ADVICE#1/throttled-for-ever",
 )
 """Of each kind one or two, for every run of the tests."""
 

@@ -66,8 +66,8 @@ LOSS_OK = (
     *("spot-interrupted-much", "warm-pool-idle"),
 )
 MOVE_OK = (
-    *("download-dominates", "upload-dominates", "image-pull-heavy", "slow-start"),
-    *("replicated-input", "cross-region-data"),
+    *("download-dominates", "upload-dominates", "image-pull-heavy"),
+    "replicated-input",
 )
 CPU_OK = (
     *("cpu-underused", "serial-code", "memory-oversized", "uneven-hosts", "idle-start"),
@@ -75,7 +75,7 @@ CPU_OK = (
 )
 TYPE_OK = ("cheaper-type", "gpu-too-big", "old-generation", "trainium-candidate")
 NAGS = (
-    *("profile-me", "subset-first", "short-experiment", "volume-ignored", "custom-rule-cost"),
+    *("profile-me", "short-experiment", "volume-ignored", "custom-rule-cost"),
     *("metric-plateau", "duplicate-run", "cost-regression", "trainium-candidate"),
     *("mixed-precision-candidate", "max-runtime-loose"),
 )

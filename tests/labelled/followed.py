@@ -295,16 +295,6 @@ def _on_all_gpus(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) 
     tape.stretch(1 / times)
 
 
-def _pool_is_used(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """The next run of the family takes the pool, as this one took the last one's."""
-    tape.take("Starting", 1e9)
-    tape.describe["WarmPoolStatus"] = {
-        "Status": "Reused",
-        "ResourceRetainedBillableTimeInSeconds": 300,
-        "ReusedByJob": "the-next",
-    }
-
-
 def _no_pool(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
     tape.describe.pop("WarmPoolStatus", None)
 
@@ -341,7 +331,6 @@ HAPPENS: dict[str, Happens] = {
     "metric-plateau": _stopped_early,
     "profile-me": _profiled,
     "some-gpus-unused": _on_all_gpus,
-    "slow-start": _pool_is_used,
     "spot-interrupted-much": _uninterrupted,
     "transform-serial": _several_at_a_time,
     "transform-single-record": _several_at_a_time,

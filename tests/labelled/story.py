@@ -41,7 +41,6 @@ TRIALS = frozenset(
         "mixed-precision-candidate",
         "max-runtime-loose",
         "profile-me",
-        "network-isolation-off",
     }
 )
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""

@@ -84,7 +84,6 @@ def named(word: str, kind: JobKind) -> dict[str, Any]:
         "notes": [word],
         "describe": {**answer, "Derived": {"EntryPoint": f"{word}.py", "Fingerprint": word}},
         "tags": [{"Key": key, "Value": word} for key in (word, "owner", "sageaudit:ignore")],
-        "buckets": {word: "eu-west-1"},
         "metrics": {
             "absent": {"code": word, "reason": word, "advice": word},
             "notes": [word],

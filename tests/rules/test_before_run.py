@@ -29,7 +29,7 @@ def test_rules_of_requests_judge_nothing_else() -> None:
     """Their cards say so: no rule of a run needs what only a request has."""
     only = {rule.name.name for rule in catalogue.load() if rule.scope is RequestCase}
     assert only <= set(RULES)
-    assert len(set(RULES) - only) >= 10
+    assert len(set(RULES) - only) == 9
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -78,7 +78,6 @@ COPIED = {
     "ResourceConfig.InstanceCount": 2,
 }
 FIVE = [earlier_run(day) for day in range(1, 6)]
-TRCOMP = "763104351884.dkr.ecr.us-east-1.amazonaws.com/huggingface-pytorch-trcomp-training:1.11"
 CUSTOM = {
     "RuleConfigurationName": "mine",
     "RuleEvaluatorImage": "i",
@@ -115,14 +114,7 @@ test_cases = cases(
     "An ignored volume is a remark in requests. For runs the rule is off: it would be noise.",
     row(finds(severity="info"), rule="volume-ignored", changes={
         "ResourceConfig.InstanceType": "ml.g5.2xlarge", "ResourceConfig.VolumeSizeInGB": 100}),
-    "A container with a network waits for the policy, for requests too.",
-    row("not applicable: …", rule="network-isolation-off"),
-    row(FOUND, rule="network-isolation-off",
-        policy=Policy(rules_on=frozenset({"network-isolation-off"}))),
-    "Retired switches are found: Training Compiler and custom Debugger rules.",
-    row(finds(severity="medium"), rule="training-compiler-on", changes={
-        "HyperParameters": {"sagemaker_training_compiler_enabled": "true"},
-        "AlgorithmSpecification.TrainingImage": TRCOMP}),
+    "Custom Debugger rules are found.",
     row(finds("…will run beside it…"), {"DebugRuleConfigurations": [CUSTOM]},
         rule="custom-rule-cost"),
     "A search is judged by its settings: early stopping from ten trials on, three rounds.",

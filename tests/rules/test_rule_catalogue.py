@@ -19,11 +19,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {
-    "cross-region-data",
     "custom-rule-cost",
-    "debugger-said",
     "max-runtime-loose",
-    "network-isolation-off",
     "profile-me",
 }
 
@@ -112,12 +109,11 @@ def test_guard_rails_stay_out_of_chat() -> None:
 
 
 def test_rules_on_request_wait_for_the_policy() -> None:
-    """For teams that would try 16 bits or port to Neuron, tidy requests, regulated accounts."""
+    """For teams that would try 16 bits or port to Neuron, or tidy requests."""
     assert [rule.name.name for rule in catalogue.load() if not rule.on] == [
         "trainium-candidate",
         "mixed-precision-candidate",
         "volume-ignored",
-        "network-isolation-off",
     ]
 
 
@@ -129,7 +125,6 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
         "volume-oversized",
         "max-runtime-loose",
         "profile-me",
-        "cross-region-data",
     }
 
 

@@ -1,4 +1,4 @@
-"""The version of the rules: it follows the code that decides, and no text about it."""
+"""The version of the rules: it follows the code that decides."""
 
 from __future__ import annotations
 
@@ -7,27 +7,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import sageaudit
 from sageaudit.rules import catalogue, version
-from sageaudit.rules.version import deciding_lines, digest, version_of
+from sageaudit.rules.version import digest, version_of
 
 PACKAGE = Path(sageaudit.__file__).parent
 RULE = "rules/utilisation/gpu_underused.py"
 Edit = Callable[[str], str]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _each_source_is_read_once() -> Iterator[None]:
-    """A digest reads all of them; an edit changes one."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(version, "deciding_lines", cache(deciding_lines))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +58,6 @@ def other_code(source: str) -> str:
     return f"{source}\nUNHEARD_OF = 1\n"
 
 
-def other_page(source: str) -> str:
-    """A corrected word in the page, the module's docstring."""
-    return source.replace('"""', '"""Corrected: ', 1)
-
-
-def other_docstrings(source: str) -> str:
-    """A corrected word in every docstring: of functions and of constants too."""
-    return re.sub(r'^(\s*)"""(?=\S)', r'\1"""Corrected. ', source, flags=re.MULTILINE)
-
-
-def other_comments(source: str) -> str:
-    """A comment above the code, and one behind an import."""
-    return "# Why.\n\n" + re.sub(
-        r"^(from .+ import \w+)$", r"\1  # why", source, flags=re.MULTILINE
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "edit"),
     [
@@ -104,13 +78,6 @@ def test_it_changes_with_what_decides(package: Path, before: str, name: str, edi
     assert digest_after(package, name, edit) != before
 
 
-@pytest.mark.parametrize("edit", [other_page, other_docstrings, other_comments])
-@pytest.mark.parametrize("name", [RULE, "domain/bill/resize.py", "workflows/audit/judge.py"])
-def test_it_stays_when_only_words_change(package: Path, before: str, name: str, edit: Edit) -> None:
-    """Pages, docstrings, comments and blank lines."""
-    assert digest_after(package, name, edit) == before
-
-
 @pytest.mark.parametrize(
     "name", ["workflows/audit/run.py", "domain/reconcile/reconcile.py", "output/text/money.py"]
 )
@@ -128,29 +95,6 @@ def test_a_module_that_moves_changes_it(package: Path, before: str) -> None:
         assert digest(package) != before
     finally:
         moved.rename(path)
-
-
-@pytest.mark.parametrize(
-    ("source", "left"),
-    [
-        ('x = "# no comment"  # why', 'x = "# no comment"'),
-        ('"""Page."""\n\nx = 1\n"""Of x."""\n', "x = 1"),
-        ('class A:\n    """é."""\n    b = 1; """é"""\n', "class A:\n    b = 1;"),
-        ('def f() -> str:\n    """Page\n    # of two lines."""\n    return """kept"""', None),
-        ("def f(): ...  # why\n\n\n", "def f(): ..."),
-        ('x = """a\n# kept\n"""', None),
-        (
-            "match x:\n    case 1:\n        'gone'\n        y = 2",
-            "match x:\n    case 1:\n        y = 2",
-        ),
-    ],
-)
-def test_what_is_left_of_a_module(source: str, left: str | None) -> None:
-    """Strings that are values stay, whatever is in them."""
-    kept = (
-        'def f() -> str:\n    return """kept"""' if source.startswith("def f() -> str") else source
-    )
-    assert deciding_lines(source) == (kept if left is None else left)
 
 
 def test_a_built_package_says_what_its_sources_said(package: Path, before: str) -> None:

@@ -96,6 +96,7 @@ from sageaudit.rules.reasons import (
     on_ebs,
     one_instance,
     prepaid,
+    search_trial,
     serverless,
     unknown,
 )

@@ -14,7 +14,9 @@ from sageaudit.rules.version import installed_version
 @cache
 def load() -> tuple[Rule, ...]:
     """Imports each rule's module once and reads the card on its `check`."""
-    checks = (getattr(importlib.import_module(name), "check", None) for name in _names())
+    walked = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
+    names = sorted(module.name for module in walked if not module.ispkg)
+    checks = (getattr(importlib.import_module(name), "check", None) for name in names)
     found = [check for check in checks if isinstance(check, Rule)]
     return tuple(sorted(found, key=lambda item: item.name.id))
 
@@ -28,12 +30,6 @@ def version() -> str:
 def ruleset() -> Ruleset:
     """All rules under their version."""
     return Ruleset(load(), version())
-
-
-def _names() -> list[str]:
-    """The modules of the folder and of its sub-folders, one for each hundred of ids."""
-    walked = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
-    return sorted(module.name for module in walked if not module.ispkg)
 
 
 def threshold_units() -> dict[str, dict[str, str]]:

@@ -149,8 +149,11 @@ def _with_runs_of(
     """The rule's answer on a pool, where it is the same for each of these runs by itself."""
     pooled = replace(case, usage=pool.usage, whole=pool.usage, pool=pool, pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
-        too_short = isinstance(gate, Unknown) and gate.code == _TOO_SHORT
-        return _still_too_short(rule, pool) if too_short and pool.names else gate
+        if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):
+            return gate
+        runs = f"{len(pool.names)} earlier run{'s' if pool.names[1:] else ''} of its family"
+        minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"
+        return Unknown(_TOO_SHORT, f"{minutes}; the rule needs {rule.min_active_minutes:.0f}")
     outcome = rule.check(pooled)
     waived = replace(pooled, overrides=_waived(rule, case))
     alone = (
@@ -162,16 +165,9 @@ def _with_runs_of(
         own = f"{pool.own.minutes:.0f} active minutes"
         return Unknown(UNLIKE_FAMILY, f"its {own} are unlike those of its family's last runs")
     if isinstance(outcome, Found):
-        runs = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
-        outcome = replace(outcome, evidence={**outcome.evidence, **runs})
+        of = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
+        outcome = replace(outcome, evidence={**outcome.evidence, **of})
     return _with_plot(rule, pooled, outcome)
-
-
-def _still_too_short(rule: Rule, pool: PooledRuns) -> Unknown:
-    earlier = pool.runs - 1
-    runs = f"{earlier} earlier run{'' if earlier == 1 else 's'} of its family"
-    minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"
-    return Unknown(_TOO_SHORT, f"{minutes}; the rule needs {rule.min_active_minutes:.0f}")
 
 
 def _waived(rule: Rule, case: FamilyCase) -> dict[str, float]:
@@ -200,15 +196,9 @@ def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
     if usage.points < MIN_POINTS:
         reason = f"{usage.points} points of each host, the rule needs {MIN_POINTS}"
         return Unknown("too_few_points", reason)
-    return _coverage_gate(rule, usage)
-
-
-def _coverage_gate(rule: Rule, usage: Measurements) -> Outcome | None:
-    for metric in rule.needs:
-        gap = usage.gap(metric, rule.min_coverage)
-        if gap and not (rule.sees_gaps and gap.code == GAP_LONG):
-            return unknown(gap)
-    return None
+    gaps = (usage.gap(metric, rule.min_coverage) for metric in rule.needs)
+    gap = next((gap for gap in gaps if gap and not (rule.sees_gaps and gap.code == GAP_LONG)), None)
+    return unknown(gap) if gap else None
 
 
 def _history_gate(rule: Rule, case: FamilyCase) -> Outcome | None:

@@ -8,7 +8,7 @@ None.
 from __future__ import annotations
 
 from sageaudit.domain.bill.finding import Unknown
-from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.job import ParentKind, Purchase
 from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import JobCase
@@ -68,6 +68,13 @@ def has_parent(case: JobCase) -> str | None:
     """For advice that only whoever starts the job can follow: a service starts it."""
     parent = case.job.parent
     return None if parent is None else f"its {parent.kind.value} starts it"
+
+
+def search_trial(case: JobCase) -> str | None:
+    """For rules that compare the runs of a family."""
+    parent = case.job.parent
+    trial = parent is not None and parent.kind in {ParentKind.TUNING, ParentKind.AUTOML}
+    return "the trials of one search are meant to differ" if trial else None
 
 
 def one_instance(case: JobCase) -> str | None:

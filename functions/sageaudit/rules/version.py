@@ -1,19 +1,16 @@
-"""The version of a ruleset: a digest of the code that decides.
+"""The version of a ruleset: the package's, and a digest of the files that decide.
 
-It changes with every line that can change a judgement, and with no docstring, comment or blank
-line: a rule's page may be corrected without a new ruleset. A built package carries its version in a
-file; a source checkout computes it when asked.
+A built package carries its version in a file; a source checkout computes it when asked.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import tokenize
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import chain
 
 from sageaudit import __version__
 
@@ -32,9 +29,6 @@ compares finished audits with a bill, the words that are chosen (`output`), and 
 from (`adapters`): prices have a version of their own."""
 BUILT = "data/ruleset.json"
 """Where a built package keeps its version."""
-
-Position = tuple[int, int]
-"""A line from 1, and a column from 0 in characters."""
 
 
 def version_of(package: Traversable) -> str:
@@ -56,43 +50,12 @@ def built_text(package: Traversable) -> str:
 
 
 def digest(package: Traversable) -> str:
-    """Eight hexadecimal digits of the code that decides, the same on every Python."""
+    """Eight hexadecimal digits of the files that decide, the same on every Python."""
     hashed = hashlib.sha256()
-    for path, source in sorted(_sources(package)):
-        hashed.update(f"{path}\0{deciding_lines(source)}\0".encode())
+    sources = (_walked(package.joinpath(name), name) for name in DECIDES)
+    for path, source in sorted(chain.from_iterable(sources)):
+        hashed.update(f"{path}\0{source}\0".encode())
     return hashed.hexdigest()[:8]
-
-
-def deciding_lines(source: str) -> str:
-    """A module without docstrings, comments and blank lines."""
-    lines = source.split("\n")
-    for first, last in sorted(_undecided(source), reverse=True):
-        (start, left), (end, right) = first, last
-        lines[start - 1 : end] = [lines[start - 1][:left] + lines[end - 1][right:]]
-    return "\n".join(line.rstrip() for line in lines if line.strip())
-
-
-def _undecided(source: str) -> Iterator[tuple[Position, Position]]:
-    """Where comments are, and statements that are only a string: of a module, a class, a function
-    or an attribute.
-    """
-    opens = True
-    lone: list[tokenize.TokenInfo] = []
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start, token.end
-        elif token.type == tokenize.NEWLINE and len(lone) == 1:
-            yield lone[0].start, lone[0].end
-        if token.type in {tokenize.COMMENT, tokenize.NL}:
-            continue
-        lone = [token] if token.type == tokenize.STRING and opens else []
-        begins = token.type in {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-        opens = begins or token.string == ";"
-
-
-def _sources(package: Traversable) -> Iterator[tuple[str, str]]:
-    for name in DECIDES:
-        yield from _walked(package.joinpath(name), name)
 
 
 def _walked(entry: Traversable, path: str) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
-from sageaudit.domain.job.buckets import KEY
 from sageaudit.errors import BadRecording
 from tests.fakes.jobs import START, training_answer
 
@@ -98,7 +97,6 @@ REFUSED: dict[str, list[Any]] = {
     "tags": [whole(tags={"a": "b"}), whole(tags=[{"Value": "b"}])],
     "Key": [whole(tags=[{"Key": 5, "Value": "b"}])],
     "region": [whole(region=5)],
-    "buckets": [whole(buckets=x) for x in ({"far": "x"}, {"far": 1}, ["far"], "far")],
     "metrics": [whole(metrics=[])],
     "series": [whole(metrics={"series": {}})],
     "metrics.series[0]": [
@@ -144,21 +142,3 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRecording, match="is not JSON"):
         read(tmp_path / "job.json")
-
-
-def test_the_regions_of_buckets_are_read(tmp_path: Path) -> None:
-    """By name; null means that S3 did not say."""
-    recorded = one(tmp_path, whole(buckets={"far": "eu-west-1", "hidden": None}))
-    assert recorded.describe[KEY] == {"far": "eu-west-1"}
-    assert KEY not in one(tmp_path, whole()).describe
-
-
-def test_a_sets_buckets_are_those_of_its_jobs(tmp_path: Path) -> None:
-    """A job's own come first."""
-    own = whole(buckets={"near": "us-east-1"})
-    recorded = read(
-        written(tmp_path, {"buckets": {"far": "eu-west-1"}, "children": [whole(), own]})
-    )
-    assert isinstance(recorded, RecordedSet)
-    regions = [child.describe[KEY] for child in recorded.children]
-    assert regions == [{"far": "eu-west-1"}, {"near": "us-east-1"}]

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.document import document as document_of
-from sageaudit.domain.audit.rollup import idle_of_children, job_of_children, roll_up
+from sageaudit.domain.audit.rollup import job_of_children, roll_up
 from sageaudit.domain.audit.trials import TrialSavings
 from sageaudit.domain.bill.counterfactual import Severities, SeverityLimits
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Found, RuleName, Severity
@@ -267,77 +267,3 @@ def test_what_the_bills_of_training_jobs_lack_is_said_once() -> None:
     assert whole["bill"]["missing"] == [f"in 2 of 3 training jobs, {lacks}"]
     assert whole["bill"]["complete"] is False
     assert (whole["audit"]["settled"], whole["audit"]["coverage"]["missing"]) == (True, [])
-
-
-def figure(**overrides: Any) -> IdleCapacityDocument:
-    """8 of 10 GPU-hours idle, $8 at list price, $2 of it counted."""
-    whole = {
-        "unit": "gpu_hours",
-        "paid": Decimal(10),
-        "worked": Decimal(2),
-        "idle": Decimal(8),
-        "list_usd": Decimal(8),
-        "counted_usd": Decimal(2),
-        "look_at": ["batch_size", "profile"],
-    }
-    return cast("IdleCapacityDocument", whole | overrides)
-
-
-def child(idle: IdleCapacityDocument | None) -> AuditDocument:
-    """A trial of $12, of which $2 are avoidable."""
-    made = trial(1, "12", "2")
-    return cast("AuditDocument", {**made, "idle_capacity": idle})
-
-
-BARE = figure(list_usd=None, counted_usd=None)
-NO_FIGURE = "1 of {} training jobs have no figure"
-
-
-@pytest.mark.parametrize(
-    ("children", "own_usd", "paid", "list_usd", "counted_usd", "why"),
-    [
-        ([child(figure()), child(figure())], 0, 20, 16, 4, None),
-        # a job without a figure is left out and said; the sum is then a lower bound
-        ([child(figure()), {**trial(2, "5", None), "idle_capacity": None}], 0, 10, 8, 2,
-         NO_FIGURE.format(2)),
-        # half of the dollars is under the 70% that the points of one job need
-        ([child(figure()), child(None)], 0, None, None, None, NO_FIGURE.format(2)),
-        # without dollars the jobs are counted: two of three are under 70%, three of four are not
-        ([*[unpriced(child(BARE))] * 2, unpriced(child(None))], 0, None, None, None,
-         NO_FIGURE.format(3)),
-        ([*[unpriced(child(BARE))] * 3, unpriced(child(None))], 0, 30, None, None,
-         NO_FIGURE.format(4)),
-        ([child(figure()), child(BARE)], 0, 20, None, None, None),
-        # $10 are left of the child, $6 of them idle: of $5 for the tuning job $3 more are counted
-        ([child(figure())], 5, 10, 8, 5, None),
-        # no more than the list value is counted, whatever the tuning rules find
-        ([child(figure())], 500, 10, 8, 8, None),
-        # a sum of GPUs and vCPUs is neither
-        ([child(figure()), child(figure(unit="vcpu_hours"))], 0, None, None, None,
-         "the training jobs ran on GPUs and on CPUs"),
-        ([], 0, None, None, None, None),
-    ],
-)  # fmt: skip
-def test_the_idle_capacity_is_the_sum_over_the_training_jobs(
-    children: list[AuditDocument],
-    own_usd: int,
-    paid: int | None,
-    list_usd: int | None,
-    counted_usd: int | None,
-    why: str | None,
-) -> None:
-    """Hours and dollars, or why there is no figure."""
-    summed, said = idle_of_children(children, Decimal(own_usd))
-    assert said == why
-    assert (None if summed is None else summed.paid) == paid
-    if summed is not None:
-        assert (summed.worked, summed.list_usd) == (summed.paid / 5, list_usd)
-        assert summed.counted_usd == counted_usd
-
-
-def test_all_that_may_keep_devices_waiting_is_named_once() -> None:
-    """A profile last."""
-    other = child(figure(look_at=["data_loader", "profile"]))
-    summed, _ = idle_of_children([child(figure()), other], Decimal(0))
-    assert summed is not None
-    assert summed.look_at == ("batch_size", "data_loader", "profile")

@@ -435,20 +435,6 @@ sizes = st.sampled_from((8, 12, 16, 24, 40))
 counts = st.sampled_from((1, 2, 4, 8))
 busy_shares = st.floats(0.02, 1)
 """Of each GPU; below is idle."""
-few = st.integers(1, 200).map(lambda tenths: Decimal(tenths) / 10)
-
-
-@given(gpus=counts, fewer=counts, gib=sizes, percent=percents)
-def test_more_gpu_memory_in_use_never_holds_where_less_did_not(
-    gpus: int, fewer: int, gib: int, percent: float
-) -> None:
-    """Monotone in what was used; and what holds any work holds copies of it."""
-    today, other = machine(gpus), machine(fewer, gib=gib)
-    need = need_of(today, gpu=1.1, gpu_memory=percent)
-    if broken(today, other, need_of(today, gpu=1.1, gpu_memory=percent / 2)) is not None:
-        assert broken(today, other, need) is not None
-    if broken(today, other, need) is None:
-        assert broken(today, other, need, distribution="horovod") is None
 
 
 @given(
@@ -493,25 +479,3 @@ def test_no_run_is_counted_as_shorter(today: int, other: int, share: float, spre
     need = need_of(machine(today), unsteady(today, share, spread))
     if need.gpus.held_by(other) and other < today:
         assert counted < MOST_TIMES_AS_LONG
-
-
-@given(today=counts, one=counts, two=counts, share=busy_shares, less=st.floats(0.1, 1))
-def test_busier_or_fewer_gpus_never_take_less_time(
-    today: int, one: int, two: int, share: float, less: float
-) -> None:
-    """But for the ceiling of one GPU, which is another physics."""
-    fewer, more = sorted((one, two))
-    assert slow_end(today, fewer, share) >= slow_end(today, more, share)
-    shares = (max(share * less, 0.02), share)
-    if not any(0.9 <= value * today <= 1.01 for value in shares):
-        assert slow_end(today, one, shares[0]) <= slow_end(today, one, shares[1])
-
-
-@given(first=few, second=few, share=busy_shares)
-def test_weaker_gpus_never_take_less_time(first: Decimal, second: Decimal, share: float) -> None:
-    """Monotone in r too."""
-    row = machine(1)
-    need = need_of(row, [share * 100] * 60)
-    run = moved(row, machine(1, "W"), need)
-    low, high = sorted((first, second))
-    assert run._slow_end(need.hosts[0], low) <= run._slow_end(need.hosts[0], high)

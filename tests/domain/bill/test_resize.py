@@ -360,12 +360,3 @@ def test_whatever_fits_holds_the_peaks_or_all_that_there_was(
         assert float(one.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
         assert one.takes.counted >= 1
         assert one.takes.best <= one.takes.counted
-
-
-@given(keep=st.sets(st.integers(0, 59), max_size=30))
-def test_half_of_the_points_make_nothing_fit(keep: set[int]) -> None:
-    """A peak may be among the missing."""
-    values = [160.0 if n in keep else None for n in range(60)]
-    memory = [5.0 if n in keep else None for n in range(60)]
-    raw = (series(Metric.CPU, values), series(Metric.MEMORY, memory))
-    assert not tried(CPU, usage(CPU, *raw, types=TYPES).active()).fitting

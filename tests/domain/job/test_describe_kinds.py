@@ -20,7 +20,6 @@ from sageaudit.domain.job.parts import (
     Direction,
     InputChannel,
     Objective,
-    RuleEvaluation,
     TransformBatching,
     Tuning,
     Upload,
@@ -273,17 +272,6 @@ SHARDED = {"S3DataSource": {"S3Uri": "s3://b/20260520", "S3DataDistributionType"
 MODEL = {"S3ModelArtifacts": "s3://b/m"}
 PULLED, DATA = "Downloading the training image", "Downloading input data"
 RULES = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
-VERDICTS = {
-    "DebugRuleEvaluationStatuses": [
-        {"RuleConfigurationName": "Overfit", "RuleEvaluationStatus": "InProgress"},
-    ],
-    "ProfilerRuleEvaluationStatuses": [
-        {"RuleConfigurationName": "LowGPUUtilization", "RuleEvaluationStatus": "IssuesFound",
-         "StatusDetails": "RuleEvaluationConditionMet: at step 8\n"},
-        {"RuleEvaluationStatus": "NoIssuesFound"},
-        {"RuleConfigurationName": "never started"},
-    ],
-}  # fmt: skip
 OUTPUTS = [
     {"OutputName": "train", "S3Output": {"S3Uri": "s3://b/t", "S3UploadMode": "EndOfJob"}},
     {"OutputName": "logs", "S3Output": {"S3Uri": "s3://b/l", "S3UploadMode": "Continuous"}},
@@ -295,7 +283,6 @@ PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/20260520/x"}}
 TRANSFORMED = {"DataSource": {"S3DataSource": {"S3Uri": "s3://b/2026-05-20/x"}}}
 KEPT_ALIVE = {"KeepAlivePeriodInSeconds": 1800}
 IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
-ISOLATED = {"EnableNetworkIsolation": True}
 PROFILER = {"S3OutputPath": "s3://b"}
 
 
@@ -304,9 +291,9 @@ PROFILER = {"S3OutputPath": "s3://b"}
     [
         # absent is None or empty, never False or 0
         *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch", "profiled",
-          "network_isolation", "output_compression", "image_pull_in_download", "data_pinned",
+          "output_compression", "image_pull_in_download", "data_pinned",
           "objective")),
-        *((TRAINING, {}, field, ()) for field in ("evaluations", "metric_names", "uploads")),
+        *((TRAINING, {}, field, ()) for field in ("metric_names", "uploads")),
         (TRAINING, {}, "final_metrics", {}),
         (TRAINING, {}, "volume_gb", 50),
         (TRAINING, {}, "max_runtime_s", 86400),
@@ -315,8 +302,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
         (TRAINING, {"StoppingCondition": {"MaxWaitTimeInSeconds": 7200}}, "max_wait_s", 7200),
         (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
         (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
-        (TRAINING, ISOLATED, "network_isolation", True),
-        (TRAINING, {"EnableNetworkIsolation": False}, "network_isolation", False),
         # an FSx job reports File mode too, so the source matters; the job's mode stands in
         *((TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
           for data, source in ((S3, DataSource.S3), ({}, DataSource.OTHER),
@@ -361,11 +346,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
             ({"ProfilerConfig": {}}, None),
             ({"ProfilerRuleConfigurations": [{"RuleConfigurationName": "ProfilerReport"}]}, True),
             ({"ProfilerRuleConfigurations": []}, None))),
-        (TRAINING, VERDICTS, "evaluations", (
-            RuleEvaluation("LowGPUUtilization", "IssuesFound",
-                           "RuleEvaluationConditionMet"),
-            RuleEvaluation("without a name", "NoIssuesFound", None),
-            RuleEvaluation("Overfit", "InProgress", None))),
         # each once, in their order; 40 at most, none longer than CloudWatch takes
         (TRAINING, metrics("loss", "auc", "loss"), "metric_names", ("loss", "auc")),
         (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),
@@ -398,14 +378,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
         # a query's answer may differ each time
         (PROCESSING, {"ProcessingInputs": [PINNED]}, "data_pinned", True),
         (PROCESSING, {"ProcessingInputs": [PINNED, {"InputName": "q"}]}, "data_pinned", None),
-        # a whole answer leaves NetworkConfig out; a part of an answer says nothing
-        *((PROCESSING, changes, "network_isolation", isolated) for changes, isolated in (
-            ({"NetworkConfig": ISOLATED}, True),
-            ({"NetworkConfig": {"EnableNetworkIsolation": False}}, False),
-            ({"NetworkConfig": {"VpcConfig": {}}}, False),
-            ({"NetworkConfig": None}, False),
-            ({}, False),
-            ({"AppSpecification": ...}, None))),
         # the API of transform jobs has no volume; empty strings are absent
         (TRANSFORM, {}, "volume_gb", None),
         (TRANSFORM, {}, "instance_count", 2),
@@ -562,9 +534,6 @@ def test_texts_of_the_user_stay_out_of_the_job() -> None:
         str(read(PROCESSING, ExitMessage="exit code 137").failure)
         == "exit code 137: host out of memory"
     )
-    verdict = {"RuleEvaluationStatus": "Error", "StatusDetails": "failed: password=hunter2"}
-    [evaluation] = read(TRAINING, DebugRuleEvaluationStatuses=[verdict]).evaluations
-    assert evaluation.details is None
     inline = ["bash", "-c", "python x.py --password=hunter2secret"]
     command = answer(PROCESSING, AppSpecification={"ContainerEntrypoint": inline})
     assert "hunter2" not in family(parse(command, {})) + str(keep(command))

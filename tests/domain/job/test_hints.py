@@ -86,11 +86,6 @@ SIGNS: dict[tuple[str, object], list[str]] = {
     ("flash_attention", False): [
         "use_flash_attention_2=false", "disable_flash_attn=true", 'attn_implementation="sdpa"',
     ],
-    # TrainingCompilerConfig sends both; the debug mode alone switches nothing on
-    ("training_compiler", True): ["sagemaker_training_compiler_enabled=true"],
-    ("training_compiler", False): [
-        "sagemaker_training_compiler_enabled=false", "sagemaker_training_compiler_debug_mode=true",
-    ],
     # a folder, an interval, a resumption
     ("own_checkpoints", True): [
         'output_dir="/opt/ml/checkpoints"', 'model_dir="s3://bucket/run/checkpoints/"',
@@ -222,7 +217,6 @@ def test_a_processing_jobs_arguments_count() -> None:
 RICH = {
     "fp16": "true",
     "attn_implementation": '"flash_attention_2"',
-    "sagemaker_training_compiler_enabled": "true",
     "output_dir": '"/opt/ml/checkpoints"',
     "sagemaker_pytorch_ddp_enabled": "true",
     "num_workers": "8",
@@ -239,7 +233,6 @@ def test_a_stored_job_has_the_same_hints() -> None:
         deep_learning=True,
         mixed_precision=True,
         flash_attention=True,
-        training_compiler=True,
         own_checkpoints=True,
         distributed_sampler=True,
         distribution="ddp",

@@ -156,6 +156,10 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
             "".join(f"[channels.a{'b' * n}]\nservice = 'slack'\n" for n in range(20)),
             "channels has 21 with sns: 20 at most",
         ),
+        (
+            CHANNELS + "[[route]]\nto = ['ml']\nowner = 'a'\n" * 90,
+            "the routes name channels 9",
+        ),
     ],
 )
 def test_what_no_message_could_go_by_is_refused(text: str, why: str) -> None:

@@ -16,7 +16,7 @@ SCENARIOS = (
             Shown(297, 752, 3300, 33, 690), down=95 * 60, hosts=4, mode="File"),
         # low: half of it, since streaming the first epoch may cost some; high: all of it
         wasted=cents(usd("ml.p4d.24xlarge", 95 / 120, 4), usd("ml.p4d.24xlarge", 95 / 60, 4)),
-        must=(frozenset({"download-dominates", "slow-start", "replicated-input"}),),
+        must=(frozenset({"download-dominates", "replicated-input"}),),
         must_not=(*NOT, "gpu-underused", "gpu-too-big", "cpu-bottleneck"),
         says="A quarter of the bill copied files: FastFile, FSx, or a shard to each host.",
     ),
@@ -32,7 +32,7 @@ SCENARIOS = (
         # low: the cores did work, and no other host is sure to do it at the same pace (two
         # m5.24xlarge would cost 22 of these 41 dollars); high: the head is run once, elsewhere
         wasted=cents(0, usd("ml.g5.48xlarge", 2.1)),
-        must=(frozenset({"idle-start", "slow-start"}),),
+        must=("idle-start",),
         must_not=(*NOT, "gpu-too-big", "download-dominates"),
         says="Resample once in a processing job: CPU hosts cost half, and later runs nothing.",
     ),

@@ -4,50 +4,20 @@ metrics do not say how much of a phase had to be.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.labelled.expert import (
     CKPT,
     DATA,
     GPU_OK,
     HUGGING,
     LOSS_OK,
-    Job,
-    Scenario,
     cents,
     expert,
     job,
     usd,
 )
-from tests.labelled.machine import BUCKET, Shown, channel
+from tests.labelled.machine import Shown
 
-NOT = (*GPU_OK, *LOSS_OK, "gpu-too-big", "cross-region-data", "trainium-candidate")
-
-
-def away(bucket: str, number: int) -> Job:
-    """A healthy run whose data lie in another bucket than the default one."""
-    source = channel(mode=None, uri=f"s3://{bucket}/images/train/")
-    del source["RecordWrapperType"]
-    return job(
-        f"plant-count-2026-05-{number:02d}-07-30-05-6{number}",
-        "ml.g5.2xlarge",
-        Shown(2, 0, 150, 24, 3),
-        Shown(268, 84, 510, 57, 76),
-        describe={"InputDataConfig": [source]},
-    )
-
-
-_FIT = (*GPU_OK, *LOSS_OK, "gpu-too-big", "download-dominates", "upload-dominates", "slow-start")
-
-
-def placed(
-    name: str, story: str, bucket: str, day_of_may: int, place: str | None, **verdict: Any
-) -> Scenario:
-    """A run with the regions of its buckets, as HeadBucket answers; None: not known."""
-    run = away(bucket, day_of_may)
-    places = {bucket: place, BUCKET.removeprefix("s3://"): "us-east-1"}
-    told = lambda: {**run.recording(), "buckets": places}  # noqa: E731 - of this run
-    return expert(name, story, run, share=(0, 0.08), build=told, **verdict)
+NOT = (*GPU_OK, *LOSS_OK, "gpu-too-big", "trainium-candidate")
 
 
 SCENARIOS = (
@@ -58,7 +28,7 @@ SCENARIOS = (
             Shown(3555, 756, 2400, 30, 710), down=2400, pulls=DATA, mode="File", max_runtime_h=72,
             describe=CKPT),
         wasted=cents(0, usd("ml.p4d.24xlarge", 0.75) + 10),
-        must=(frozenset({"download-dominates", "slow-start"}),),
+        must=("download-dominates",),
         must_not=(*NOT, "upload-dominates", "image-pull-heavy", "cheaper-type"),
         says="One percent of the run is $17 each time: stream it (FastFile, FSx).",
     ),
@@ -88,7 +58,7 @@ SCENARIOS = (
         job("sim-render-2026-05-06-11-00-39-460", "ml.g5.xlarge", Shown(1, 0, 110, 28, 3),
             Shown(24, 84, 250, 58, 72), down=840, up=20, mode="File",
             image="111122223333.dkr.ecr.us-east-1.amazonaws.com/sim-all-in-one:2026-04"),
-        share=(0, 0.36), must=(frozenset({"image-pull-heavy", "slow-start"}),),
+        share=(0, 0.36), must=("image-pull-heavy",),
         must_not=(*NOT, "download-dominates", "replicated-input", "upload-dominates"),
         says="The image, not the data: cut it down. FastFile would change nothing.",
     ),
@@ -110,14 +80,4 @@ SCENARIOS = (
         must_not=(*NOT, "download-dominates", "image-pull-heavy"),
         says="Write checkpoints to the checkpoint path; hand over the best one.",
     ),
-    placed("bucket-in-another-region-g5-2xlarge",
-        "A healthy run reads 400 GB a time from a bucket in Ireland.", "field-images-a", 19,
-        "eu-west-1", must=("cross-region-data",), must_not=_FIT,
-        says="Some $8 of transfer that no figure of the job shows; copy the bucket once."),
-    placed("bucket-in-the-same-region-g5-2xlarge", "The same run with its data next door.",
-        "field-images-b", 20, "us-east-1", must_not=(*_FIT, "cross-region-data"),
-        says="Nothing to say."),
-    placed("bucket-of-unknown-region-g5-2xlarge",
-        "The same run; where the bucket lies could not be learnt.", "field-images-c", 21, None,
-        must_not=(*_FIT, "cross-region-data"), says="Unknown is no accusation; nothing to say."),
 )  # fmt: skip

@@ -177,7 +177,7 @@ SCENARIOS = (
             Shown(220, 756, 3100, 26, 690), hosts=4, prepaid=True,
             resources={"TrainingPlanArn": "arn:aws:sagemaker:us-east-1:111122223333:"
                 "training-plan/h100-may"}),
-        share=(0, 0), must=(frozenset({"idle-start", "gpu-idle", "gpu-starved", "slow-start"}),),
+        share=(0, 0), must=(frozenset({"idle-start", "gpu-idle", "gpu-starved"}),),
         must_not=("spot-not-used", "some-gpus-unused", "gpu-too-big", "failed-spend"),
         says="Paid in advance, so no cash comes back; but 200 H100-hours of the plan went idle.",
     ),

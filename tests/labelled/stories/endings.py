@@ -20,13 +20,6 @@ STORIES = (
             alike(1, Doing(130, cores=30, gpus=(0.9,) * 4, gib=120, gpu_gib=(20.0,) * 4)),
             describe={"StoppingCondition": {"MaxRuntimeInSeconds": 28 * 86400}}),
         "max-runtime-loose"),
-    story("debuggers-own-words",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G),
-            describe={
-                "ProfilerRuleEvaluationStatuses": [
-                    {"RuleConfigurationName": "IOBottleneck", "RuleEvaluationStatus": "IssuesFound",
-                        "StatusDetails": "RuleEvaluationConditionMet: IOBottleneck at step 12"}]}),
-        "debugger-said"),
     story("a-rule-on-a-machine-of-its-own",
         Plot("ml.g5.xlarge", alike(1, BUSY_A10G),
             describe={

@@ -46,7 +46,7 @@ def _short(gpu: float) -> Plot:
 
 
 STORIES = (
-    family("twelve-learning-rates-on-all-of-the-data", _tries(12), "subset-first", "metric-plateau",
+    family("twelve-learning-rates-on-all-of-the-data", _tries(12), "metric-plateau",
         every=timedelta(hours=5)),
     family("the-same-each-night", [USUAL] * 7),
     family("a-merge-that-doubled-the-night",
@@ -58,17 +58,12 @@ STORIES = (
     family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
     family("the-same-run-twice", [PINNED] * 2, "duplicate-run"),
     family("debugging-on-a-dear-machine", [Plot("ml.g5.12xlarge", alike(1, A_FEW_MINUTES))] * 10,
-        "short-experiment", either=("slow-start", "image-pull-heavy"), every=timedelta(minutes=40)),
-    family("minutes-of-work-behind-minutes-of-waiting",
-        [
-            replace(USUAL, instance="ml.m5.xlarge", hosts=alike(1, Doing(5, cores=3.6, gib=11)),
-                starting_s=240)] * 10, "slow-start",
-        either=("short-experiment", "image-pull-heavy"), every=timedelta(minutes=15)),
+        "short-experiment", either=("image-pull-heavy",), every=timedelta(minutes=40)),
     family("ten-minute-runs-that-leave-the-gpu-alone", [_short(gpu=0.0)] * 6, "gpu-idle",
-        either=("slow-start", "cpu-bottleneck")),
+        either=("cpu-bottleneck",)),
     family("ten-minute-runs-that-hardly-use-the-gpu", [_short(gpu=0.06)] * 6, "gpu-underused",
-        either=("slow-start", "cpu-bottleneck")),
-    family("ten-minute-runs-that-work", [_short(gpu=0.93)] * 6, either=("slow-start",)),
+        either=("cpu-bottleneck",)),
+    family("ten-minute-runs-that-work", [_short(gpu=0.93)] * 6),
     family("one-ten-minute-run-that-works-after-five-that-do-not",
-        [_short(gpu=0.0)] * 5 + [_short(gpu=0.93)], either=("slow-start",)),
+        [_short(gpu=0.0)] * 5 + [_short(gpu=0.93)]),
 )  # fmt: skip

@@ -11,8 +11,7 @@ from tests.labelled.story import BUSY_A10G, falling, story
 STORIES = (
     story("learnt-all-in-the-first-third",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=200)),
-            curves={"validation:loss": falling(200, 140)}), "metric-plateau",
-        either=("subset-first",)),
+            curves={"validation:loss": falling(200, 140)}), "metric-plateau"),
     story("still-learning-at-the-end",
         Plot("ml.g5.xlarge", alike(1, replace(BUSY_A10G, minutes=200)),
             curves={"validation:loss": [2.2 - 0.009 * step for step in range(180)]})),

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.labelled.machine import BUCKET, REGION, Doing, Plot, alike, channel
-from tests.labelled.story import BUSY_A10G, Story, story
+from tests.labelled.machine import Doing, Plot, alike, channel
+from tests.labelled.story import BUSY_A10G, story
 
 BUSY_A100 = Doing(420, cores=40, gpus=(0.94,) * 8, gib=400, gpu_gib=(34.0,) * 8)
-
-
-def _in_region(name: str, region: str, *wasteful: str) -> Story:
-    """A usual run whose buckets S3 says to lie in this region."""
-    buckets = dict.fromkeys(("bucket", BUCKET.removeprefix("s3://")), region)
-    usual = Plot("ml.g5.xlarge", alike(1, BUSY_A10G))
-    return story(name, usual, *wasteful, also={"buckets": buckets})
 
 
 STORIES = (
@@ -38,6 +31,4 @@ STORIES = (
     story("four-minutes-around-the-work-of-sixteen-a100",
         Plot("ml.p4d.24xlarge", alike(2, BUSY_A100), downloading_s=240, uploading_s=100,
             channels=(channel(mode="File"),))),
-    _in_region("its-bucket-lies-across-the-ocean", "eu-west-1", "cross-region-data"),
-    _in_region("its-bucket-lies-next-door", REGION),
 )  # fmt: skip

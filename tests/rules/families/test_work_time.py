@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.rules.families.objective_curve import work_ended_at, worked_s
+from sageaudit.rules.families.metric_plateau import work_ended_at, worked_s
 from tests.fakes.jobs import START, ran, series, usage
 
 HOUR = timedelta(hours=1)

@@ -4,15 +4,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.finding import Found
-from sageaudit.domain.bill.resize import resize
-from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
+from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.rules import catalogue
@@ -49,8 +45,6 @@ def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> lis
 
 ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
 ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
-shares = st.floats(0, 100)
-PRICED = sorted({"ml.m5.xlarge", "ml.m5.4xlarge", "ml.g4dn.4xlarge", "ml.g4dn.12xlarge"})
 
 
 FULL_HALF = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 95.0, "memory": 90.0}
@@ -179,25 +173,3 @@ def test_a_rule_that_names_the_reason_speaks_instead() -> None:
     assert RULE not in shown
     answers = {name.name: answer for name, answer in audit.outcomes}
     assert isinstance(answers[RULE], Found)
-
-
-@given(
-    name=st.sampled_from(PRICED),
-    use=st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(("cpu", "memory", "gpu", "gpu_memory"), shares)
-    ),
-    hosts=st.integers(1, 3),
-    distribution=st.sampled_from((None, "ddp")),
-)
-def test_no_certain_saving_is_left_uncounted(
-    name: str, use: dict[str, float], hosts: int, distribution: str | None
-) -> None:
-    """Avoidable and lost are never below the best that what-if certainly saves: none is exempt."""
-    run = ran(3600, name, hosts, volume_gb=0, hints=Hints(distribution=distribution))
-    kind = TYPES[name]
-    of = flat(run, 60, hosts, **{w: v for w, v in use.items() if kind.gpus or "gpu" not in w})
-    savings = audited(run, of).savings
-    done = resize(run, of, market())
-    best = max((done.saves(other) or Decimal(0) for other in done.certain), default=Decimal(0))
-    known = (savings.avoidable_usd or Decimal(0)) + (savings.lost_usd or Decimal(0))
-    assert known >= best

@@ -12,7 +12,6 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
-from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, JobNotFound, Throttled, Unavailable
@@ -26,7 +25,7 @@ from sageaudit.workflows.audit.attempt import (
     Wait,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.dependencies import SaidBuckets, SaidJobs, SaidMetrics, dependencies, ended
+from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies, ended
 from tests.fakes.due import due
 from tests.fakes.jobs import training_answer, transition
 
@@ -396,41 +395,3 @@ def test_secrets_of_a_run_are_not_kept() -> None:
     assert "hunter2" not in repr(document)
     assert "hunter2" not in repr(detail)
     assert detail.series
-
-
-def far_answer(**changes: Any) -> dict[str, Any]:
-    """A job whose model goes to a bucket in another region."""
-    output = {"OutputDataConfig": {"S3OutputPath": "s3://far-models/out"}}
-    return training_answer(**output, **changes)
-
-
-def test_a_bucket_in_another_region_is_found_and_its_region_kept() -> None:
-    """S3 is asked for the job's buckets; judging the stored run again needs no S3."""
-    buckets = SaidBuckets({"far-models": "eu-west-1"})
-    of = dependencies(answered(far_answer()), buckets=buckets)
-    result = audit(of)
-    assert isinstance(result, Audited)
-    assert "far-models" in buckets.asked
-    [finding] = [f for f in result.document["findings"] if f["rule"] == "cross-region-data"]
-    assert (finding["severity"], finding["bucket"]) == ("info", "none")
-    assert "far-models in eu-west-1" in finding["summary"]
-    detail = of.history.detail(result.key)
-    assert detail is not None
-    again = {one.name: one.region for one in parse(detail.describe, detail.tags).buckets}
-    assert again["far-models"] == "eu-west-1"
-
-
-@pytest.mark.parametrize("change", [{"TrainingJobStatus": "InProgress"}, NEVER_STARTED])
-def test_s3_is_not_asked_for_a_job_that_still_runs_or_never_ran(change: dict[str, Any]) -> None:
-    """It is audited again, or moved no data."""
-    buckets = SaidBuckets()
-    answers = answered(far_answer(**change))
-    audit(dependencies(answers, SaidMetrics(missing=NONE), buckets=buckets), waited=None)
-    assert buckets.asked == []
-
-
-def test_an_audit_does_without_s3() -> None:
-    """The rule is unknown; nothing else changes."""
-    document = done(dependencies(answered(far_answer())))
-    assert unknown_of("cross-region-data", document) == "bucket_region_unread"
-    assert document["bill"]["total_usd"]

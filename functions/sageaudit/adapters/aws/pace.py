@@ -8,7 +8,6 @@
 | GetMetricData | 50, and 90,000 points | CloudWatch quotas; AWS also names 396,000 points |
 | ListMetrics | 10 | the quota is 25: our choice |
 | GetProducts | 5 | AWS publishes none: our choice |
-| HeadBucket | 50 | S3 takes thousands a second: our choice |
 
 Requests are spread evenly, without bursts. When AWS throttles one, the rate of its API falls by 30
 percent; it grows again with each request that is let through.
@@ -33,7 +32,6 @@ RATES: Mapping[str, float] = {
     "GetMetricData": 50.0,
     "ListMetrics": 10.0,
     "GetProducts": 5.0,
-    "HeadBucket": 50.0,
 }
 """Requests a second of an API, where it is not that of its first word."""
 _RATES_OF_WORD = {"List": LISTS_A_SECOND, "Describe": DESCRIBES_A_SECOND}

@@ -12,10 +12,10 @@ from datetime import date
 from typing import Any
 
 from sageaudit.domain.audit.pseudonyms import Pseudonyms
-from sageaudit.domain.job.buckets import known_region
 from sageaudit.domain.job.kept import DERIVED, TAGS, UNKNOWN, keep
 from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
 
@@ -34,7 +34,7 @@ _OPEN = re.compile(
     r"(?:; the event's tags are used)?"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
     r"|the job's own code (?:did not run|has not run yet)"
-    r"|series of the extreme hosts in full, of the others as quantiles(?:; no curves)?"
+    r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
 """Sentences of our own that hold nothing of the account."""
@@ -76,7 +76,7 @@ class _File:
         names, account = self._names, document.get("account")
         shared: Mapping[str, Callable[[Any], Any]] = {
             "account": lambda known: known and names.account(known),
-            "region": known_region,
+            "region": lambda name: name if name and REGION.fullmatch(name) else None,
             "as_of": lambda moment: moment,
             "notes": lambda texts: [_sentence(text) for text in texts],
             "describe": lambda answer: self._answer(answer, account),
@@ -84,9 +84,6 @@ class _File:
                 self._tag(name, value)
                 for name, value in {item["Key"]: item["Value"] for item in tags}.items()
             ],
-            "buckets": lambda regions: {
-                names.bucket(name): known_region(place) for name, place in regions.items()
-            },
             "metrics": self._metrics,
             "prices": lambda prices: {
                 **{key: prices[key] for key in _PUBLIC if key in prices},

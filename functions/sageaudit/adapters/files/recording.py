@@ -16,7 +16,7 @@ from sageaudit.adapters.files import as_read
 from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.other_forms import other_form
 from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.domain.job import buckets, fields
+from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import kind_of
 from sageaudit.domain.usage.measurements import RawSeries
 from sageaudit.errors import BadRecording, Malformed
@@ -80,7 +80,7 @@ def parsed(document: Mapping[str, Any]) -> Recording | RecordedSet:
     tuning = kind is not None and kind.row.rollup is not None
     if not children and not (tuning and "schema" in document):
         raise Malformed("children", "is empty")
-    shared = {key: document[key] for key in ("buckets", "as_of") if key in document}
+    shared = {key: document[key] for key in ("as_of",) if key in document}
     prices = as_read.prices_of(document)
     return RecordedSet(
         tuple(_child(shared | dict(child), at, prices) for at, child in enumerate(children)),
@@ -112,8 +112,6 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
         answer = fields.section(document, "describe")
         if kind_of(answer) is None:
             raise Malformed("describe", "has no ...JobName with a ...JobStatus of a known kind")
-        if "buckets" in document:
-            answer = {**answer, buckets.KEY: _regions(document)}
         return Recording(
             describe=answer,
             tags=_tags(document),
@@ -125,18 +123,6 @@ def of_document(document: Mapping[str, Any], prices: ListedPrices | None = None)
     if kind_of(document) is not None:
         return Recording(document, _tags(document), (), None, None)
     raise Malformed(_TOP, f"has none of {_FORMS}")
-
-
-def _regions(document: Mapping[str, Any]) -> dict[str, str]:
-    """The regions of buckets by name, as `"buckets": {"name": "eu-west-1" or null}` has them."""
-    regions = {}
-    for name, region in fields.section(document, "buckets").items():
-        if region is None:
-            continue
-        if buckets.known_region(region) is None:
-            raise Malformed(f"buckets.{name}", "is neither the name of a region nor null")
-        regions[name] = region
-    return regions
 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:

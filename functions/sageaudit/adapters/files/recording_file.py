@@ -16,7 +16,6 @@ from sageaudit.adapters.files import as_read, whole_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import SCHEMA, RecordedSet, Recording
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.job import buckets
 from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.privacy.token_shapes import is_name
@@ -50,8 +49,6 @@ def document_of(
 
 
 def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dict[str, Any]:
-    answer = keep(recorded.describe, key)
-    regions = answer.pop(buckets.KEY, None)
     kept = kept_tags(recorded.tags, tags)
     read = recorded.as_read
     named = [one for one in recorded.series if is_name(one.host) and is_name(one.metric)]
@@ -66,10 +63,8 @@ def _of_one(recorded: Recording, key: bytes | None, tags: frozenset[str]) -> dic
             **({"notes": list(read.metric_notes)} if read.metric_notes else {}),
             **metrics,
         }
-    written["describe"] = answer
+    written["describe"] = keep(recorded.describe, key)
     written["tags"] = [{"Key": name, "Value": value} for name, value in kept.items()]
-    if regions is not None:
-        written["buckets"] = regions
     written["metrics"] = metrics
     if read is not None and read.prices is not None:
         written["prices"] = as_read.prices_document(read.prices)

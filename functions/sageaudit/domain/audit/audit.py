@@ -43,7 +43,7 @@ class Audit:
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None where it is not known; `notes` then says why."""
+    """None where it is not known, as `notes` then says, and for a roll-up: its children have it."""
     pool: PooledRuns | None = None
     """The minutes of the family's last runs by which a short run was judged."""
     pooled_usd: Decimal | None = None

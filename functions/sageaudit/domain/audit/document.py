@@ -58,7 +58,7 @@ class AuditDocument(TypedDict):
     """The upper end of `lost_usd`, which is what is certain: the same where no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None where it is not known: `audit.coverage.missing` then says why."""
+    """In no sum. None where it is not known, as `audit.coverage.missing` says, and of a roll-up."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -84,7 +84,9 @@ def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> A
         "phases": [
             filled(PhaseDocument, cost.phase, usd=rounded(cost.usd)) for cost in audit.bill.phases
         ],
-        "bill": _bill(audit),
+        "bill": filled(
+            BillDocument, audit.bill, audit.facts, lines=list(map(_line, audit.bill.lines))
+        ),
         "judged": audit.judgement.judged.value,
         "not_judged": list(audit.judgement.not_judged),
         "avoidable_usd": rounded(audit.savings.avoidable_usd),
@@ -257,11 +259,6 @@ class BillDocument(TypedDict):
     spot_saved_usd: Decimal | None
     prepaid_value_usd: Decimal | None
     notes: list[str]
-
-
-def _bill(audit: Audit) -> BillDocument:
-    lines = [_line(line) for line in audit.bill.lines]
-    return filled(BillDocument, audit.bill, audit.facts, lines=lines)
 
 
 def gaps(bill: BillDocument) -> list[str]:

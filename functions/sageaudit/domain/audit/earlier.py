@@ -210,12 +210,11 @@ def advised_by(finding: FindingDocument) -> Advised | None:
 
 def dearest(advised: Iterable[Advised]) -> tuple[Advised, ...]:
     """The most of each line, what is worth most first: what a run stores of it stays small."""
-    found = sorted(advised, key=lambda one: (*_order(one), one.new))
+    worths = list(Worth)
+    found = sorted(
+        advised, key=lambda one: (worths.index(one.worth), -(one.amount or Decimal(0)), one.new)
+    )
     return tuple({one.line: one for one in reversed(found)}.values())[::-1][:MOST_ADVISED]
-
-
-def _order(one: Advised) -> tuple[int, Decimal]:
-    return list(Worth).index(one.worth), -(one.amount or Decimal(0))
 
 
 def advised_of(facts: RunFacts | None, like: Advised) -> Advised | None:

@@ -193,9 +193,10 @@ def sums_of(document: AuditDocument) -> Sums:
         )
     bill, idle = document["bill"], document["idle_capacity"]
     unauditable = document["unauditable"] is not None
+    never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
     return Sums(
         jobs=1,
-        failed=int(document["job"]["status"] == "Failed" and not _never_started(document)),
+        failed=int(document["job"]["status"] == "Failed" and not never_started),
         unauditable=int(unauditable),
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
@@ -213,10 +214,6 @@ def sums_of(document: AuditDocument) -> Sums:
         idle_unpriced=int(idle is not None and idle["list_usd"] is None and idle["idle"] > 0),
         rules=_rules(document, document["findings"]),
     )
-
-
-def _never_started(document: AuditDocument) -> bool:
-    return document["job"]["started_at"] is None and document["bill"]["total_usd"] == 0
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:

@@ -43,6 +43,7 @@ FORMATS: Mapping[Place, str] = {
 _YEARS = range(1970, 2200)
 _MOST = Decimal("1e15")
 """No amount, quantity or count of seconds of a job reaches it, and sums of more would overflow."""
+_keys = cache(get_type_hints)
 _WHOLES: Mapping[object, str] = {list: "a list", dict: "an object"}
 _NAMES: Mapping[object, str] = {
     str: "a text",
@@ -136,8 +137,3 @@ def _is_moment(text: str, form: str) -> bool:
     except ValueError:
         return False
     return moment.tzinfo is not None and moment.year in _YEARS
-
-
-@cache
-def _keys(shape: Any) -> Mapping[str, Any]:
-    return get_type_hints(shape)

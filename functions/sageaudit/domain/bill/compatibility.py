@@ -5,8 +5,6 @@ Which type a run cannot move to: `type_vetoes`.
 | fix | not with | because |
 |---|---|---|
 | managed spot | warm pool, instance groups, training plan, serverless | SageMaker refuses it |
-| warm pool | managed spot, instance groups, serverless | SageMaker refuses it |
-| warm pool | training plan | its capacity is kept and paid already |
 | managed spot | several p4, p5 or p6 instances | all must be had, and kept, at once |
 | managed spot | a Savings Plan | spot takes usage from a commitment that is paid anyway |
 | early stopping of a tuning job | Hyperband | it stops early itself, and takes no `Auto` |
@@ -55,18 +53,6 @@ def spot_scarce(job: Job) -> str | None:
     if not several or not scarce:
         return None
     return f"spot capacity for several {scarce[0]} at once cannot be counted on"
-
-
-def warm_pool_refused(job: Job) -> str | None:
-    """Why a job cannot keep a warm pool or does not need one, or None."""
-    reasons = (
-        (job.purchase is Purchase.SPOT, "managed spot does not keep a warm pool"),
-        (job.purchase is Purchase.TRAINING_PLAN, "its training plan keeps the capacity"),
-        (job.purchase is Purchase.SERVERLESS, "it is serverless"),
-        (len(job.groups) > 1, "a warm pool does not take instance groups"),
-        (job.warm_pool is not None, "it keeps a warm pool"),
-    )
-    return next((why for applies, why in reasons if applies), None)
 
 
 def early_stopping_refused(strategy: str | None) -> str | None:

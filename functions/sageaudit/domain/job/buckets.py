@@ -1,23 +1,14 @@
-"""The S3 addresses of a job: the buckets, their regions, and whether the inputs name a version.
-
-Describe has a bucket's name only. The regions are asked from S3 (`ports.Buckets`) and stored under
-`KEY` beside the answer, so that a run that is judged again says the same.
-"""
+"""The S3 addresses of a job's inputs: their buckets, and whether they name a version."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import UsedBucket
-from sageaudit.domain.job.ref import REGION
 
-KEY = "BucketRegions"
-"""The key under which a stored answer has the regions, by bucket name."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
@@ -46,7 +37,6 @@ class S3Input(NamedTuple):
     """One input. `address` is None when the data is elsewhere (a file system, a query)."""
 
     name: str | None
-    parameter: str
     address: str | None
 
 
@@ -58,68 +48,19 @@ def bucket_of(address: str | None) -> str | None:
     return name if found and scheme.lower() == "s3" and plain else None
 
 
-def known_region(value: object) -> str | None:
-    """A region's name as S3 gives it; None for anything else."""
-    return value if isinstance(value, str) and REGION.fullmatch(value) else None
-
-
-def used_buckets(kind: JobKind, answer: Mapping[str, Any]) -> tuple[UsedBucket, ...]:
-    """The buckets of inputs, outputs and checkpoints, each once, in the order of the answer.
-
-    A tuning job's own definition is not read: its training jobs name the same buckets.
-    """
-    inputs = ((item.parameter, item.address) for item in s3_inputs(kind, answer))
-    parameters: dict[str, list[str]] = {}
-    for parameter, address in (*inputs, *_outputs(kind, answer)):
-        if (name := bucket_of(address)) is not None:
-            parameters.setdefault(name, []).append(parameter)
-    regions = fields.section(answer, KEY)
-    return tuple(
-        UsedBucket(name, tuple(paths), known_region(regions.get(name)))
-        for name, paths in parameters.items()
-    )
-
-
-def located(buckets: tuple[UsedBucket, ...], regions: Mapping[str, str]) -> tuple[UsedBucket, ...]:
-    """The buckets with the regions that are known now."""
-    return tuple(
-        replace(bucket, region=regions.get(bucket.name, bucket.region)) for bucket in buckets
-    )
-
-
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
     """The data inputs, in the order of the answer."""
     if kind is JobKind.TRAINING:
         for item in fields.items(answer, "InputDataConfig"):
-            name = fields.text(item, "ChannelName")
-            yield S3Input(
-                name,
-                f"InputDataConfig[{name or 'channel'}].DataSource.S3DataSource.S3Uri",
-                fields.at("DataSource.S3DataSource.S3Uri", fields.text)(item),
-            )
+            address = fields.at("DataSource.S3DataSource.S3Uri", fields.text)(item)
+            yield S3Input(fields.text(item, "ChannelName"), address)
     elif kind is JobKind.PROCESSING:
         for item in fields.items(answer, "ProcessingInputs"):
-            name = fields.text(item, "InputName")
-            parameter = f"ProcessingInputs[{name or 'input'}].S3Input.S3Uri"
-            yield S3Input(name, parameter, fields.at("S3Input.S3Uri", fields.text)(item))
+            address = fields.at("S3Input.S3Uri", fields.text)(item)
+            yield S3Input(fields.text(item, "InputName"), address)
     elif kind is JobKind.TRANSFORM:
         path = "TransformInput.DataSource.S3DataSource.S3Uri"
-        yield S3Input("input", path, fields.at(path, fields.text)(answer))
-
-
-def _outputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Parameter and address of what the job writes."""
-    paths: list[str] = []
-    if kind is JobKind.TRAINING:
-        paths = ["OutputDataConfig.S3OutputPath", "CheckpointConfig.S3Uri"]
-    elif kind is JobKind.PROCESSING:
-        for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
-            name = fields.text(item, "OutputName") or "output"
-            path = f"ProcessingOutputConfig.Outputs[{name}].S3Output.S3Uri"
-            yield path, fields.at("S3Output.S3Uri", fields.text)(item)
-    elif kind is JobKind.TRANSFORM:
-        paths = ["TransformOutput.S3OutputPath"]
-    yield from ((path, fields.at(path, fields.text)(answer)) for path in paths)
+        yield S3Input("input", fields.at(path, fields.text)(answer))
 
 
 def data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:

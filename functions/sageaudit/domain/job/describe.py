@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.buckets import used_buckets
 from sageaudit.domain.job.describe_kinds import fields_of
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import PARENT_KEYS, Job, Parent
@@ -62,7 +61,6 @@ def parse(
         parent=_parent(answer),
         pipeline_step=_pipeline_step(shown_tags),
         tags=shown_tags,
-        buckets=used_buckets(kind, answer),
         hints=hints.restored(fields.section(derived, "Hints")),
         fingerprint=fields.text(derived, "Fingerprint") if key else None,
         **fields_of(kind, answer),

@@ -201,13 +201,6 @@ def _free(answer: Answer) -> str | None:
     return "built-in Debugger rule" if repository(image) == _DEBUGGER_RULES and not own else None
 
 
-def _isolated(answer: Answer) -> bool | None:
-    """Network isolation: False for a full answer without NetworkConfig, None for a partial one."""
-    if answer.get("NetworkConfig") is None:
-        return False if "AppSpecification" in answer else None
-    return at("NetworkConfig.EnableNetworkIsolation", fields.flag)(answer)
-
-
 _MAX_RUNTIME = at("StoppingCondition.MaxRuntimeInSeconds", fields.count)
 _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
     JobKind.TRAINING: {
@@ -226,9 +219,7 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "data_pinned": _pinned(JobKind.TRAINING),
         "image_pull_in_download": job_outputs.image_pull_in_download,
         "output_compression": at("OutputDataConfig.CompressionType", fields.text),
-        "network_isolation": at("EnableNetworkIsolation", fields.known_flag),
         "profiled": job_outputs.profiled,
-        "evaluations": job_outputs.evaluations,
         "metric_names": job_outputs.metric_names,
         "final_metrics": job_outputs.final_metrics,
         "objective": job_outputs.objective,
@@ -240,7 +231,6 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "max_runtime_s": _MAX_RUNTIME,
         "free": _free,
         "data_pinned": _pinned(JobKind.PROCESSING),
-        "network_isolation": _isolated,
         "uploads": job_outputs.uploads,
     },
     JobKind.TRANSFORM: {

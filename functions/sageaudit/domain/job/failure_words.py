@@ -187,7 +187,9 @@ def failure_of(text: str | None) -> Failure | None:
     if tail in _CLASSES and _are_shown(head):
         return Failure(tuple(filter(None, head.split(", "))), tail)
     words = tuple(text.split(", ")) if text and _are_shown(text) else _words(text)
-    reading = _reading(text)
+    lower = text.lower()
+    found = (word for marks, word in _ALL for mark in marks if re.search(mark, lower))
+    reading = next(found, None)
     return Failure(words, reading) if words or reading else None
 
 
@@ -203,8 +205,3 @@ def _words(text: str) -> tuple[str, ...]:
         found += [shown.format(*hit.groups()) for hit in re.finditer(number, lower)]
     found += [word for phrase, word in _PHRASES if re.search(phrase, lower)]
     return tuple(dict.fromkeys(found))[:_MOST_WORDS]
-
-
-def _reading(text: str) -> str | None:
-    lower = text.lower()
-    return next((word for marks, word in _ALL for mark in marks if re.search(mark, lower)), None)

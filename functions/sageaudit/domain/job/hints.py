@@ -3,7 +3,7 @@
 These may contain secrets, so only flags, one small number and words of fixed lists are returned.
 
 Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
-pytorch/estimator.py, huggingface/training_compiler/config.py, and `mp_parameters` of
+pytorch/estimator.py, and `mp_parameters` of
 modules/distributed.py), Hugging Face's TrainingArguments, PyTorch Lightning's `precision` and
 `strategy`, DeepSpeed's configuration, `precision_dtype` of the built-in image algorithms. Images:
 the SDK's image_uri_config and aws/deep-learning-containers.
@@ -89,10 +89,6 @@ def of_answer(answer: Mapping[str, Any]) -> Hints:
         mixed_precision=any(map(_is_half, settings)),
         fp8=any(map(_is_fp8, settings)),
         flash_attention=any(map(_is_flash, settings)),
-        training_compiler=any(
-            setting.on and "training_compiler" in setting.name and setting.name.endswith("enabled")
-            for setting in settings
-        ),
         own_checkpoints=any(map(_saves, settings)),
         distributed_sampler=distribution not in {None, "parameter_server"}
         or any(map(_says_sampler, settings)),

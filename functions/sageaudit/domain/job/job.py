@@ -14,11 +14,9 @@ from sageaudit.domain.job.parts import (
     CustomRule,
     InputChannel,
     Objective,
-    RuleEvaluation,
     TransformBatching,
     Tuning,
     Upload,
-    UsedBucket,
     WarmPool,
 )
 
@@ -100,7 +98,6 @@ class Hints:
     deep_learning: bool = False
     mixed_precision: bool = False
     flash_attention: bool = False
-    training_compiler: bool = False
     own_checkpoints: bool = False
     distributed_sampler: bool = False
     distribution: str | None = None
@@ -160,7 +157,6 @@ class Job:
     billable_s: Decimal | None = None
     volume_gb: int | None = None
     channels: tuple[InputChannel, ...] = ()
-    buckets: tuple[UsedBucket, ...] = ()
     image: str | None = None
     entry_point: str | None = None
     max_runtime_s: int | None = None
@@ -182,10 +178,8 @@ class Job:
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
-    network_isolation: bool | None = None
     profiled: bool | None = None
     """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
-    evaluations: tuple[RuleEvaluation, ...] = ()
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)

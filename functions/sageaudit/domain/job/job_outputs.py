@@ -1,4 +1,4 @@
-"""Other parts of an answer: Debugger results, algorithm metrics, outputs, batching and tuning."""
+"""Other parts of an answer: profiler, algorithm metrics, outputs, batching and tuning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.parts import (
     Direction,
     Objective,
-    RuleEvaluation,
     TransformBatching,
     Tuning,
     Upload,
@@ -32,20 +31,6 @@ def profiled(answer: Mapping[str, Any]) -> bool | None:
         return False
     asked = bool(config) or bool(fields.items(answer, "ProfilerRuleConfigurations"))
     return True if asked else None
-
-
-def evaluations(answer: Mapping[str, Any]) -> tuple[RuleEvaluation, ...]:
-    """The status of each Debugger rule, profiler rules first."""
-    return tuple(
-        RuleEvaluation(
-            fields.text(item, "RuleConfigurationName") or "without a name",
-            status,
-            fields.text(item, "StatusDetails"),
-        )
-        for key in ("ProfilerRuleEvaluationStatuses", "DebugRuleEvaluationStatuses")
-        for item in fields.items(answer, key)
-        if (status := fields.text(item, "RuleEvaluationStatus"))
-    )
 
 
 def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:

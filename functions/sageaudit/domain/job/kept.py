@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sageaudit.domain.job import fields, hints
-from sageaudit.domain.job.buckets import KEY as BUCKET_REGIONS
-from sageaudit.domain.job.buckets import bucket_of, data_pinned, known_region
+from sageaudit.domain.job.buckets import bucket_of, data_pinned
 from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.family import fingerprint, settings_of, stem
 from sageaudit.domain.job.kept_fields import FIELDS, KeptAs, walked
@@ -43,7 +42,7 @@ Starting LaunchingMLInstances PreparingTrainingStack Downloading DownloadingTrai
 Uploading MaxRuntimeExceeded Interrupted MaxWaitTimeExceeded Updating Restarting Pending
 Pipe File FastFile ManifestFile S3Prefix AugmentedManifestFile Converse FullyReplicated
 ShardedByS3Key EFS FSxLustre GZIP NONE Available Terminated Reused InUse
-NoIssuesFound IssuesFound Error Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
+Enabled Disabled EndOfJob Continuous MultiRecord SingleRecord
 Bayesian Random Hyperband Grid Off Auto Maximize Minimize
 """
 STATES = frozenset(_WORDS.split())
@@ -65,9 +64,6 @@ def keep(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     an impossible value.
     """
     kept = walked(answer, FIELDS, _read)
-    if regions := fields.section(answer, BUCKET_REGIONS):
-        buckets = {name: known_region(place) for name, place in regions.items() if _is_bucket(name)}
-        kept[BUCKET_REGIONS] = {name: region for name, region in buckets.items() if region}
     kept[DERIVED] = _derived(answer, kept, key)
     return kept
 

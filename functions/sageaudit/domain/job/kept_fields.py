@@ -51,12 +51,6 @@ _CLUSTER: Shape = {
 _S3: Shape = {"S3Uri": KeptAs.ADDRESS, "S3DataDistributionType": KeptAs.STATE}
 _OBJECTIVE: Shape = {"MetricName": KeptAs.METRIC, "Type": KeptAs.STATE}
 _RULE: Shape = {"RuleConfigurationName": KeptAs.RULE, "InstanceType": KeptAs.TYPE}
-_EVALUATION: Shape = {
-    "RuleConfigurationName": KeptAs.RULE,
-    "RuleEvaluationStatus": KeptAs.STATE,
-    "StatusDetails": KeptAs.FAILURE,
-    "LastModifiedTime": KeptAs.TIME,
-}
 FIELDS: Shape = {
     # Every kind.
     **{kind.row.name_key: KeptAs.JOB for kind in JobKind},
@@ -97,7 +91,7 @@ FIELDS: Shape = {
             },
         }
     ],
-    "OutputDataConfig": {"S3OutputPath": KeptAs.ADDRESS, "CompressionType": KeptAs.STATE},
+    "OutputDataConfig": {"CompressionType": KeptAs.STATE},
     "CheckpointConfig": {"S3Uri": KeptAs.ADDRESS},
     "ModelArtifacts": {"S3ModelArtifacts": KeptAs.GIVEN},
     "WarmPoolStatus": {
@@ -115,19 +109,16 @@ FIELDS: Shape = {
     "FinalMetricDataList": [
         {"MetricName": KeptAs.METRIC, "Value": KeptAs.NUMBER, "Timestamp": KeptAs.TIME}
     ],
-    **dict.fromkeys(("EnableManagedSpotTraining", "EnableNetworkIsolation"), KeptAs.SWITCH),
+    "EnableManagedSpotTraining": KeptAs.SWITCH,
     **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), KeptAs.COUNT),
     "ServerlessJobConfig": KeptAs.GIVEN,
     "ProfilingStatus": KeptAs.STATE,
     "ProfilerConfig": {"DisableProfiler": KeptAs.SWITCH, "S3OutputPath": KeptAs.GIVEN},
     "ProfilerRuleConfigurations": [_RULE],
     "DebugRuleConfigurations": [_RULE],
-    "ProfilerRuleEvaluationStatuses": [_EVALUATION],
-    "DebugRuleEvaluationStatuses": [_EVALUATION],
     # Processing jobs.
     "ProcessingResources": {"ClusterConfig": _CLUSTER},
     "AppSpecification": {"ImageUri": KeptAs.IMAGE},
-    "NetworkConfig": {"EnableNetworkIsolation": KeptAs.SWITCH},
     "ProcessingInputs": [
         {"InputName": KeptAs.CHANNEL, "S3Input": {**_S3, "S3InputMode": KeptAs.STATE}}
     ],
@@ -136,7 +127,7 @@ FIELDS: Shape = {
             {
                 "OutputName": KeptAs.CHANNEL,
                 "AppManaged": KeptAs.SWITCH,
-                "S3Output": {"S3Uri": KeptAs.ADDRESS, "S3UploadMode": KeptAs.STATE},
+                "S3Output": {"S3UploadMode": KeptAs.STATE},
             }
         ]
     },
@@ -144,7 +135,6 @@ FIELDS: Shape = {
     "ModelName": KeptAs.MODEL,
     "TransformResources": _INSTANCES,
     "TransformInput": {"DataSource": {"S3DataSource": {"S3Uri": KeptAs.ADDRESS}}},
-    "TransformOutput": {"S3OutputPath": KeptAs.ADDRESS},
     "BatchStrategy": KeptAs.STATE,
     **dict.fromkeys(("MaxConcurrentTransforms", "MaxPayloadInMB"), KeptAs.COUNT),
     # Tuning jobs.

@@ -28,18 +28,6 @@ class InputChannel:
 
 
 @dataclass(frozen=True, slots=True)
-class UsedBucket:
-    """An S3 bucket that a job reads or writes.
-
-    `parameters`: paths in the Create*Job request that name it. `region`: None when not known.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class WarmPool:
     """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
 
@@ -62,16 +50,6 @@ class CustomRule:
     name: str
     instance_type: str
     of_profiler: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RuleEvaluation:
-    """One entry of ProfilerRuleEvaluationStatuses or DebugRuleEvaluationStatuses."""
-
-    rule: str
-    status: str
-    details: str | None
-    """The known words of what AWS says of it (`failure_words`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
 MOST_CHANNELS = 20
 """The environment of a function has 4 KB for the URLs of their queues."""
+MOST_NAMED = 90
+"""Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MOST_AN_HOUR = 20
 """Our choice: whoever gets more in an hour reads none of them."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*\Z")
@@ -196,6 +198,8 @@ def parse_routes(
     default = _names(reader, "default_to", channels)
     if not default:
         default = tuple(name for name in channels if name not in routed) or (OWN_TOPIC,)
+    if (named_so := len(default) + sum(len(row.to) for row in rows)) > MOST_NAMED:
+        raise BadPolicy(f"the routes name channels {named_so} times: {MOST_NAMED} at most")
     return Routes(default, rows)
 
 

@@ -15,21 +15,13 @@ from sageaudit.domain.usage.measure import per_host
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric, Missing
 from sageaudit.domain.usage.series import Series, percentile
 
-_QUANTILES = (0, 5, 50, 95, 99.5, 100)
-
 
 def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = True) -> bytes:
     """Series as tenths of a percent (null: no point), curves to six digits: compressed JSON."""
     whole: dict[str, dict[str, list[int | None]]] = {}
-    quantiles: dict[str, dict[str, list[int]]] = {}
     for metric, hosts in usage.series.items():
         kept = _extremes(usage, metric) if only_extremes else set(hosts)
-        for host, series in hosts.items():
-            if host in kept:
-                whole.setdefault(metric.value, {})[host] = series.tenths
-            else:
-                marks = [round(percentile(series.present, q) * 10) for q in _QUANTILES]
-                quantiles.setdefault(metric.value, {})[host] = marks
+        whole[metric.value] = {host: hosts[host].tenths for host in hosts if host in kept}
     document = {
         "period_s": usage.period_s,
         "points": usage.points,
@@ -37,7 +29,6 @@ def pack(usage: Measurements, *, only_extremes: bool = False, curves: bool = Tru
         "begins_at": None if usage.begins_at is None else usage.begins_at.isoformat(),
         "unit": "0.1 percent",
         "series": whole,
-        "quantiles": {"at": _QUANTILES, "hosts": quantiles} if quantiles else None,
         "missing": {m.value: astuple(why) for m, why in usage.missing.items()},
         "notes": usage.notes,
         "curves": {n: _steps(c) for n, c in usage.curves.items()} if curves else {},
@@ -70,7 +61,7 @@ def _extremes(usage: Measurements, metric: Metric) -> set[str]:
 
 
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
-    """A job's measurements to a tenth of a percent, without hosts that are kept as quantiles."""
+    """A job's measurements to a tenth of a percent, of the hosts that were kept."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = per_host(job, types)
     begins_at = document.get("begins_at")

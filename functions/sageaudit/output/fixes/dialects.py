@@ -143,7 +143,10 @@ def _body(rows: Iterable[ParameterRow]) -> list[str]:
     lines: list[str] = []
     for step, inner in grouped(rows):
         if step.opens == LIST:
-            lines += [_block(step.name, _element(one, rest)) for one, rest in grouped(inner)]
+            lines += [
+                _block(step.name, [f"{one.label} = {hcl(one.name)}", *_body(rest)])
+                for one, rest in grouped(inner)
+            ]
         elif step.opens == MAPPING:
             pairs = [_argument(hcl(one.name), rest[-1]) for one, rest in grouped(inner)]
             lines.append(_block(f"{step.name} =", pairs))
@@ -152,10 +155,6 @@ def _body(rows: Iterable[ParameterRow]) -> list[str]:
         else:
             lines.append(_argument(step.name, inner[-1]))
     return lines
-
-
-def _element(step: WayStep, rows: list[ParameterRow]) -> list[str]:
-    return [f"{step.label} = {hcl(step.name)}", *_body(rows)]
 
 
 def _argument(name: str, row: ParameterRow) -> str:

@@ -29,9 +29,7 @@ _SAID_AS = {
 _ANY = re.compile(_NUMBER)
 _LONG = 8
 """Characters from which one word is a name: of a type, a bucket, a parameter."""
-_NOTHING_AT_0 = frozenset(
-    {"gpu_hours_not_counted", "hosts_ended_early", "buckets_of_unknown_region"}
-)
+_NOTHING_AT_0 = frozenset({"gpu_hours_not_counted", "hosts_ended_early"})
 _TIMES = frozenset({"s", "minutes"})
 
 

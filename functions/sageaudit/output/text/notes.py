@@ -36,7 +36,7 @@ from sageaudit.output.text.words import (
 
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
-_NO_NEWS = frozenset({"too_few_runs", "history_unread", "bucket_region_unread", "too_short"})
+_NO_NEWS = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 

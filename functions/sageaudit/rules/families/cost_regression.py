@@ -37,13 +37,6 @@ _COMPARED_RUNS = 5
 _GROWN_FROM_S = 60
 _CENT_USD = Decimal("0.01")
 """Less is shown as nothing."""
-_SEARCHES = frozenset({api.ParentKind.TUNING, api.ParentKind.AUTOML})
-
-
-def _search_trial(case: api.FamilyCase) -> str | None:
-    parent = case.job.parent
-    trial = parent is not None and parent.kind in _SEARCHES
-    return "the trials of one search are meant to differ" if trial else None
 
 
 @api.rule(
@@ -53,7 +46,7 @@ def _search_trial(case: api.FamilyCase) -> str | None:
     thresholds=(SPREADS, OVER),
     min_earlier=_COMPARED_RUNS,
     asked_later=True,
-    not_applicable=(_search_trial, api.free, api.not_completed),
+    not_applicable=(api.search_trial, api.free, api.not_completed),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
     """Compares with completed runs only: a failed run is cheap for another reason."""

@@ -15,8 +15,9 @@ Sources: AWS, Debugger guide: built-in rules are "fully managed ... at no additi
 
 from __future__ import annotations
 
-from sageaudit.domain.job.parts import CustomRule
 from sageaudit.rules import api
+
+_LISTS = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
 
 
 @api.rule(
@@ -38,15 +39,14 @@ def check(case: api.JobCase) -> api.Outcome:
         f"{len(custom_rules)} custom Debugger rule{plural} ({names}) {beside}, each billed as "
         "a processing job of its own.",
         {"custom_rules": len(custom_rules), "names": names},
-        fix=tuple(api.Parameter(_path(rule), rule.instance_type, None) for rule in custom_rules),
+        fix=tuple(
+            api.Parameter(
+                f"{_LISTS[rule.of_profiler]}[{rule.name}].InstanceType", rule.instance_type, None
+            )
+            for rule in custom_rules
+        ),
         caution=(
             "Those processing jobs are billed and audited on their own. A built-in "
             "rule, without an instance type, is free; a custom rule may run on a smaller type."
         ),
     )
-
-
-def _path(rule: CustomRule) -> str:
-    """The request has two lists of rules."""
-    rules = "ProfilerRuleConfigurations" if rule.of_profiler else "DebugRuleConfigurations"
-    return f"{rules}[{rule.name}].InstanceType"

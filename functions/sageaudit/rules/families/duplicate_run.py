@@ -48,7 +48,13 @@ def check(case: api.FamilyCase) -> api.Outcome:
     recent = case.recent(case.limit(WITHIN))
     if recent is None:
         return api.Unknown("times_missing", "when the run started is not known")
-    same = [run for run in recent if run.facts.fingerprint == job.fingerprint and _succeeded(run)]
+    same = [
+        run
+        for run in recent
+        if run.facts.fingerprint == job.fingerprint
+        and run.status == "Completed"
+        and run.facts.left_artifact is not False
+    ]
     if not same:
         return api.Clear()
     same_data = [run for run in same if run.facts.data_pinned]
@@ -94,7 +100,3 @@ def _cadence_h(ends: Sequence[datetime], least: int) -> float | None:
     usual_h = median(gaps_h)
     equal = sum(abs(gap_h - usual_h) <= usual_h / 5 for gap_h in gaps_h)
     return usual_h if 4 * equal >= 3 * len(gaps_h) else None
-
-
-def _succeeded(run: api.EarlierRun) -> bool:
-    return run.status == "Completed" and run.facts.left_artifact is not False

@@ -22,21 +22,21 @@ Sources: AWS, API reference, ConvergenceDetected: a "lack of significant improve
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.job.phases import work_phase, work_windows
+from sageaudit.domain.usage.edges import idle_tail
+from sageaudit.domain.usage.objective import watch
 from sageaudit.domain.usage.plot import plot_curve
 from sageaudit.rules import api
-from sageaudit.rules.families.objective_curve import (
-    POINTS,
-    WINDOWS_MISSING,
-    no_own_metric,
-    objective_curve,
-    work_ended_at,
-    worked_s,
-)
 
+POINTS = api.Threshold("points_from", 20, "points", "fewer draw no curve")
+WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
+Windows = Sequence[tuple[datetime, datetime]]
+"""Start and end of each time that the code ran, as `work_windows` gives them."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last part of it")
 CUT_FROM = api.Threshold("cut_from_s", 900, "seconds", "a shorter cut saves cents")
 LATE_NO_GAIN = api.Threshold(
@@ -55,18 +55,30 @@ _EARLY_STOPPING = {
 """By the last word of the image's repository; only without a script of the user's own."""
 
 
+def _no_own_metric(case: api.JobCase) -> str | None:
+    """Without an algorithm metric there is no curve."""
+    reports = case.job.metric_names or case.whole.curves
+    return None if reports else "its container defines no metric of its own"
+
+
 @api.rule(
     id="SA701",
     scope=api.JobCase,
     kinds={api.JobKind.TRAINING},
     thresholds=(FLAT_SHARE, CUT_FROM, api.NO_GAIN, LATE_NO_GAIN, POINTS, PATIENCE),
-    not_applicable=(api.serverless, api.not_completed, no_own_metric),
+    not_applicable=(api.serverless, api.not_completed, _no_own_metric),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Of the hosts' metrics it uses only the start of the idle tail."""
     job = case.job
     late = job.hints.schedule is not None
-    objective = objective_curve(case, LATE_NO_GAIN if late else api.NO_GAIN)
+    objective = watch(
+        case.whole.curves,
+        case.policy.objectives,
+        job.objective,
+        min_points=int(case.limit(POINTS)),
+        tolerance_percent=Decimal(str(case.limit(LATE_NO_GAIN if late else api.NO_GAIN))),
+    )
     if isinstance(objective, api.Missing):
         return api.unknown(objective)
     windows = list(work_windows(job))
@@ -117,3 +129,20 @@ def _fix(job: api.Job, cut_s: Decimal) -> tuple[api.Parameter, ...]:
     limit_s = math.ceil((job.elapsed_s - cut_s) / 60) * 60
     limit = api.Parameter("StoppingCondition.MaxRuntimeInSeconds", job.max_runtime_s, limit_s)
     return (limit,) if job.checkpointed else (limit, api.CHECKPOINTS)
+
+
+def worked_s(windows: Windows, start: datetime, end: datetime) -> Decimal:
+    """Whole seconds of the work windows between two moments, without interruptions."""
+    overlaps = (min(stop, end) - max(begin, start) for begin, stop in windows)
+    positive = (overlap for overlap in overlaps if overlap > timedelta())
+    return Decimal(int(sum(positive, timedelta()).total_seconds()))
+
+
+def work_ended_at(windows: Windows, whole: api.Measurements) -> datetime:
+    """When the idle tail begins, to the period; without a tail, the end of the last window."""
+    ended_at = windows[-1][1]
+    idle_periods = len(idle_tail(whole))
+    if not idle_periods or not whole.period_s:
+        return ended_at
+    last_period = ended_at.timestamp() // whole.period_s * whole.period_s
+    return datetime.fromtimestamp(last_period - idle_periods * whole.period_s, UTC)

@@ -31,7 +31,7 @@ import math
 from decimal import Decimal
 
 from sageaudit.rules import api
-from sageaudit.rules.phases.warm_pool_model import (
+from sageaudit.rules.purchase.warm_pool_model import (
     best_keep_alive,
     gaps_between,
     times_of,

@@ -180,13 +180,14 @@ def more_vcpu(case: api.JobCase) -> InstanceType | None:
     ]
     by_size = sorted(
         larger,
-        key=lambda other: (not _priced(case, other), other.vcpu, other.memory_gib, other.name),
+        key=lambda other: (
+            hourly_rate(case, other) is None,
+            other.vcpu,
+            other.memory_gib,
+            other.name,
+        ),
     )
     return next(iter(by_size), None)
-
-
-def _priced(case: api.JobCase, other: InstanceType) -> bool:
-    return hourly_rate(case, other) is not None
 
 
 def times_dearer(case: api.JobCase, today: str, other: str) -> Decimal | None:

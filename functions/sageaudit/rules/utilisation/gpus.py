@@ -100,7 +100,8 @@ def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     workers, job = case.job.hints.loader_workers, case.job
     if workers is None or not case.usage.vcpu or job.kind is not api.JobKind.TRAINING:
         return ()
-    processes = _processes(job, case.usage)
+    # a distributed run has one process, with workers of its own, for each GPU
+    processes = max(case.usage.gpus or 1, 1) if job.hints.distribution else 1
     share = workers * processes / case.usage.vcpu
     if _WORKERS_FROM <= share <= _WORKERS_TO:
         return ()
@@ -109,11 +110,6 @@ def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     if share < _WORKERS_FROM:
         return (workers_each,)
     return (workers_each, api.Parameter("Environment.OMP_NUM_THREADS", None, "1"))
-
-
-def _processes(job: api.Job, usage: api.Measurements) -> int:
-    """A distributed run has one process, with workers of its own, for each GPU."""
-    return max(usage.gpus or 1, 1) if job.hints.distribution else 1
 
 
 @dataclass(frozen=True, slots=True)

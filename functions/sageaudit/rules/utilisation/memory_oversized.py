@@ -17,7 +17,6 @@ Sources: Job Defense Shield: alert at 35% of the memory used. Compute Optimizer:
 
 from __future__ import annotations
 
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.rules import api
 from sageaudit.rules.types.another_type import best_type
 
@@ -54,7 +53,9 @@ def check(case: api.JobCase) -> api.Outcome:
     today = case.today
     best = best_type(case)
     leaner = best.first
-    if best.run is None or leaner is None or not _leaner(leaner.type, today):
+    if best.run is None or leaner is None or leaner.type.category not in _LESS_MEMORY:
+        return api.Clear()
+    if leaner.type.memory_gib * today.vcpu >= today.memory_gib * leaner.type.vcpu:
         return api.Clear()
     needed = best.run.need.memory_gib.needed
     return api.derived(
@@ -70,9 +71,3 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         **best.details(case),
     )
-
-
-def _leaner(other: InstanceType, today: InstanceType) -> bool:
-    """Less memory a vCPU."""
-    less = other.memory_gib * today.vcpu < today.memory_gib * other.vcpu
-    return less and other.category in _LESS_MEMORY

@@ -104,6 +104,7 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
     count = use.hosts_needed(case.limit(GPU_TARGET if gpu else CPU_TARGET), case.usage)
     if count >= now:
         return api.Clear()
+    at_worst = (Decimal(now) / count).quantize(Decimal("0.0001"), ROUND_UP)
     has = f"{count} {'has' if count == 1 else 'have'}"
     takes = (
         f"the run takes up to {now / count:.1f} times as long, which would "
@@ -119,15 +120,8 @@ def _by_use(case: api.FamilyCase) -> api.Outcome:
             "instances": now,
             "active_minutes": round(minutes),
         },
-        **_on_fewer(
-            case, count, _at_worst(case, count), Decimal(1), f"On {count} of them {takes}."
-        ),
+        **_on_fewer(case, count, at_worst, Decimal(1), f"On {count} of them {takes}."),
     )
-
-
-def _at_worst(case: api.FamilyCase, count: int) -> Decimal:
-    """As many times as long as there are fewer hosts: then nothing is saved."""
-    return (Decimal(case.job.groups[0].count) / count).quantize(Decimal("0.0001"), ROUND_UP)
 
 
 def _on_fewer(

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Recorded
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.ports import Buckets, History, Jobs, Markets, Metrics
+from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 _LONGEST_S = 900
@@ -78,7 +78,6 @@ class AuditDependencies:
     metrics: Metrics
     history: History
     markets: Markets
-    buckets: Buckets
     policy: Policy
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]

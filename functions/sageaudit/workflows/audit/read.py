@@ -1,4 +1,4 @@
-"""Reads one run for its audit: Describe, its tags, the regions of its buckets, and what it used.
+"""Reads one run for its audit: Describe, its tags, and what it used.
 
 Whoever may write to the bus may name any job. So nothing of an answer is used before kind, name,
 account, region and creation time of event and answer agree.
@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sageaudit.domain.audit.record import NOT_NAMED, Detail, Head
-from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.event import DescribedRun, JobEnded, described_run, same_run
 from sageaudit.domain.job.job import FINISHED, Job
@@ -29,7 +28,7 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import AccessDenied, JobNotFound, Malformed, Throttled, Unavailable
 from sageaudit.ports import History, Jobs
-from sageaudit.workflows.audit.attempt import Attempt, AuditDependencies, Wait
+from sageaudit.workflows.audit.attempt import Attempt, Wait
 
 COARSER_AFTER = timedelta(days=15)
 """CloudWatch keeps points of one minute for this long, and averages of five minutes after it."""
@@ -138,21 +137,6 @@ def read_job(described: Described, tags: Tags, attempt: Attempt) -> Job | NotDes
     if job.status.startswith("Delet"):
         return NotDescribed(ended, f"its status is {job.status}", proven=True)
     return job
-
-
-def locate_buckets(
-    job: Job, answer: Mapping[str, Any], deps: AuditDependencies
-) -> tuple[Job, Mapping[str, Any]]:
-    """The same with the regions of its buckets, also in the answer that is stored.
-
-    Only a job that has ended is asked for: one that runs is audited again.
-    """
-    names = [bucket.name for bucket in job.buckets]
-    if not names or not job.finished or job.never_started:
-        return job, answer
-    regions = deps.buckets.regions(job.account or "", job.region or "", names)
-    located = replace(job, buckets=buckets.located(job.buckets, regions))
-    return located, {**answer, buckets.KEY: dict(regions)}
 
 
 @dataclass(frozen=True, slots=True)

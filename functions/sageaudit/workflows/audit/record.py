@@ -95,10 +95,10 @@ def detail_of(answer: Mapping[str, Any], tags: Mapping[str, str], usage: Measure
     packed, note = pack(usage), None
     if len(packed) > MAX_BYTES:
         packed = pack(usage, only_extremes=True)
-        note = "series of the extreme hosts in full, of the others as quantiles"
+        note = "series of the extreme hosts alone"
     if len(packed) > MAX_BYTES and usage.curves:
         packed = pack(usage, only_extremes=True, curves=False)
-        note = "series of the extreme hosts in full, of the others as quantiles; no curves"
+        note = "series of the extreme hosts alone; no curves"
     if len(packed) > MAX_BYTES:
         packed, note = b"", "the series were too large to keep"
     return Detail(keep(answer), kept_tags(tags), packed, note)

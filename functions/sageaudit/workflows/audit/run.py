@@ -32,7 +32,6 @@ from sageaudit.workflows.audit.judge import Child, audit_tuning
 from sageaudit.workflows.audit.read import (
     NotDescribed,
     describe,
-    locate_buckets,
     read_job,
     read_tags,
     read_usage,
@@ -80,14 +79,13 @@ def audit_finished_job(
             return later
     elif job.kind.row.rollup:
         return _audit_tuning_job(job, attempt)
-    job, answer = locate_buckets(job, described.answer, deps)
     market = deps.markets.market(job, now)
     used = read_usage(job, market.types, attempt)
     incomplete = "its metrics are not complete yet"
     if used.worth_a_wait and (later := attempt.later(Wait.LATE_METRICS, incomplete)):
         return later
     audit, family = judge_run(job, used.usage, market, deps, now=now)
-    return record_run(audit, attempt, answer=answer, tags=tags, used=used, family=family)
+    return record_run(audit, attempt, answer=described.answer, tags=tags, used=used, family=family)
 
 
 def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:

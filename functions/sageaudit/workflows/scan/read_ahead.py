@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -15,7 +15,6 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.errors import AwsError, Malformed, SageauditError
 from sageaudit.workflows.audit.attempt import AuditDependencies
-from sageaudit.workflows.audit.read import locate_buckets
 
 T = TypeVar("T")
 
@@ -29,7 +28,7 @@ class Reader:
     now: datetime
 
     def __call__(self) -> ReadJob:
-        """Asks for description, tags, metrics and the regions of buckets, in this order."""
+        """Asks for description, tags and metrics, in this order."""
         ref, deps = self.job.ref, self.deps
         read = ReadJob(self.job, self.now, deps)
         read.answer = _kept(lambda: deps.jobs.describe(ref))
@@ -39,7 +38,6 @@ class Reader:
         job = _parsed(read.answer, ref, read.now)
         if job is not None and not job.kind.row.rollup:
             read.usage = _kept(lambda: deps.metrics.read(job, read.now))
-            locate_buckets(job, read.answer, deps)  # they are kept for all jobs, its audit too
         return read
 
 
@@ -61,7 +59,7 @@ def _kept(call: Callable[[], T]) -> T | SageauditError:
 
 @dataclass(slots=True)
 class ReadJob:
-    """What AWS said of one job: implements Jobs, Metrics and Buckets for its audit."""
+    """What AWS said of one job: implements Jobs and Metrics for its audit."""
 
     job: Listed
     now: datetime
@@ -89,10 +87,6 @@ class ReadJob:
     def read(self, job: Job, now: datetime) -> Measurements:
         """As CloudWatch answered; asked now, where the job was not read ahead so far."""
         return self.deps.metrics.read(job, now) if self.usage is None else _given(self.usage)
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        """Asked again: they are kept for all jobs."""
-        return self.deps.buckets.regions(account, region, names)
 
 
 def _given(answer: T | SageauditError) -> T:

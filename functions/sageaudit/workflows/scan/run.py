@@ -270,7 +270,7 @@ def _head(lane: Lane, job: Listed) -> Head | None:
 
 def _audit(read: ReadJob, lane: Lane) -> AuditDocument | None:
     """The audit that the Lambda would make and record; None for a job that runs again."""
-    deps = replace(read.deps, jobs=read, metrics=read, buckets=read)
+    deps = replace(read.deps, jobs=read, metrics=read)
     job = read.job
     ended = JobEnded(job.ref, job.status, job.created_at, job.ended_at, {})
     known = _head(lane, job) is not None

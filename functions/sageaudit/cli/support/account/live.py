@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from sageaudit.adapters.aws import s3
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
-from sageaudit.adapters.aws.s3 import S3Buckets
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
@@ -68,7 +66,6 @@ def live_dependencies(
             clients_of("cloudwatch"), packaged.types(), lists_once=lists_once
         ),
         history=history,
-        buckets=S3Buckets(clients_of("s3", s3.CONFIG), time.monotonic),
         markets=live_markets(
             PriceList(lambda endpoint: clients_of("pricing")("", endpoint)),
             None,

@@ -1,8 +1,7 @@
 """The IAM actions that each command calls, and the least policy that allows them.
 
 Resources are those of the service authorization reference: a list of jobs, a metric, a price, an
-organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission,
-and S3 says a bucket's region without one (`adapters/aws/s3.py`).
+organization or a bill cannot be limited to a resource. sts:GetCallerIdentity needs no permission.
 """
 
 from __future__ import annotations

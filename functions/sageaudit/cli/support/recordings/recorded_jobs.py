@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
@@ -14,7 +14,6 @@ from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli.support.history.data_folder import fingerprint_key
 from sageaudit.domain.audit.record import NO_CREATION_TIME, NOT_NAMED, JobKey
-from sageaudit.domain.job import buckets
 from sageaudit.domain.job.describe import latest_time, parse
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.listed import Listed
@@ -45,7 +44,7 @@ _FILES_AT_HAND = 64
 
 @dataclass(frozen=True, slots=True)
 class RecordedJob:
-    """One recorded job. Implements Jobs, Metrics, Buckets and Markets for its audit.
+    """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
     `load` reads its recording, each time anew: a scan has thousands. `listed`: the job as List*
     would have it. `read_at`: when a live job was read; of any other its end, or the latest time
@@ -98,11 +97,6 @@ class RecordedJob:
         """The recorded price list before the packaged prices."""
         return market_of(self.load(), job, now)
 
-    def regions(self, _: str, __: str, names: Sequence[str]) -> Mapping[str, str]:
-        """The recorded regions."""
-        known = self.load().describe.get(buckets.KEY, {})
-        return {name: known[name] for name in names if name in known}
-
     def dependencies(
         self, history: History, policy: Policy, *, history_lasts: bool = True
     ) -> AuditDependencies:
@@ -112,7 +106,6 @@ class RecordedJob:
             jobs=self,
             metrics=self,
             history=history,
-            buckets=self,
             markets=self,
             policy=policy,
             ruleset=catalogue.ruleset(),

@@ -5,7 +5,7 @@ The audit itself runs as always: each source is asked as before, and its answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,6 @@ from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.domain.job import buckets
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import InstanceType, Market
@@ -25,7 +24,7 @@ _NOTHING_ASKED = ReadSeries((), Missing("metric_missing", "the metrics were not 
 
 
 class AnswerRecorder(CloudWatchMetrics):
-    """Stands before an audit's jobs, metrics, buckets and markets, and keeps what they answer.
+    """Stands before an audit's jobs, metrics and markets, and keeps what they answer.
 
     It begins anew with each Describe.
     """
@@ -42,7 +41,7 @@ class AnswerRecorder(CloudWatchMetrics):
         self._begin({})
 
     def _begin(self, answer: Mapping[str, Any]) -> None:
-        self._answer, self._located = answer, dict[str, Any]()
+        self._answer = answer
         self._tags: Mapping[str, str] = {}
         self._metrics = _NOTHING_ASKED
         self._prices: ListedPrices | None = None
@@ -50,13 +49,13 @@ class AnswerRecorder(CloudWatchMetrics):
     @property
     def dependencies(self) -> AuditDependencies:
         """The same dependencies, with the recorder before those that a recording needs."""
-        return replace(self._asked, jobs=self, metrics=self, buckets=self, markets=self)
+        return replace(self._asked, jobs=self, metrics=self, markets=self)
 
     def recording(self, ref: JobRef, done: Audited, now: datetime) -> Recording:
         """The recording of the job that was audited last."""
         metrics = self._metrics
         return Recording(
-            describe={**self._answer, **self._located},
+            describe=self._answer,
             tags=self._tags,
             series=metrics.series,
             account=ref.account,
@@ -84,12 +83,6 @@ class AnswerRecorder(CloudWatchMetrics):
         """What CloudWatch answers, kept."""
         self._metrics = super().series(job, now)
         return self._metrics
-
-    def regions(self, account: str, region: str, names: Sequence[str]) -> Mapping[str, str]:
-        """The regions of buckets, kept."""
-        regions = self._asked.buckets.regions(account, region, names)
-        self._located = {buckets.KEY: dict(regions)}
-        return regions
 
     def market(self, job: Job, now: datetime) -> Market:
         """The market, whose price list is kept."""

@@ -1,7 +1,4 @@
-"""What a warm pool did, or would have done, between the runs of a family.
-
-Seconds retained, runs served, and the keep-alive that pays best for the family's gaps.
-"""
+"""The times between the runs of a family, and the keep-alive that pays best for them."""
 
 from __future__ import annotations
 
@@ -30,18 +27,6 @@ class RunTimes:
     ended_at: datetime
     waited_s: Decimal
     worked_s: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class PoolUse:
-    """A keep-alive just above the longest gap that it serves.
-
-    `retained_s` is the mean over all gaps, `served_percent` the runs that take the pool over.
-    """
-
-    keep_s: int
-    retained_s: Decimal
-    served_percent: Decimal
 
 
 def times_of(job: Job) -> RunTimes | None:
@@ -86,23 +71,3 @@ def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
 
     kept = {(gap // _MINUTE + 1) * _MINUTE for gap in gaps if gap is not None and gap < LONGEST_S}
     return int(min((_ZERO, *sorted(kept)), key=net_s))
-
-
-def model_warm_pool(runs: Sequence[RunTimes], at_most_s: Decimal) -> PoolUse | None:
-    """A pool between runs, newest first; None when no gap is at most `at_most_s` seconds.
-
-    A run that was requested while the run before was still active cannot take over its instances.
-    That pool waits to the end of its keep-alive in vain, as it does before a run that comes too
-    late.
-    """
-    gaps = gaps_between(runs)
-    served = [gap for gap in gaps if gap is not None and gap <= at_most_s]
-    if not served:
-        return None
-    keep_s = min((max(served) // _MINUTE + 1) * _MINUTE, at_most_s)
-    in_vain_s = keep_s * (len(gaps) - len(served))
-    return PoolUse(
-        int(keep_s),
-        (sum(served, _ZERO) + in_vain_s) / len(gaps),
-        Decimal(100 * len(served)) / len(gaps),
-    )
