@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from docs import build_alarms
+from docs import build_alarms, build_running_cost
 from infra.alarm_list import RUNBOOK, Watch, watches
 from infra.template import POLICY
 from sageaudit.adapters.channels.catalogue import SERVICES
@@ -178,3 +178,10 @@ def test_the_table_of_alarms_is_fresh() -> None:
     text = build_alarms.PAGE.read_text(encoding="utf-8")
     fresh = text == build_alarms.page(text, build_alarms.listed())
     assert fresh, "docs/runbook.md is old: run make docs"
+
+
+def test_the_table_of_costs_is_fresh() -> None:
+    """`make docs` rewrites it."""
+    text = build_running_cost.PAGE.read_text(encoding="utf-8")
+    fresh = text == build_running_cost.page(text)
+    assert fresh, "docs/before-you-deploy.md is old: run make docs"
