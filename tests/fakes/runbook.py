@@ -37,7 +37,7 @@ def named(body: str) -> list[str]:
 
 def commands(text: str) -> Iterator[str]:
     """The lines of the blocks to paste."""
-    for block in re.findall(r"^```\n(.+?)^```$", text, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^ *```\w*\n(.+?)^ *```$", text, re.MULTILINE | re.DOTALL):
         yield from block.replace("\\\n", " ").splitlines()
 
 
@@ -74,7 +74,7 @@ def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
         if option == "query":
             [query] = values
         elif option not in _NOT_OF_THE_OPERATION:
-            name, member = members[option]
+            name, member = members[option if option in members else option.removeprefix("no-")]
             parameters[name] = _value(member, values)
     return service, operation, parameters, query
 
@@ -107,5 +107,7 @@ def _value(member: Any, values: list[str]) -> Any:
         return [dict(part.split("=", 1) for part in value.split(",")) for value in values]
     if member.type_name == "list":
         return values
+    if member.type_name == "structure":
+        return {word.partition("=")[0]: word.partition("=")[2] for word in values}
     [value] = values
     return int(value) if member.type_name in {"integer", "long"} and value.isdigit() else value
