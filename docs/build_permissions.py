@@ -40,7 +40,7 @@ def page(text: str) -> str:
     """The page with its table of actions and its policies made afresh."""
     own = {
         action
-        for name in ("audit", "scan", "what-if", "prices", "reconcile")
+        for name in ("audit", "scan", "what-if", "reconcile")
         for action in COMMANDS[name].actions(())
     }
     more = COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own

@@ -27,10 +27,6 @@ _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
     ),
     "reconcile": ("What `sageaudit reconcile --output json` prints", schema_outputs.reconcile),
     "prices": ("What `sageaudit prices show --output json` prints", schema_outputs.prices),
-    "prices-coverage": (
-        "What `sageaudit prices coverage --output json` prints",
-        schema_outputs.prices_coverage,
-    ),
     "redrive": ("What `sageaudit redrive --output json` prints", schema_outputs.redrive),
     "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
     "rows": ("What lists of a history print with --output json", schema_outputs.rows),

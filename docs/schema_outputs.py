@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from docs.schema_of_types import Definitions, Schema
+from sageaudit.cli.commands.prices import TypeRate
 from sageaudit.cli.support.check.document import CheckedFile, CheckFinding
 from sageaudit.cli.support.history import lists
 from sageaudit.cli.support.history.formats import FieldKind, ListLayout
-from sageaudit.cli.support.prices.type_rates import TypeRate
 from sageaudit.cli.support.redrive.letters import Fate, LetterKind
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
@@ -16,7 +16,7 @@ from sageaudit.domain.audit.finding_document import (
 )
 from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.domain.job.kinds import Component, JobKind
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.queries.columns import TAG
@@ -129,13 +129,6 @@ def prices(found: Definitions) -> Schema:
     return _document(rates=_list(found.of(TypeRate)))
 
 
-def prices_coverage(_: Definitions) -> Schema:
-    """`sageaudit prices coverage`: counts of instance types."""
-    counts = _keys(**{component.value: _COUNT for component in Component})
-    regions = {"type": "object", "additionalProperties": counts}
-    return _document(as_of=_TEXT, types=counts, priced=regions, estimated=regions)
-
-
 def what_if(_: Definitions) -> Schema:
     """`sageaudit what-if`."""
     kind = {"enum": ["list", "own", "estimate", None]}
@@ -217,7 +210,7 @@ def rows(_: Definitions) -> Schema:
     return {
         **_document(
             rows={"anyOf": each},
-            cursor={**_TEXT_OR_NULL, "description": "Where --cursor continues; null at the end."},
+            more={**_FLAG, "description": "Whether there are rows beyond --limit."},
             read=_keys(rows=_COUNT, sums=_COUNT),
         ),
         "$defs": {name: _row(listing) for name, listing in listings.items()},
@@ -327,8 +320,6 @@ def prices_learn(_: Definitions) -> Schema:
         note=_TEXT_OR_NULL,
         change={"enum": ["added", "same", "changed"]},
         before_usd=_AMOUNT,
-        wins={"enum": ["learnt", "policy"]},
-        policy_usd=_AMOUNT,
     )
     seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
     return _document(

@@ -190,7 +190,10 @@ def build(
     settings, limit = AuditSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
     report, policy = Report(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
-    accounts = Accounts(limit, settings.account_id, policy.members, time.time)
+    members = policy.members
+    accounts = Accounts(
+        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    )
     deps = AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sageaudit.api.audits import AuditResult, FindingResult, Fix, audit
     from sageaudit.api.histories import AuditHistory
-    from sageaudit.api.rows import Rows
-    from sageaudit.api.scans import Scan, scan
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
     from sageaudit.queries.rows import AuditRow
@@ -25,20 +23,15 @@ __all__ = [
     "AuditRow",
     "FindingResult",
     "Fix",
-    "Rows",
     "SageauditError",
-    "Scan",
     "SpendChange",
     "Total",
     "__version__",
     "audit",
-    "scan",
 ]
 _MODULES = {
     **dict.fromkeys(("AuditResult", "FindingResult", "Fix", "audit"), "api.audits"),
     "AuditHistory": "api.histories",
-    "Rows": "api.rows",
-    **dict.fromkeys(("Scan", "scan"), "api.scans"),
     "SageauditError": "errors",
     "AuditRow": "queries.rows",
     "SpendChange": "queries.changes",

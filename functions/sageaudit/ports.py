@@ -16,7 +16,6 @@ from sageaudit.domain.audit.record import (
     Entry,
     Head,
     JobKey,
-    Position,
     Recorded,
     Row,
     RunQuery,
@@ -187,14 +186,13 @@ class History(Protocol):
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | Position | None = None,
+        before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """The rows of one list; the newest end first, but for RunQuery.due.
 
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
-        `before`: only runs that ended before a moment, or that come after a Position in the list;
-        both stay right while runs are added and removed. `page_size` is how many rows the caller
+        `before`: only runs that ended before a moment. `page_size` is how many rows the caller
         expects to take: the first request reads about that many, later ones more.
         """
 

@@ -175,7 +175,10 @@ def build(
     settings, session = SweepSettings.from_env(environ), session or boto3.Session()
     report, limit = Report(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
-    accounts = Accounts(limit, settings.account_id, policy.members, time.time)
+    members = policy.members
+    accounts = Accounts(
+        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    )
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
     notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
     pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
@@ -188,8 +191,8 @@ def build(
             history=history,
             notes=notes,
             queue=queue,
-            accounts=list(dict.fromkeys([settings.account_id, *policy.members.roles])),
-            regions=list(dict.fromkeys([settings.region, *policy.members.regions])),
+            accounts=list(dict.fromkeys([settings.account_id, *members.roles])),
+            regions=list(dict.fromkeys([settings.region, *members.regions])),
             clock=clock,
             out_of_time=out_of_time,
         )
@@ -200,7 +203,7 @@ def build(
         clock,
         report,
         limit.begin,
-        members=sorted(product(policy.members.roles, (settings.region, *policy.members.regions))),
+        members=sorted(product(members.roles, (settings.region, *members.regions))),
         lacking=partial(lacking, accounts),
     )
 

@@ -51,6 +51,22 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def demo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the scan of the demo's recordings will be."""
+    return tmp_path_factory.mktemp("history") / "history.db"
+
+
+@pytest.fixture
+def scanned(run: Run, demo_path: Path) -> Path:
+    """A history of the demo's recordings."""
+    if not demo_path.exists():
+        recordings = Path(__file__).parents[2] / "local" / "recordings"
+        done = run("scan", "--recordings", recordings, "--history", demo_path)
+        assert done.exit_code == 0, done.stderr
+    return demo_path
+
+
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
     """A history in a table of its own."""

@@ -20,10 +20,9 @@ import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 
 from sageaudit.adapters.files.exact_json import to_json
-from sageaudit.cli.commands.check import OUTPUTS
+from sageaudit.cli.commands.check import OUTPUTS, Checks
 from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.document import CheckFinding, in_order
-from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import SageauditError

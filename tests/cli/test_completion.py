@@ -16,7 +16,7 @@ TYPED = {
     "history --so": "--sort",
     "history --sort was": "waste",
     "history --purchase sp": "spot",
-    "prices show --li": "--live",
+    "prices show --comp": "--component",
 }
 
 

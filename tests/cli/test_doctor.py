@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +51,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             missing("ListTrainingJobsForHyperParameterTuningJob"),
         )
         made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("sts:GetCallerIdentity", lambda *_: {**WHOSE, **dated(timedelta(0))})
+        made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
         yield made
-
-
-def dated(ahead: timedelta) -> dict[str, Any]:
-    """An answer at AWS's time, which is so much ahead of this machine's."""
-    date = format_datetime(datetime.now(UTC) + ahead, usegmt=True)
-    return {"ResponseMetadata": {"HTTPHeaders": {"date": date}}}
 
 
 def checks(done: Result) -> dict[str, dict[str, Any]]:
@@ -76,7 +68,7 @@ def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, 
     found = checks(done)
     assert done.exit_code == 0, done.stdout
     assert set(permissions.actions(permissions.COMMANDS, ())) <= found.keys()
-    assert {"versions", "prices", "region", "credentials", "clock"} <= found.keys()
+    assert {"versions", "prices", "region", "credentials"} <= found.keys()
     costs = found.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "asking costs $0.01")
     assert {check["state"] for check in found.values()} == {"ok"}
@@ -112,10 +104,10 @@ def test_a_missing_permission_is_named_with_what_to_do(
 def test_only_the_permissions_of_the_commands_that_are_named_are_asked(
     calls: AwsCalls, run: Run
 ) -> None:
-    """`doctor prices` describes no job."""
-    done = run("doctor", "prices", "--output", "json")
+    """`doctor reconcile` describes no job."""
+    done = run("doctor", "reconcile", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
-    assert {name for name in actions if ":" in name} == {"pricing:GetProducts"}
+    assert {name for name in actions if ":" in name} == {"ce:GetCostAndUsage"}
     assert not [call for call in calls.made if call.service == "sagemaker"]
 
 
@@ -134,40 +126,37 @@ def test_throttled_is_5_and_not_found_is_permitted(
 
 
 @pytest.mark.parametrize(
-    ("answer", "exit_code", "name", "state", "said"),
+    ("answer", "exit_code", "said", "next_"),
     [
-        (timedelta(seconds=299), 0, "clock", "ok", "behind"),
-        (timedelta(seconds=301), 4, "clock", "failed", "behind"),
-        (timedelta(hours=-1), 4, "clock", "failed", "ahead of"),
-        (ResponseParserError("not XML"), 5, "AWS is reached", "failed", "is a proxy between?"),
-        (KeyError("GetCallerIdentityResult"), 5, "AWS is reached", "failed", "a proxy between?"),
-        (EndpointConnectionError(endpoint_url="https://sts"), 5, "AWS is reached", "failed", "sts"),
-        ("ExpiredToken", 4, "credentials", "failed", "aws sso login"),
+        (ResponseParserError("not XML"), 5, "is a proxy between?", "HTTPS_PROXY"),
+        (EndpointConnectionError(endpoint_url="https://sts"), 5, "sts", "HTTPS_PROXY"),
+        ({"Arn": "a"}, 5, "has no Account; is a proxy between?", "HTTPS_PROXY"),
+        ("ExpiredToken", 4, "aws sso login", None),
+        ("RequestExpired", 4, "set its clock", None),
     ],
-    ids=["in time", "late", "early", "HTML", "another XML", "no network", "expired"],
+    ids=["HTML", "no network", "another answer", "expired", "late"],
 )
-def test_the_first_answer_of_aws_is_judged(
-    calls: AwsCalls, run: Run, answer: Any, exit_code: int, name: str, state: str, said: str
+def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
+    calls: AwsCalls, run: Run, answer: Any, exit_code: int, said: str, next_: str | None
 ) -> None:
-    """A clock may be five minutes off; a proxy's page is no bug; without AWS nothing is asked."""
+    """A proxy's page is no bug; AWS refuses a clock that is more than five minutes off."""
 
     def sts(*_: Any) -> Any:
         if isinstance(answer, Exception):
             raise answer
-        return {**WHOSE, **dated(answer)}
+        return answer
 
     if isinstance(answer, str):
         calls.refuse("sts:GetCallerIdentity", answer)
     else:
         calls.answer("sts:GetCallerIdentity", sts)
-    done = run("doctor", "prices", "--output", "json")
+    done = run("doctor", "audit", "--output", "json")
     found = checks(done)
-    assert (found[name]["state"], done.exit_code) == (state, exit_code)
-    assert said in found[name]["found"]
-    if name == "AWS is reached":
-        assert "HTTPS_PROXY" in found[name]["next"]
-        assert found["credentials"]["state"] == "not_checked"
-    assert ("permissions" in found) is (name != "clock"), "else each is asked for by its name"
+    whose = found["credentials"]
+    assert (whose["state"], done.exit_code) == ("failed", exit_code)
+    assert said in whose["found"]
+    assert next_ in whose["next"] if next_ else whose["next"] is None
+    assert found["permissions"]["state"] == "not_checked"
 
 
 @pytest.mark.usefixtures("calls")
@@ -245,15 +234,13 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, sai
 
 
 def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
-    calls: AwsCalls, run: Run, tmp_path: Path
+    calls: AwsCalls, run: Run
 ) -> None:
     """One line an account: assumed, without a permission, or refused."""
     calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
-    file = tmp_path / "accounts.txt"
-    file.write_text(f"{OWN}\n{OTHER}\n{ABSENT}\n")
-    words = ("--accounts", file, "--role", "reader", "--output", "json")
-    done = run("doctor", "scan", *words)
+    words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
+    done = run("doctor", "scan", *words, "--role", "reader", "--output", "json")
     found = checks(done)
     assert found[f"account {OWN}"]["state"] == "ok"
     assert "sagemaker:ListTransformJobs" in found[f"reader in {OTHER}"]["found"]

@@ -204,14 +204,6 @@ def test_the_end_of_several_families_is_refused(run: Run) -> None:
     assert "give more of the name" in done.stderr
 
 
-def test_a_cursor_belongs_to_all_filters(run: Run) -> None:
-    """Of the new ones too."""
-    words = ("history", "--table", "audits", *DAYS, "--limit", "2", "--output", "json")
-    cursor = run(*words, "--tag", "team=growth").document()["cursor"]
-    assert run(*words, "--tag", "team=growth", "--cursor", cursor).exit_code == 0
-    assert run(*words, "--tag", "team=search", "--cursor", cursor).exit_code == 2
-
-
 def test_days_without_an_audit_are_answered_with_those_that_have_one(run: Run) -> None:
     """Of the whole history."""
     done = run("history", "--table", "audits", "--since", "2026-10")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import shutil
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +24,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> None:
-    """Twenty of them, and on stderr the command for the next ones."""
+    """Twenty of them, and on stderr how to see the others."""
     done = run("history", "--history", file)
     lines = done.stdout.splitlines()
     assert lines[0] == "ended 2026-10-21 to 2026-11-20 (UTC)"
@@ -34,36 +32,16 @@ def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> No
     assert lines[1].split() == titles.split()
     assert len(lines) == 22
     assert max(map(len, lines)) <= 80
-    assert f"more rows: sageaudit history --history {file} --cursor " in done.stderr
+    assert "there are more rows: --all prints all of them" in done.stderr
 
 
-def test_the_command_for_the_next_rows_continues(run: Run, file: Path) -> None:
-    """To the last page, which names no more; together they are all rows, each once."""
-    words = ["history", "--history", str(file), "--limit", "40", "--output", "jsonl"]
-    jobs, pages = [], 0
-    while True:
-        done = run(*words)
-        jobs += [json.loads(line)["job"] for line in done.stdout.splitlines()]
-        pages += 1
-        *_, last = done.stderr.strip().splitlines() or [""]
-        if "more rows: " not in last:
-            break
-        words = shlex.split(last.partition("more rows: ")[2])[1:]
-        assert words.count("--cursor") == 1
-    everything = run(*words[:3], "--all", "--output", "jsonl").stdout.splitlines()
-    assert jobs == [json.loads(line)["job"] for line in everything]
-    assert pages == -(-len(jobs) // 40)
-
-
-def test_json_has_rows_cursor_and_what_was_read(run: Run, file: Path) -> None:
+def test_json_has_rows_and_what_was_read(run: Run, file: Path) -> None:
     """And the schema, by which scripts know its keys."""
     page = run("history", "--history", file, "--limit", 2, "--output", "json").document()
-    assert set(page) == {"schema", "rows", "cursor", "read"}
-    assert page["schema"] == 1
+    assert set(page) == {"schema", "rows", "more", "read"}
+    assert (page["schema"], page["more"]) == (1, True)
     assert page["read"] == {"rows": 3, "sums": 0}
     rows = page["rows"]
-    later = run("history", "--history", file, "--limit", 2, "--cursor", page["cursor"])
-    assert rows[0]["job"] not in later.stdout
     assert {"arn", "rollup", "total_usd", "owner", "severity"} <= set(rows[0])
 
 

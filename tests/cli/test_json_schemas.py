@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import sageaudit
 from tests.fakes.command_line import Run
 from tests.fakes.schemas import wrong
 
@@ -22,7 +21,6 @@ JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xla
         ("audit", ("audit", "--recording", JOB)),
         ("account", ("account", "111122223333", "--recording", JOB)),
         ("prices", ("prices", "show", "ml.m5.xlarge", "--region", "eu-west-1")),
-        ("prices-coverage", ("prices", "coverage")),
         ("replay", ("replay", "--policy", str(ROOT / "policy.toml"), "--recording", JOB)),
         ("rules", ("rules",)),
         ("rules", ("rules", "gpu-idle")),
@@ -34,14 +32,6 @@ def test_what_a_command_prints_is_valid(run: Run, name: str, words: tuple[str, .
     printed = run(*words, "--output", "json").document(parse_float=Decimal)
     assert wrong(name, printed) == []
     assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
-
-
-@pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of recorded jobs."""
-    folder = tmp_path_factory.mktemp("history")
-    sageaudit.scan(recordings=ROOT / "local" / "recordings", history=folder / "audits.db")
-    return folder / "audits.db"
 
 
 @pytest.mark.parametrize(
@@ -57,9 +47,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
-def test_lists_of_a_history_are_valid(run: Run, history: Path, words: tuple[str, ...]) -> None:
+def test_lists_of_a_history_are_valid(run: Run, scanned: Path, words: tuple[str, ...]) -> None:
     """Each row has no field that the schema does not name."""
-    asked = (*words, "--history", history, "--since", "2017-01-01", "--output", "json")
+    asked = (*words, "--history", scanned, "--since", "2017-01-01", "--output", "json")
     printed = run(*asked).document(parse_float=Decimal)
     assert printed["rows"]
     assert wrong("rows", printed) == []
@@ -76,11 +66,11 @@ def test_a_scan_is_valid(run: Run, tmp_path: Path, name: str, more: tuple[str, .
     assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
 
 
-def test_a_shown_audit_is_an_audit(run: Run, history: Path) -> None:
+def test_a_shown_audit_is_an_audit(run: Run, scanned: Path) -> None:
     """As `audit` prints it."""
-    listed = run("history", "--history", history, "--since", "2017-01-01", "--output", "json")
+    listed = run("history", "--history", scanned, "--since", "2017-01-01", "--output", "json")
     arn = listed.document()["rows"][0]["arn"]
-    shown = run("show", arn, "--history", history, "--output", "json")
+    shown = run("show", arn, "--history", scanned, "--output", "json")
     assert wrong("audit", shown.document(parse_float=Decimal)) == []
 
 

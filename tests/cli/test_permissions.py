@@ -131,7 +131,6 @@ def called(calls: AwsCalls) -> set[str]:
 
 
 JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
-LIVE = ("ml.m5.large", "--region", REGION, "--live")
 BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
 
 
@@ -141,7 +140,6 @@ BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
         ("audit", JOB_WORDS, ()),
         ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
         ("what-if", JOB_WORDS, ()),
-        ("prices", (LIVE,), ()),
         ("reconcile", [BILL], (permissions.TABLE,)),
     ],
 )
@@ -187,9 +185,7 @@ def test_scan_calls_what_it_declares(
 
 def test_a_role_calls_what_it_is_said_to_need(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
     """Prices are read with the user's own credentials."""
-    file = tmp_path / "accounts.txt"
-    file.write_text(f"{OTHER}\n")
-    words = ("--accounts", file, "--role", "reader", "--region", REGION)
+    words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
     in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
     listed = {f"sagemaker:{kind.row.list_call}" for kind in JobKind}

@@ -91,7 +91,7 @@ def test_json_has_every_figure(learn: Run, report: Report) -> None:
         "usd": Decimal("1.3332"), "unit": "hour", "first": "2026-10-01", "last": "2026-10-05",
         "quantity": 5, "cost_usd": Decimal("6.666"), "list_usd": Decimal("1.515"),
         "list_source": "report", "difference_percent": Decimal("-12.000"), "note": None,
-        "change": "added", "before_usd": None, "wins": "learnt", "policy_usd": None,
+        "change": "added", "before_usd": None,
     }  # fmt: skip
     assert document["not_learnt"][0]["why"].startswith("only 0.0028 hours were used")
     assert document["seen"][0]["usage"] == "TrSpt:ml.g5.2xlarge"
@@ -144,23 +144,6 @@ def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
         done = learn("--cur", path, *words)
         assert done.exit_code == 2
         assert said in done.stderr
-
-
-def test_with_a_policy_it_says_which_price_wins(learn: Run, report: Report, tmp_path: Path) -> None:
-    """A rate that a person wrote wins; a percentage is not taken off."""
-    policy = tmp_path / "policy.toml"
-    policy.write_text(
-        "[discounts.percent]\nTraining = 12\n"
-        '[discounts.rates.us-east-1]\n"ml.p4d.24xlarge" = 21.50\n'
-    )
-    done = learn("--cur", report(*OCTOBER), "--policy", policy)
-    assert (
-        "ml.p4d.24xlarge, Training, us-east-1: the policy's rate of $21.50 wins over the learnt"
-        " $22.22"
-    ) in " ".join(done.stdout.split())
-    assert "are not taken off learnt rates" in done.stdout
-    document = learn("--cur", report(*OCTOBER), "--policy", policy, "--output", "json").document()
-    assert [row["wins"] for row in document["rates"]] == ["learnt", "policy"]
 
 
 def test_a_managed_spot_usage_type_is_named_and_in_no_rate(learn: Run, report: Report) -> None:

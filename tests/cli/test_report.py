@@ -1,4 +1,4 @@
-"""`sageaudit report`: a page or Markdown, of a recording or of a history."""
+"""`sageaudit report`: a page, of a recording or of a history."""
 
 from __future__ import annotations
 
@@ -16,21 +16,6 @@ COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
 REAL = sorted(RECORDINGS.glob("profiled-*.json"))[:3]
 LONG = "4000d"
-
-
-@pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the scan of the demo's recordings will be."""
-    return tmp_path_factory.mktemp("history") / "history.db"
-
-
-@pytest.fixture
-def scanned(run: Run, history: Path) -> Path:
-    """A history of the demo's recordings."""
-    if not history.exists():
-        done = run("scan", "--recordings", RECORDINGS, "--history", history, "--output", "json")
-        assert done.exit_code == 0, done.stderr
-    return history
 
 
 def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> None:
@@ -64,16 +49,12 @@ def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_
 
 
 def test_a_job_is_found_in_the_history_by_its_name(run: Run, scanned: Path, tmp_path: Path) -> None:
-    """Its page has the charts: the history keeps the series. Markdown can go to stdout."""
+    """Its page has the charts: the history keeps the series."""
     path = tmp_path / "job.html"
     done = run("report", NAME, "--history", scanned, "--since", LONG, "-o", path)
     assert done.exit_code == 0, done.stderr
     assert f"<h1><bdi>{NAME}</bdi></h1>" in path.read_text()
     assert "GPU utilisation" in path.read_text()
-    days = ("--history", scanned, "--since", LONG)
-    done = run("report", *days, "--format", "markdown", "-o", "-")
-    assert done.stdout.startswith("### SageMaker jobs")
-    assert f"| `{NAME}` | $14.67 | $10.38 |" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -106,13 +87,12 @@ def test_what_cannot_be_reported_is_one_sentence(
     assert not path.exists()
 
 
-@pytest.mark.parametrize("form", ["html", "markdown"])
 def test_a_page_of_many_jobs_keeps_the_dearest(
-    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+    run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says so, and so does the command; the sums are those of all jobs."""
     monkeypatch.setattr(asking, "now", lambda: NOW)
-    words = ("report", "--history", file, "--since", "90d", "--format", form, "-o")
+    words = ("report", "--history", file, "--since", "90d", "-o")
     whole = run(*words, "-").stdout
     monkeypatch.setattr(report_contents, "LISTED", 20)
     done = run(*words, tmp_path / "page")
@@ -121,7 +101,6 @@ def test_a_page_of_many_jobs_keeps_the_dearest(
     assert "(130 others are in its sums alone)" in done.stderr
     news = next(line for line in whole.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
-    if form == "html":
-        assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
-        assert "130 more are in the sums alone" in text
-        assert text.count(' data-u="') < 20 < whole.count(' data-u="')
+    assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
+    assert "130 more are in the sums alone" in text
+    assert text.count(' data-u="') < 20 < whole.count(' data-u="')

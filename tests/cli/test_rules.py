@@ -21,10 +21,11 @@ def test_every_rule_is_listed(run: Run, monkeypatch: pytest.MonkeyPatch, width: 
 
 
 def test_a_rule_is_explained_by_the_text_of_its_page(run: Run) -> None:
-    """One text for the terminal and for docs/rules."""
+    """Docs/rules has the same text, and then how often the rule was right."""
     for rule in catalogue.load():
         written = (PAGES / f"{rule.name.name}.md").read_text()
-        assert run("rules", rule.name.name).stdout.strip() == written.strip(), "run make docs"
+        own = written.partition("\n## How right it is")[0]
+        assert run("rules", rule.name.name).stdout.strip() == own.strip(), "run make docs"
 
 
 @pytest.mark.parametrize("asked", ["sa202", "gpu_underused"])

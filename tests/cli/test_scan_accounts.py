@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -17,8 +18,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
-from sageaudit.adapters.aws.accounts import AssumedRoles, Role
-from sageaudit.adapters.aws.clients import CONFIG
+from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.cli.support.account import accounts
 from sageaudit.cli.support.scan import view
 from sageaudit.cli.support.scan.scan_tally import AccountStatus
@@ -93,14 +93,16 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
-    """`sageaudit scan` of the accounts of a file through the role, into a file of the test."""
+    """`sageaudit scan` of several accounts through the role."""
     del cloud
 
-    def call(*words: str | Path, accounts: str = "", role: str | None = ROLE) -> Result:
-        file = tmp_path / "accounts.txt"
-        file.write_text(accounts or f"{OWN}  # ours\n\n{FIRST}\n{SECOND}\n{ABSENT}\n")
+    def call(
+        *words: str | Path,
+        accounts: tuple[str, ...] = (OWN, FIRST, SECOND, ABSENT),
+        role: str | None = ROLE,
+    ) -> Result:
         named = () if role is None else ("--role", role)
-        return run("scan", "--accounts", file, *named, *words)
+        return run("scan", *(f"--account={one}" for one in accounts), *named, *words)
 
     return call
 
@@ -156,7 +158,7 @@ def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
     cloud.add(OWN, "own-1")
     assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
     assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
-    alone = document(scan("--output", "json", accounts=f"{FIRST}\n"))
+    alone = document(scan("--output", "json", accounts=(FIRST,)))
     assert alone["ranking"]["total"]["jobs"] == 1
 
 
@@ -166,7 +168,7 @@ def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
     """It says which action, and the other accounts are audited."""
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("sagemaker:ListTrainingJobs", "AccessDeniedException", FIRST)
-    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    done = scan("--output", "json", accounts=(OWN, FIRST))
     rows = {row["account"]: row for row in document(done)["accounts"]}
     assert (rows[OWN]["status"], rows[FIRST]["status"]) == ("audited", "partly")
     assert "sagemaker:ListTrainingJobs" in rows[FIRST]["reasons"][0]
@@ -187,31 +189,35 @@ def test_why_an_account_was_not_audited_has_a_word_and_a_code(
 ) -> None:
     """For scripts as for people."""
     cloud.calls.refuse("sts:AssumeRole", code)
-    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    done = scan("--output", "json", accounts=(OWN, FIRST))
     assert [row["status"] for row in document(done)["accounts"]] == ["no_jobs", status]
     assert done.exit_code == exit_code
 
 
 def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> None:
-    """The same client goes on with new ones."""
+    """A new client has new ones."""
     expires = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (5, 60)]
     keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
 
     def answer(_: str, __: Any) -> Any:
         found = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
-        return {"Credentials": {**found, "Expiration": expires.pop(0)}}
+        arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
+        return {
+            "Credentials": {**found, "Expiration": expires.pop(0)},
+            "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
+        }
 
     cloud.calls.answer("sts:AssumeRole", answer)
-    roles = AssumedRoles(cloud.session, Role(ROLE), REGION)
-    client = roles.session(FIRST).client("sagemaker", region_name=REGION, config=CONFIG)
-    client.list_training_jobs()
-    client.list_training_jobs()
+    role = f"arn:aws:iam::{FIRST}:role/{ROLE}"
+    client_of = Accounts(cloud.session, OWN, {FIRST: role}, time.time).of("sagemaker")
+    for _ in range(3):
+        client_of(FIRST, REGION).list_training_jobs()
     assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
 def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) -> None:
     """As the role's trust policy wants it; the session name says who asks."""
-    scan("--external-id", "team-7", accounts=f"{FIRST}\n", role="audit/reader")
+    scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
     [asked] = cloud.calls.of("sts:AssumeRole")
     assert asked.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
@@ -286,38 +292,13 @@ def test_roles_are_assumed_in_a_region_that_is_enabled(
     assert accounts.home_region(session, regions, every=every) == home
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "names no account"),
-        (b"# only a comment\n", "names no account"),
-        (b"222233334444\n12345\n", "line 2: '12345' is not an account id, which has 12 digits"),
-        (b"[accounts]\n", "line 1: '[accounts]' is not an account id"),
-        ("\u0661".encode() * 12, "line 1:"),
-        (b"\xff\xfe", "is not a text file in UTF-8"),
-        (b"1" * 1_000_001, "is over 1 MB"),
-    ],
-)
-def test_a_file_of_accounts_that_is_none_names_its_line(
-    cloud: Cloud, run: Run, tmp_path: Path, content: bytes, said: str
-) -> None:
-    """Exit 2, and AWS is not asked."""
-    file = tmp_path / "accounts"
-    file.write_bytes(content)
-    cloud.calls.made.clear()
-    done = run("scan", "--accounts", file, "--role", ROLE)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert said in done.stderr
-    assert not cloud.calls.made
-
-
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
     """The own one alone needs none."""
     cloud.add(OWN, "own-1")
-    refused = scan(accounts=f"{OWN}\n{FIRST}\n", role=None)
+    refused = scan(accounts=(OWN, FIRST), role=None)
     assert refused.exit_code == 2
-    assert f"--accounts names {FIRST}, which is not your own account {OWN}" in refused.stderr
-    assert scan(accounts=f"{OWN}\n", role=None).exit_code == 0
+    assert f"--account names {FIRST}, which is not your own account {OWN}" in refused.stderr
+    assert scan(accounts=(OWN,), role=None).exit_code == 0
 
 
 def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> None:
@@ -409,7 +390,7 @@ def test_without_the_payer_each_account_is_asked_for_its_own_bill(cloud: Cloud, 
     cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException", FIRST)
     refuse = cloud.calls.answers["ce:GetCostAndUsage"]
     cloud.calls.answer("ce:GetCostAndUsage", lambda *call: refuse(*call) or bill(*call))
-    done = scan("--coverage", "--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    done = scan("--coverage", "--output", "json", accounts=(OWN, FIRST))
     covered = document(done)["coverage"]
     bills = {row["account"]: row["bill_usd"] for row in covered["accounts"]}
     assert bills == {OWN: 53, FIRST: None}
@@ -468,10 +449,14 @@ def test_a_role_that_cannot_be_renewed_ends_its_account_alone(cloud: Cloud, scan
             error = {"Code": "ExpiredToken", "Message": "expired"}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "AssumeRole")
         found = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
-        return {"Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)}}
+        arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
+        return {
+            "Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
+            "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
+        }
 
     cloud.calls.answer("sts:AssumeRole", answer)
-    done = scan("--output", "json", accounts=f"{OWN}\n{FIRST}\n")
+    done = scan("--output", "json", accounts=(OWN, FIRST))
     rows = {row["account"]: row for row in document(done)["accounts"]}
     assert (rows[OWN]["status"], rows[FIRST]["status"]) == ("audited", "no_credentials")
     assert "aws sso login" in rows[FIRST]["reasons"][0]

@@ -35,7 +35,6 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, R
 from sageaudit.errors import Malformed, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
-from sageaudit.output.html.markdown import job_markdown
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text.card import card_of
 from sageaudit.output.text.envelope import Notice, to_body
@@ -120,7 +119,6 @@ def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
     yield "terminal", screen.getvalue()
     yield "JSON", printed.getvalue()
     yield "HTML", str(job_body(JobReport(document, None)))
-    yield "Markdown", job_markdown(document)
 
 
 def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:

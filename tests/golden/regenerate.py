@@ -26,7 +26,7 @@ from sageaudit.output.text import plain, slack
 from sageaudit.output.text.card import card_of
 from tests.fakes import documents, fixes
 from tests.fakes.documents import advised
-from tests.labelled import confusion, expert_jobs
+from tests.labelled import confusion, expert_jobs, simulated
 
 HERE = Path(__file__).parent
 _SHOWN = {
@@ -144,6 +144,7 @@ def goldens() -> dict[str, Callable[[], str]]:
     files["terminal/fixes.txt"] = fixes.text
     files["labelled/confusion.txt"] = confusion.table
     files["labelled/expert-jobs.txt"] = expert_jobs.table
+    files["labelled/simulated-jobs.txt"] = simulated.table
     return files
 
 

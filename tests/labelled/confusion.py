@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 
+from docs.track_record import AnswerCounts
 from sageaudit.adapters.files import recording
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
-from sageaudit.cli.support.rules.track_record import AnswerCounts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from sageaudit.cli.commands.check import Checks
 from sageaudit.cli.support.check.document import CheckedFile
-from sageaudit.cli.support.check.planned_jobs import Checks
 from sageaudit.domain.audit.earlier import EarlierRun, RunFacts
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy

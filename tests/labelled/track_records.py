@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sageaudit.cli.support.rules.track_record import (
+from docs.track_record import (
     AnswerCounts,
     CountedDollars,
     Example,

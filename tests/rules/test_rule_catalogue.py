@@ -10,7 +10,7 @@ import pytest
 
 from docs import build_rules
 from sageaudit import rules
-from sageaudit.cli.support.rules.rule_page import SCOPES, SECTIONS, sections
+from sageaudit.cli.commands.rules import SCOPES, SECTIONS, sections
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
 from tests.labelled.story import labelled

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli.support.rules.rule_page import SECTIONS, sections
+from sageaudit.cli.commands.rules import SECTIONS, sections
 from sageaudit.rules import catalogue
 from tools import new_rule
 

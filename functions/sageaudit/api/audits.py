@@ -13,7 +13,6 @@ from typing import Any, cast
 from sageaudit.adapters.files import policy_file
 from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.files.recording import parsed
-from sageaudit.api.rows import Rows
 from sageaudit.cli.support.recordings.recorded_audits import audit_recorded, audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import FindingDocument, stands
@@ -138,9 +137,9 @@ class AuditResult:
         return tuple(self.document["not_judged"])
 
     @property
-    def findings(self) -> Rows[FindingResult]:
+    def findings(self) -> tuple[FindingResult, ...]:
         """The findings, the dearest first."""
-        return Rows(map(_finding, self.document["findings"]), FindingResult)
+        return tuple(map(_finding, self.document["findings"]))
 
     @property
     def children(self) -> tuple[AuditResult, ...]:

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from sageaudit.api.audits import AuditResult
-from sageaudit.api.rows import Rows
 from sageaudit.cli.support.history.asking import rule_named
 from sageaudit.cli.support.history.histories import HistorySource, open_history
 from sageaudit.errors import BadUsage
@@ -110,15 +109,14 @@ class AuditHistory:
         *,
         sort: str = "newest",
         **filters: Unpack[FilterWords],
-    ) -> Rows[AuditRow]:
+    ) -> tuple[AuditRow, ...]:
         """The newest audits of jobs that ended in this time; with `rule`, that rule's findings.
 
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         has only the dollars that it adds itself, so that columns add up to the sums.
         """
         lists, question = self._asked(since, until, sort, filters)
-        rows = answer.all_rows(lists, question, with_heads=question.rule is not None)
-        return Rows(rows, AuditRow)
+        return tuple(answer.all_rows(lists, question, with_heads=question.rule is not None))
 
     def audit(self, job: AuditRow | str, *, version: int | None = None) -> AuditResult | None:
         """The audit of a row, or of a job by its name or ARN; None where there is none.
@@ -138,7 +136,7 @@ class AuditHistory:
         *,
         sort: str = "newest",
         **filters: Unpack[FilterWords],
-    ) -> Rows[Total]:
+    ) -> tuple[Total, ...]:
         """The sums by one or two columns, such as `family` or `owner,month`.
 
         Days, weeks and months are in order of time; without one of these, and with another `sort`,
@@ -146,7 +144,7 @@ class AuditHistory:
         """
         names = columns_of(columns)
         lists, question = self._asked(since or since_of(names), until, sort, filters)
-        return Rows(by(lists, question, names, today=_now().date()), Total)
+        return tuple(by(lists, question, names, today=_now().date()))
 
     def changes(
         self,
@@ -155,14 +153,14 @@ class AuditHistory:
         *,
         column: str = "family",
         **filters: Unpack[FilterWords],
-    ) -> Rows[SpendChange]:
+    ) -> tuple[SpendChange, ...]:
         """Each value of a column against as many days before, the largest change first.
 
         Without `until` the days end with yesterday, or with the week or month that `since` names.
         """
         [of, *_] = columns_of(column)
         lists, question = self._asked(since, until, "newest", filters, with_today=False)
-        return Rows(changes(lists, question, of, today=_now().date()), SpendChange)
+        return tuple(changes(lists, question, of, today=_now().date()))
 
     def _asked(
         self,

@@ -20,12 +20,10 @@ from contextlib import suppress
 import click
 
 from sageaudit import __version__
-from sageaudit.adapters.prices import packaged
 from sageaudit.cli.command_folder import CommandFolder
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
-from sageaudit.cli.support.history.data_folder import data_folder
-from sageaudit.errors import BadUsage, SageauditError
+from sageaudit.errors import SageauditError
 
 _EPILOG = """\b
 Examples:
@@ -46,8 +44,6 @@ jobs, the first of 130, 2, 4, 5, 3, 1, 10, 11 and 0 that applies."""
 @click.version_option(__version__, prog_name="sageaudit")
 def commands() -> None:
     """Shows what each SageMaker job cost, which dollars were avoidable, and what to change."""
-    with suppress(BadUsage):  # without a home there is no folder to read
-        packaged.renew_from(data_folder())
 
 
 def main() -> None:

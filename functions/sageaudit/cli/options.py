@@ -111,10 +111,12 @@ RECORDINGS_FOR_TABLE = click.option(
     type=_FILE,
     help="Recorded job to use instead of the history; may be repeated. --since is then ignored.",
 )
-_POLICY_HELP = "Policy file (TOML) to apply; by default the policy of a new installation."
-POLICY = click.option("--policy", type=_FILE, callback=_loaded, help=_POLICY_HELP)
-POLICY_PATH = click.option("--policy", "policy_path", type=_FILE, help=_POLICY_HELP)
-"""The same for a command that names the file, too."""
+POLICY = click.option(
+    "--policy",
+    type=_FILE,
+    callback=_loaded,
+    help="Policy file (TOML) to apply; by default the policy of a new installation.",
+)
 OUTPUT = click.option(
     "--output",
     type=click.Choice(["table", "json"]),

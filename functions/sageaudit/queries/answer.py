@@ -9,11 +9,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.audit.record import FindingRow, Head, Position
+from sageaudit.domain.audit.record import FindingRow, Head
 from sageaudit.domain.audit.sums import Scope, grouped
 from sageaudit.errors import BadUsage
 from sageaudit.queries.columns import fits, of_head
-from sageaudit.queries.cursor import Place, place_of
 from sageaudit.queries.lists import Lists, place
 from sageaudit.queries.question import COUNTS, Question, Sort
 from sageaudit.queries.rows import AuditRow, amount, audit_row, finding_row, needs_head
@@ -24,10 +23,10 @@ _Rank = tuple[Decimal, tuple[datetime, str]]
 
 @dataclass(frozen=True, slots=True)
 class AnswerPage:
-    """The first rows of an answer, and the place after them; None where there are no more."""
+    """The first rows of an answer, and whether there are more."""
 
     rows: tuple[AuditRow, ...]
-    next: Place | None
+    more: bool
 
 
 def page(
@@ -35,32 +34,30 @@ def page(
     question: Question,
     limit: int,
     *,
-    after: Place | None = None,
     with_heads: bool = False,
     above_zero: bool = False,
 ) -> AnswerPage:
-    """At most `limit` rows that come after a place; `above_zero`: of an order by dollars.
+    """At most `limit` rows; `above_zero`: of an order by dollars.
 
     The reads do not grow with the history, unless a filter without an index matches few rows.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _LARGEST_PAGE))
     if question.sort is Sort.NEWEST:
-        rows = _rows(lists, question, after.position if after else None, with_heads=with_heads)
+        rows = _rows(lists, question, with_heads=with_heads)
     elif question.rule is not None:
-        rows = iter(_best(_rows(lists, question, None, with_heads=with_heads), question, after))
+        rows = iter(_best(_rows(lists, question, with_heads=with_heads), question))
     else:
-        rows = iter(_ranked(lists, question, limit + 1, after, above_zero=above_zero))
+        rows = iter(_ranked(lists, question, limit + 1, above_zero=above_zero))
     shown = tuple(islice(rows, limit))
-    more = len(shown) == limit and next(rows, None) is not None
-    return AnswerPage(shown, place_of(shown[-1], question.sort) if more else None)
+    return AnswerPage(shown, len(shown) == limit and next(rows, None) is not None)
 
 
 def all_rows(lists: Lists, question: Question, *, with_heads: bool = False) -> Iterator[AuditRow]:
     """Every row, read while they are consumed; an order by dollars holds all rows in memory."""
     _check(question)
-    rows = _rows(lists, question, None, with_heads=with_heads)
-    return rows if question.sort is Sort.NEWEST else iter(_best(rows, question, None))
+    rows = _rows(lists, question, with_heads=with_heads)
+    return rows if question.sort is Sort.NEWEST else iter(_best(rows, question))
 
 
 def _check(question: Question) -> None:
@@ -74,15 +71,12 @@ def _check(question: Question) -> None:
         )
 
 
-def _rows(
-    lists: Lists, question: Question, after: Position | None, *, with_heads: bool
-) -> Iterator[AuditRow]:
+def _rows(lists: Lists, question: Question, *, with_heads: bool) -> Iterator[AuditRow]:
     if question.rule is None:
-        rows = map(audit_row, lists.heads(question, after))
+        rows = map(audit_row, lists.heads(question))
         return (row for row in rows if fits(row, question))
-    with_heads = with_heads or of_head(question)
-    findings = lists.findings(question.rule, after)
-    return _with_heads(lists, question, findings, all_heads=with_heads)
+    findings = lists.findings(question.rule)
+    return _with_heads(lists, question, findings, all_heads=with_heads or of_head(question))
 
 
 def _with_heads(
@@ -102,18 +96,12 @@ def _with_heads(
 
 
 def _rank(row: AuditRow, sort: Sort) -> _Rank:
-    return amount(row, sort), place(row.position)
+    return amount(row, sort), place(row)
 
 
-def _best(rows: Iterator[AuditRow], question: Question, after: Place | None) -> list[AuditRow]:
+def _best(rows: Iterator[AuditRow], question: Question) -> list[AuditRow]:
     """All rows in an order by dollars, those of the same dollars newest first."""
-    ranked = [(_rank(row, question.sort), row) for row in rows]
-    left = [pair for pair in ranked if _comes_after(pair[0], after)]
-    return [row for _, row in sorted(left, key=lambda pair: pair[0], reverse=True)]
-
-
-def _comes_after(rank: _Rank, after: Place | None) -> bool:
-    return after is None or rank < (after.usd or Decimal(0), place(after.position))
+    return sorted(rows, key=lambda row: _rank(row, question.sort), reverse=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +116,7 @@ class _Cell:
     family: str | None
 
 
-def _ranked(
-    lists: Lists, question: Question, wanted: int, after: Place | None, *, above_zero: bool
-) -> list[AuditRow]:
+def _ranked(lists: Lists, question: Question, wanted: int, *, above_zero: bool) -> list[AuditRow]:
     """The `wanted` first rows in an order by dollars.
 
     Reads the days of families from the dearest on, and stops when no day left can have a row that
@@ -146,9 +132,7 @@ def _ranked(
             break
         for row in map(audit_row, _of_cell(lists, question, cell)):
             rank = _rank(row, question.sort)
-            if not fits(row, question) or not _comes_after(rank, after):
-                continue
-            if above_zero and not rank[0]:
+            if not fits(row, question) or (above_zero and not rank[0]):
                 continue
             if len(best) < wanted:
                 heapq.heappush(best, (rank, row))

@@ -9,11 +9,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, takewhile
 from typing import TypeVar
 
-from sageaudit.domain.audit.record import FindingRow, Head, Position, RunIndex, RunQuery
+from sageaudit.domain.audit.record import FindingRow, Head, RunIndex, RunQuery
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.domain.job.listed import Period
 from sageaudit.ports import History
 from sageaudit.queries.question import Question
+from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.window import Window
 
 Row = TypeVar("Row", Head, FindingRow)
@@ -43,9 +44,9 @@ class Lists:
         """The same lists between two other moments."""
         return replace(self, window=window)
 
-    def heads(self, question: Question, after: Position | None = None) -> Iterator[Head]:
+    def heads(self, question: Question) -> Iterator[Head]:
         """The audits of the question's list, before its other filters."""
-        before = self._start(after)
+        before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
             return self._family(question, question.family, before)
         if question.index is RunIndex.OWNER and question.owner is not None:
@@ -56,19 +57,17 @@ class Lists:
             return self._rows(months, before)
         return self._rows(map(RunQuery.of_day, self._days(before)), before)
 
-    def findings(self, rule: str, after: Position | None = None) -> Iterator[FindingRow]:
+    def findings(self, rule: str) -> Iterator[FindingRow]:
         """The findings of one rule."""
-        before = self._start(after)
+        before = self.window.until
         months = (RunQuery.of_rule(rule, month) for month in self._months(before))
         return self._rows(months, before)
 
-    def family(
-        self, account: str, region: str, family: str, before: datetime | Position
-    ) -> Iterator[Head]:
+    def family(self, account: str, region: str, family: str, before: datetime) -> Iterator[Head]:
         """The runs of one family."""
         return self._rows([RunQuery.of_family(account, region, family)], before)
 
-    def owner(self, owner: str, before: datetime | Position) -> Iterator[Head]:
+    def owner(self, owner: str, before: datetime) -> Iterator[Head]:
         """The jobs of one owner."""
         return self._rows([RunQuery.of_owner(owner)], before)
 
@@ -93,13 +92,7 @@ class Lists:
             self.read.sums += 1
             yield row
 
-    def _start(self, after: Position | None) -> datetime | Position:
-        until = self.window.until
-        return until if after is None or after.ended_at >= until else after
-
-    def _family(
-        self, question: Question, family: str, before: datetime | Position
-    ) -> Iterator[Head]:
+    def _family(self, question: Question, family: str, before: datetime) -> Iterator[Head]:
         """The runs of a family in each account and region that the daily sums know it in."""
         if question.account is not None and question.region is not None:
             places = {(question.account, question.region)}
@@ -111,19 +104,19 @@ class Lists:
         runs = [self.family(account, region, family, before) for account, region in sorted(places)]
         return heapq.merge(*runs, key=place, reverse=True)
 
-    def _days(self, before: datetime | Position) -> Iterator[date]:
+    def _days(self, before: datetime) -> Iterator[date]:
         day = _last_day(before)
         while day >= self.window.first_day:
             yield day
             day -= timedelta(days=1)
 
-    def _months(self, before: datetime | Position) -> Iterator[str]:
+    def _months(self, before: datetime) -> Iterator[str]:
         month = _last_day(before).replace(day=1)
         while month >= self.window.first_day.replace(day=1):
             yield f"{month:%Y-%m}"
             month = (month - timedelta(days=1)).replace(day=1)
 
-    def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime | Position) -> Iterator[Row]:
+    def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
         """The rows of lists that come one after the other, down to the window's begin."""
         since = self.window.since
         rows = chain.from_iterable(
@@ -134,15 +127,13 @@ class Lists:
             yield row
 
 
-def place(row: Position | Head | FindingRow) -> tuple[datetime, str]:
+def place(row: Head | FindingRow | AuditRow) -> tuple[datetime, str]:
     """By this, rows of several lists sort as each list does: the newest has the largest."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
-def _last_day(before: datetime | Position) -> date:
-    """The newest day of a list: a moment itself is not in it, and a position's day may be."""
-    if isinstance(before, Position):
-        return before.ended_at.date()
+def _last_day(before: datetime) -> date:
+    """The newest day of a list: the moment itself is not in it."""
     return (before - timedelta(microseconds=1)).date()
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import FindingRow, Head, JobKey, Position
+from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.ref import JobRef
@@ -88,11 +88,6 @@ class AuditRow:
     def created_at(self) -> datetime:
         """When the run was created; its start where that is not known."""
         return self.key.created_at
-
-    @property
-    def position(self) -> Position:
-        """Where a list continues after this row."""
-        return Position(self.ended_at, self.key)
 
 
 OF_A_FINDING = frozenset(

@@ -13,12 +13,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.like_runs import tried_types
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.family_type import RECENT_RUNS, smallest_types
 from sageaudit.domain.bill.finding import Outcome, RuleName, Severity
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT, Resize, Resizes
 from sageaudit.domain.bill.tried_types import TriedType
@@ -129,9 +131,24 @@ class JobCase(_OnTypes, Case):
         return self._resizes.resize(self.job, self.whole, self.market, headroom, also, self._tried)
 
     @property
+    def smallest_types(self) -> Mapping[str, Decimal] | None:
+        """Those that held the run, by what its rules asked; None where none did, or unknown."""
+        return smallest_types(self._resizes.answers)
+
+    @property
     def advised_type(self) -> str | None:
         """The type that its family was advised last; None without earlier runs."""
         return None
+
+    @property
+    def follows(self) -> bool:
+        """Whether its family was advised today's type."""
+        return False
+
+    @property
+    def needs(self) -> tuple[Mapping[str, Decimal], ...]:
+        """The smallest types that held each of its family's newest runs; without any, none."""
+        return ()
 
     def _tried(self) -> tuple[TriedType, ...]:
         """The types that its family tried; without earlier runs there are none."""
@@ -160,6 +177,22 @@ class FamilyCase(JobCase):
         """The one that the newest run on the same instances was advised."""
         advised = (run.facts.advised_type for run in self.runs_alike)
         return next((name for name in advised if name is not None), None)
+
+    @property
+    def follows(self) -> bool:
+        """By any earlier run, mostly on other instances."""
+        told = {run.facts.advised_type for run in self.runs}
+        return any(group.instance_type in told for group in self.job.groups)
+
+    @property
+    def needs(self) -> tuple[Mapping[str, Decimal], ...]:
+        """Of those on the same instances for which a smaller type was found; once the family
+        follows that advice, of all: runs that nothing smaller held need today's type.
+        """
+        runs = self.runs if self.follows else self.runs_alike
+        known = (run.facts.smallest_types for run in runs)
+        needs = (need for need in known if need or (self.follows and need is not None))
+        return tuple(islice(needs, RECENT_RUNS))
 
     def _tried(self) -> tuple[TriedType, ...]:
         return tried_types(self.job, self.bill.total_usd, self.runs, self.market)

@@ -11,7 +11,6 @@ from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.policy.members import Members
 from sageaudit.errors import RejectedEvent, Unavailable
 
 OWN, OTHER, THIRD = "111122223333", "222233334444", "555566667777"
@@ -73,7 +72,7 @@ class Session:
 
 def jobs(session: Session, role: str = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
     """SageMaker in the own and the other account."""
-    accounts = Accounts(session, OWN, Members({OTHER: role}, external_id="x1"), NOON.timestamp)
+    accounts = Accounts(session, OWN, {OTHER: role}, NOON.timestamp, external_id="x1")
     SageMaker.asked.clear()
     return SageMakerJobs(accounts.of("sagemaker"))
 
@@ -95,28 +94,12 @@ def test_a_role_is_asked_for_by_its_name_and_the_external_id() -> None:
     assert Sts.asked == [(f"arn:aws:iam::{OTHER}:role/read", "x1")]
 
 
-def test_of_a_thousand_accounts_few_clients_are_kept() -> None:
-    """Each takes memory; those of the own account stay."""
-    ids = [str(222200000000 + number) for number in range(1000)]
-    made: list[str] = []
-
-    class Others(Session):
-        def client(self, service: str, **more: Any) -> Any:
-            if service == "sts":
-                self.assumed = ids[len(made) - 1]
-            else:
-                made.append(service)
-            return super().client(service, **more)
-
-    accounts = Accounts(
-        Others(OTHER), OWN, Members(dict.fromkeys(ids, "read"), external_id="x1"), NOON.timestamp
-    )
-    of = accounts.of("sagemaker")
-    mine = of(OWN, "us-east-1")
-    for account in ids:
-        assert of(account, "us-east-1") is of(account, "us-east-1")
-    assert of(OWN, "us-east-1") is mine
-    assert len(accounts._clients) == 41
+def test_the_own_account_is_read_without_a_role() -> None:
+    """Also where the policy lists one for it."""
+    session = Session(OWN)
+    accounts = Accounts(session, OWN, {OWN: f"arn:aws:iam::{OWN}:role/read"}, NOON.timestamp)
+    accounts.of("sagemaker")(OWN, "us-east-1")
+    assert session.made == [("sagemaker", None)]
 
 
 def test_a_role_of_another_account_describes_nothing() -> None:

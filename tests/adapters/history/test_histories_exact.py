@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, Position, RunQuery
+from sageaudit.domain.audit.record import Entry, RunQuery
 from sageaudit.domain.audit.sums import Scope, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
@@ -67,7 +67,7 @@ entries = st.builds(
 def listed(history: History) -> list[Any]:
     """All that can be listed of a history of these entries."""
     first = next(history.runs(RunQuery.of_account(ACCOUNT, "2026-11")), None)
-    after = Position(first.ended_at, first.key) if first else None
+    before_first = first.ended_at if first else None
     queries: list[RunQuery[Any]] = [
         *(RunQuery.of_day(date(2026, *day)) for day in ((10, 31), (11, 1))),
         *(RunQuery.of_family(ACCOUNT, REGION, family) for family in ("f", "f#g")),
@@ -76,7 +76,9 @@ def listed(history: History) -> list[Any]:
         RunQuery.of_owner("o"),
         RunQuery.due(datetime(2026, 11, 20, 15, tzinfo=UTC)),
     ]
-    rows = [list(history.runs(of, before=before)) for of in queries for before in (None, after)]
+    rows = [
+        list(history.runs(of, before=before)) for of in queries for before in (None, before_first)
+    ]
     return [rows, [(history.head(key(name)), history.audit(key(name))) for name in NAMES]]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from sageaudit.domain.alert.audit_figures import advised_in
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import FindingRow, Head, Position, RunQuery, earlier_run
+from sageaudit.domain.audit.record import FindingRow, Head, RunQuery, earlier_run
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import (
@@ -60,10 +60,7 @@ def with_twelve(history: History) -> list[str]:
 
 @pytest.mark.parametrize("of", QUERIES)
 def test_each_list_has_its_runs_newest_first(history: History, of: str) -> None:
-    """Whatever it reads at a time; others are not in it. Before a moment, or after a run.
-
-    A list continues between two runs that ended at one moment, and after one that is gone.
-    """
+    """Whatever it reads at a time, also between two runs of one moment; others are not in it."""
     query, newest_first = QUERIES[of], with_twelve(history)
     elsewhere = {"family": "x", "owner": "bo", "account": "4", "ended_at": "2026-12-01T12:00:00Z"}
     history.record(entry("elsewhere", job=elsewhere))
@@ -73,14 +70,6 @@ def test_each_list_has_its_runs_newest_first(history: History, of: str) -> None:
     before = NOON + timedelta(minutes=2)
     assert names(history.runs(query, before=before, page_size=3)) == newest_first[8:]
     assert not names(history.runs(query, before=NOON))
-    for place, row in enumerate(list(history.runs(query)), start=1):
-        after = Position(row.ended_at, row.key)
-        assert names(history.runs(query, before=after)) == newest_first[place:]
-    gone = Position(NOON + timedelta(minutes=3), key("job-06b"))
-    history.record(ended("later", NOON + timedelta(hours=1)))
-    history.record(ended("job-02", NOON + timedelta(days=2), modified_s=60))
-    left = [name for name in newest_first[5:] if name != "job-02"]
-    assert names(history.runs(query, before=gone)) == left
 
 
 def test_nothing_found_is_an_empty_list(history: History) -> None:

@@ -34,20 +34,6 @@ def test_hundreds_of_phases_are_stored_as_they_are() -> None:
     assert notes(got) == []
 
 
-def test_too_many_phases_are_merged_by_name() -> None:
-    """Seconds and dollars keep their sums; an unknown one makes the sum unknown."""
-    phases = [phase(name) for name in ("Downloading", "Training") for _ in range(4_000)]
-    phases.append(phase("Uploading") | {"seconds": None})
-    phases.append(phase("Uploading"))
-    got = stored(phases=phases)
-
-    assert [one["name"] for one in got["phases"]] == ["Downloading", "Training", "Uploading"]
-    assert got["phases"][0]["usd"] == Decimal(400)
-    assert got["phases"][2]["seconds"] is None
-    assert "Phases of the same name are merged: there were too many to store." in notes(got)
-    assert got["findings"] == document()["findings"]
-
-
 def test_too_much_evidence_is_left_out() -> None:
     """The finding, its fix and its dollars stay."""
     series = [Decimal("1.5")] * 100_000

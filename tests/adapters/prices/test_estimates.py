@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -181,7 +182,8 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
     first: ListedPrices, kind: str, unlisted: str | None, note: str | None
 ) -> None:
     """Else the estimate says why there is no rate."""
-    rate = known(BOOK.after(first).hourly(REGION, TRAINING, M6I))
+    book = replace(BOOK, sources=(first, *BOOK.sources))
+    rate = known(book.hourly(REGION, TRAINING, M6I))
     assert (rate.kind, rate.unlisted) == (kind, unlisted)
     assert (rate.note or "").startswith(note or "")
 

@@ -25,13 +25,10 @@ EVERYTHING = [
 
 
 def listed(
-    client: PricingClient,
-    component: Component = Component.TRAINING,
-    name: str | None = None,
-    region: str = "eu-west-1",
+    client: PricingClient, component: Component = Component.TRAINING, region: str = "eu-west-1"
 ) -> PriceListing:
     """The listing of a region, whatever the client's endpoint."""
-    return PriceList(lambda _endpoint: client).listing(region, component, name)
+    return PriceList(lambda _endpoint: client).listing(region, component)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +59,6 @@ def test_one_read_brings_a_region_and_component_with_its_storage() -> None:
     assert [call["ServiceCode"] for call in client.calls] == ["AmazonSageMaker"] * 2
     listed(client, Component.TRANSFORM)
     assert len(client.calls) == 3
-
-
-def test_one_type_is_asked_for_by_its_name() -> None:
-    """`instanceName` is the clean one; `instanceType` has suffixes."""
-    client = PricingClient(EVERYTHING)
-    assert list(listed(client, name="ml.c5.xlarge").rates) == ["ml.c5.xlarge"]
-    [call] = client.calls
-    assert {one["Field"]: one["Value"] for one in call["Filters"]} == {
-        "regionCode": "eu-west-1", "component": "Training", "instanceName": "ml.c5.xlarge",
-    }  # fmt: skip
 
 
 def test_pages_are_read_to_the_end_but_not_without_end() -> None:

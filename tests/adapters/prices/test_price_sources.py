@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -73,17 +73,21 @@ def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
     assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
 
 
+def _first(source: ListedPrices, known: PriceBook) -> PriceBook:
+    return replace(known, sources=(source, *known.sources))
+
+
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
-    made = book(Negotiated(why="no contract for it")).after(UNREAD)
+    made = _first(UNREAD, book(Negotiated(why="no contract for it")))
     rate = known(made.storage(REGION, TRAINING))
     assert rate.note == f"packaged {rate.as_of}: {UNREAD.why}; no contract for it"
 
 
 def test_a_book_has_the_version_of_its_first_source_that_was_read() -> None:
     """A price list that was not read gives none; without any source all is unknown, never 0."""
-    assert book(Negotiated()).after(UNREAD).version == "negotiated 2026-11-01"
-    assert book().after(UNREAD).version == "packaged 2026-05-20"
+    assert _first(UNREAD, book(Negotiated())).version == "negotiated 2026-11-01"
+    assert _first(UNREAD, book()).version == "packaged 2026-05-20"
     empty = PriceBook(())
     assert (empty.version, empty.hourly(REGION, TRAINING, M5)) == ("no prices", None)
     assert empty.storage(REGION, TRAINING) is empty.usage_type(REGION, TRAINING, M5) is None

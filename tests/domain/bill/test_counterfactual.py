@@ -240,6 +240,7 @@ def test_the_order_of_findings_does_not_matter() -> None:
         (25_200, DropRun(), Bucket.LOST, "high"),  # $102.69
         # a heuristic is never shown as the main thing
         (720_000, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE, "low"),
+        (1, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE, "info"),
     ],
 )
 def test_severity_follows_the_dollars_of_one_run(

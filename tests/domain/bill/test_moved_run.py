@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG, MovedRun
+from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Hints
 from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.market import InstanceType
@@ -173,15 +174,20 @@ def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> Non
 
 
 @pytest.mark.parametrize(
-    ("distribution", "slow"), [(None, "1.0000"), ("parameter_server", "1.0000"), ("ddp", "1.4850")]
+    ("distribution", "slow"),
+    [(None, "1.0000"), *((word, "1.4850") for word in DISTRIBUTIONS)],
 )
-def test_a_process_for_each_gpu_shares_the_work(distribution: str | None, slow: str) -> None:
-    """Two GPUs at 97% of one together: one did it all, unless each has a process."""
+def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slow: str) -> None:
+    """Two GPUs at 97% of one together: one did it all, but not where the job says otherwise.
+
+    A parameter server may use one GPU of a host, or all of them.
+    """
     two = [96.0, 98.0] * 30
     takes = times(machine(2), machine(1), two, distribution=distribution)
     assert takes.counted == Decimal(slow)
-    assert takes.trial is (distribution == "ddp")
-    assert ("has a process (ddp)" in takes.because) is takes.trial
+    assert takes.trial is (distribution not in {None, "parameter_server"})
+    assert (f"does a part of the work ({distribution})" in takes.because) is takes.trial
+    assert ("one of them did the work" in takes.because) is (distribution is None)
 
 
 @pytest.mark.parametrize(

@@ -109,12 +109,18 @@ SIGNS: dict[tuple[str, object], list[str]] = {
     ],
     ("distribution", "fsdp"): ['fsdp="full_shard auto_wrap"'],
     ("distribution", "deepspeed"): ['strategy="deepspeed_stage_2"'],
-    ("distribution", "mirrored"): ["sagemaker_multi_worker_mirrored_strategy_enabled=true"],
+    ("distribution", "mirrored"): [
+        "sagemaker_multi_worker_mirrored_strategy_enabled=true", 'strategy="MirroredStrategy"',
+        'distribution_strategy="mirrored"',
+    ],
+    ("distribution", "accelerate"): [
+        'launcher="accelerate launch"', 'command="accelerate launch --num_processes 4 train.py"',
+    ],
     ("distribution", "xla"): ["sagemaker_pytorch_xla_multi_worker_enabled=true"],
     ("distribution", "parameter_server"): ["sagemaker_parameter_server_enabled=true"],
     ("distribution", None): [
         "sagemaker_distributed_dataparallel_enabled=false", "no_ddp=true",
-        'sagemaker_program="train_ddp.py"',
+        'sagemaker_program="train_ddp.py"', "use_accelerate=true", 'padding="mirrored"',
     ],
     # every data-parallel launch may have a sampler; a parameter server has none
     ("distributed_sampler", True): [

@@ -53,7 +53,7 @@ def test_a_host_works_by_either_and_is_idle_by_both(
 
 
 def test_hosts_end_and_take_part_by_themselves() -> None:
-    """A host that works only in its first six minutes takes no part."""
+    """A host that works only in its first six minutes takes no part; later work begins later."""
     run = ran(1200, instances=3)
     of = usage(
         run,
@@ -62,9 +62,9 @@ def test_hosts_end_and_take_part_by_themselves() -> None:
         series(Metric.CPU, [0] * 7 + [100] + [0] * 12, host="train/algo-3"),
     )
     assert host_ends(of) == [
-        HostEnd("train/algo-1", 0, took_part=True),
-        HostEnd("train/algo-2", 14, took_part=False),
-        HostEnd("train/algo-3", 12, took_part=True),
+        HostEnd("train/algo-1", 0, 0, took_part=True),
+        HostEnd("train/algo-2", 0, 14, took_part=False),
+        HostEnd("train/algo-3", 7, 12, took_part=True),
     ]
 
 

@@ -66,10 +66,13 @@ def test_the_parts_of_a_finding() -> None:
     parts = parts_of(type_finding(alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.ways] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
-        "Or:",
+        "Or, dollars unknown:",
     ]
     priced = parts_of(type_finding(alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")]))
-    assert [title for title, _ in priced.ways][1:] == ["Or, saves $1.40 per run:", "Or:"]
+    assert [title for title, _ in priced.ways][1:] == [
+        "Or, saves $1.40 per run:",
+        "Or, dollars unknown:",
+    ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert parts.facts == (("GPU memory max", "38.5%"),)
     lost = parts_of(finding(bucket="lost"))

@@ -159,9 +159,3 @@ def test_html(text: str, shown: str) -> None:
 def test_markdown_names_nobody_and_no_issue(text: str, shown: str) -> None:
     """GitHub makes links of these, escaped or not."""
     assert untrusted.markdown(text) == shown
-
-
-def test_markdown_code_ends_where_it_should() -> None:
-    """Neither a backtick nor the bar of a table ends it."""
-    assert untrusted.markdown_code("a`b|c") == "`a'b\u2223c`"
-    assert untrusted.markdown_code("") == "` `"

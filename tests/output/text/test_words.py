@@ -19,6 +19,7 @@ def test_counted() -> None:
         ("gpu_mean_percent", "GPU mean"),
         ("vcpus", "vCPUs"),
         ("download_s", "Download"),
+        ("algo-1 idle_before_s", "Algo-1 idle before"),
         ("ebs_size_gb", "EBS size"),
         ("saved_usd", "Saved"),
         ("input_mode", "Input mode"),

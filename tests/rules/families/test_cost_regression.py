@@ -5,12 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.domain.audit.earlier import EarlierRun
-from sageaudit.domain.job.job import Parent, ParentKind, Purchase
+from sageaudit.domain.job.job import Job, Parent, ParentKind, Purchase
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.usage.measurements import Metric
+from sageaudit.domain.usage.measurements import Measurements, Metric
 from tests.fakes.families import earlier_run
-from tests.fakes.jobs import market, phases, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, lines, row
+from tests.fakes.jobs import market, phases, ran, series, usage
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, later, lines, row
 
 RULE = "cost-regression"
 NO_STORAGE: dict[str, Any] = {"volume_gb": None}
@@ -45,6 +45,13 @@ def in_turn(*stretches: tuple[int, str, dict[str, Any]]) -> list[EarlierRun]:
 TOLD: dict[str, Any] = {"found": (RULE,)}
 DOUBLED = ran(7200, **NO_STORAGE)
 """Two hours: $0.46."""
+BATCH = replace(DOUBLED, kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), volume_gb=30)
+
+
+@later
+def disk(run: Job, percent: float) -> Measurements:
+    """The volume's use, all the time."""
+    return usage(run, series(Metric.DISK, [percent] * 120), series(Metric.CPU, [90] * 120))
 
 
 test_cases = cases(
@@ -64,11 +71,35 @@ test_cases = cases(
         *in_turn((5, "0.46", {}))]),
     row(CLEAR, DOUBLED, earlier=[*family("0.46", **TOLD), *family("2.00", **TOLD),
         *in_turn((5, "0.46", {}))]),
+    "What costs less than its family's runs did before the rise is not as expected.",
+    row(finds("It cost $0.23, less than expected (about $0.46), after…for $2.00: the rise has "
+        "ended."), HOUR, earlier=[*family("2.00", **TOLD), *in_turn((5, "0.46", {}))]),
+    "The end of a rise that lasted for longer is said once, too. The type was undone.",
+    row(finds("It cost $0.23, as expected (about $0.23), after 6 dearer runs, the "
+        "last of them train-1 for $0.92: the rise has ended."), HOUR,
+        earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD), (3, "0.92", DEAR))),
+    row(finds("…after 12 dearer runs, the last of them train-1 for $0.46: the rise has ended."),
+        HOUR, earlier=in_turn((20, "0.23", {}), (3, "0.46", TOLD), (9, "0.46", {}))),
+    row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (3, "0.92", DEAR | TOLD),
+        (3, "0.92", DEAR), (1, "0.23", CHEAP))),
+    # nobody was told of it; still far above the cost before; a drop from what was always usual
+    row(CLEAR, HOUR, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR))),
+    row(CLEAR, DOUBLED, earlier=in_turn((20, "0.23", CHEAP), (6, "0.92", DEAR | TOLD))),
+    row(CLEAR, HOUR, earlier=in_turn((6, "0.92", DEAR | TOLD))),
     "A later first point of a processing job is a change of its data.",
     row(finds("…Changed: …its data (18 min more until its first point)…"), ran(7200,
         kind=JobKind.PROCESSING, phases=phases(("Processing", 7200)), **NO_STORAGE),
         lines(series(Metric.CPU, [None] * 20 + [90] * 100)), earlier=family(*["0.23"] * 5,
         kind="processing", first_point_s=Decimal(120))),
+    "So is a fuller volume: 40% and 20% of 30 GB. Of a training job the download tells.",
+    row(finds("…Changed: …its data (2.0 times as much disk used)…"), BATCH, disk(40),
+        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(6))),
+    row(finds(without="disk used"), BATCH, disk(40),
+        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(9))),
+    row(finds(without="disk used"), BATCH, disk(4),
+        earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal("0.6"))),
+    row(finds(without="disk used"), replace(DOUBLED, volume_gb=30), disk(40),
+        earlier=family(*["0.23"] * 5, disk_gb=Decimal(6))),
     "Runs of another kind, and sums below a cent, say nothing.",
     row("unknown: no_usual_cost", ran(7200, **NO_STORAGE), earlier=family(*["0.05"] * 6,
         kind="processing")),

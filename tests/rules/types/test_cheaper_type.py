@@ -47,6 +47,14 @@ ON_TODAYS = ("ml.g4dn.4xlarge", 3600, "1.505")
 ADVISED = tried(ON_TODAYS, count=1, advised_type="ml.g4dn.2xlarge")
 
 
+M6I = replace(
+    market(hourly_usd={"ml.m5.2xlarge": "0.46", "ml.m5.4xlarge": "0.92", "ml.m6i.2xlarge": "0.40"}),
+    types={
+        **TYPES,
+        "ml.m6i.2xlarge": replace(TYPES["ml.m5.2xlarge"], name="ml.m6i.2xlarge", family="m6i"),
+    },
+)
+"""A newer type of the same size for less."""
 FULL_HALF = {"gpu": 92.0, "gpu_memory": 80.0, "cpu": 95.0, "memory": 90.0}
 
 
@@ -72,11 +80,7 @@ test_cases = cases(
     "What does not shrink needs no metric at all.",
     # A type with as many vCPUs, GiB and GPUs that costs less by the hour.
     row(finds("ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used.", usd="0.060000"),
-        ran(3600, "ml.m5.2xlarge", volume_gb=0),
-        on=replace(market(hourly_usd={"ml.m5.2xlarge": "0.46", replace(TYPES["ml.m5.2xlarge"],
-        name="ml.m6i.2xlarge", family="m6i").name: "0.40"}), types={**TYPES,
-        replace(TYPES["ml.m5.2xlarge"], name="ml.m6i.2xlarge",
-        family="m6i").name: replace(TYPES["ml.m5.2xlarge"], name="ml.m6i.2xlarge", family="m6i")})),
+        ran(3600, "ml.m5.2xlarge", volume_gb=0), on=M6I),
     "The slow end is counted and the range shown.",
     # Four T4 at 20% on one: 4.89 less 1.6 times 0.736, or once.
     row(finds(change=SetType("ml.g4dn.xlarge", Decimal("1.6")), best=SetType("ml.g4dn.xlarge",
@@ -112,6 +116,18 @@ test_cases = cases(
         "runs). They cost $0.50, not $0.94; the data may differ."), T4_HALF,
         even(60, **FULL_HALF), earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"),
         ("ml.g4dn.4xlarge", 1200, "0.5017"))),
+    "So is the way back to an old generation, where the runs fit and cost less.",
+    row(finds(bucket="possible", usd="0.438333", fix=["ml.g4dn.4xlarge"]), T4_HALF,
+        even(60, **FULL_HALF), earlier=tried(("ml.g4dn.2xlarge", 3600, "0.94"),
+        ("ml.g4dn.4xlarge", 1200, "0.5017")), on=replace(market(), types={**TYPES,
+        "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], legacy=True)})),
+    "It is said beside a certain saving. 0.46 less 0.92 / 3, and less 0.40.",
+    row(finds(fix=["ml.m6i.2xlarge"], usd="0.060000", caution="…Going back to ml.m5.4xlarge is "
+        "worth a trial (about $0.15 a run). The family's runs took 0.33 times as long there "
+        "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ."),
+        ran(3600, "ml.m5.2xlarge", volume_gb=0), even(60, cpu=50, memory=50),
+        earlier=tried(("ml.m5.2xlarge", 3600, "0.46"), ("ml.m5.4xlarge", 1200, "0.3067")),
+        on=M6I),
     "Too few runs, or unlike ones, are no measure. Two; on spot; on two hosts; of another kind.",
     row(finds(fix=["ml.g4dn.xlarge"]), T4, even(60, **WELL_USED),
         earlier=tried(ON_TODAYS, ("ml.g4dn.xlarge", 7000, "1.431"), count=2)),

@@ -76,7 +76,7 @@ test_cases = cases(
     # 30 of 120 minutes: 2 x 2 h x $0.92 / 4, and 2 x 30 GB x $0.14 x 2 h / 744 h / 4
     row(finds("1 of 2 hosts did nothing for up to 1 h before the last one ended, in 2 h on…",
         confidence="derived", usd="0.000000", span=("0.000000", "0.925645"), severity="low",
-        evidence={"idle_before_s algo-2": 3600}), TWO, cores([9.0] * 120, [9.0] * 60 + [0] * 60)),
+        evidence={"algo-2 idle_before_s": 3600}), TWO, cores([9.0] * 120, [9.0] * 60 + [0] * 60)),
     "Nine minutes earlier are not early. Ten are; both after the idle minutes of all.",
     row(FOUND, TWO, cores([9.0] * 120, [9.0] * 110 + [0] * 10)),
     row(CLEAR, TWO, cores([9.0] * 120, [9.0] * 111 + [0] * 9)),
@@ -165,8 +165,8 @@ def test_at_most_four_early_hosts_are_told() -> None:
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
     evidence = found(RULE, run, cores([9.0] * 120, *early)).evidence
-    told = [key for key in evidence if key.startswith("idle_before_s ")]
-    assert told == [f"idle_before_s algo-{n}" for n in (2, 3, 4, 5)]
+    told = [key for key in evidence if key.endswith(" idle_before_s")]
+    assert told == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6
 
 

@@ -7,6 +7,7 @@ from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.rules import catalogue
 from tests.fakes.jobs import FixedPrices, even_use, gpu_type, phases, ran, series
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, later, lines, row
 
@@ -40,6 +41,16 @@ test_cases = cases(
         "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).", usd="3.712400", span=("3.712400",
         "4.154000"), builder="derived", caution="…only the sum…",
         fix=[("ResourceConfig.InstanceType", "ml.g4dn.12xlarge", "ml.g4dn.xlarge")]), FOUR, LITTLE),
+    "One GPU did the work only where no distribution is known.",
+    # 4.89 less 0.736 once, and less 1 + 0.24 x 3 times; stages that take turns look like one GPU
+    row(finds(usd="4.154000", builder="derived", caution="…one of them did the work…"), FOUR,
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)),
+    row(finds(usd="3.624080", builder="derived", caution="…of 4 GPUs takes turns on one…"),
+        replace(FOUR, hints=Hints(distribution="parameter_server")),
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)),
+    *(row(finds(bucket="possible", caution=f"…does a part of the work ({word})…"),
+        replace(FOUR, hints=Hints(distribution=word)),
+        even(60, gpu=24, gpu_memory=5, cpu=5, memory=5)) for word in ("smp", "xla", "accelerate")),
     "Half of the GPUs is the line.",
     # At the peak, GPU work and GPU memory both; three of four may be four at work.
     # 50% of 4 = 2.0; 50.2% = 2.008
@@ -63,6 +74,12 @@ test_cases = cases(
         caution="…ml.g4dn.4xlarge, does not fit (vCPU: 17.3 needed…",
         paths=["HyperParameters.sagemaker_torch_distributed_enabled"]), FOUR, even(60, gpu=20,
         gpu_memory=5, cpu=30, memory=5)),
+    "Without a type the work is spread, or there is more of it.",
+    row(finds(fix=[], caution="…does not fit…Spread the work over all GPUs instead."),
+        replace(FOUR, image=None), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5)),
+    # spread already
+    row(finds(fix=[], caution="…Give each GPU more work instead: a larger batch."), replace(FOUR,
+        hints=Hints(distribution="ddp")), even(60, gpu=20, gpu_memory=5, cpu=30, memory=5)),
     "P4 types take Amazon's own library.",
     # SMDDP, whose switch goes with the type; no smaller size of a p4d can be bought.
     row(finds(fix=[("HyperParameters.sagemaker_distributed_dataparallel_enabled", "true"),
@@ -102,3 +119,9 @@ test_cases = cases(
     row(CLEAR, ran(3600, "ml.g4dn.xlarge"), even(60, gpu=80, gpu_memory=20, cpu=60, memory=60),
         rule="gpu-underused"),
 )  # fmt: skip
+
+
+def test_its_first_step_needs_no_type() -> None:
+    """It is shown where no type is advised, beside the reason why none fits."""
+    [rule] = [one for one in catalogue.load() if one.name.name == RULE]
+    assert (rule.name.first_step or "").startswith("Spread the work over all GPUs")

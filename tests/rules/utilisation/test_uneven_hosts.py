@@ -103,6 +103,14 @@ test_cases = cases(
     row(CLEAR, TWO, cpu([80] * 120, [80] * 30 + [0] * 90)),
     "An idle head is no lazy host. Its length does not count, neither in the range.",
     row(finds(evidence={"minutes": 60}), TWO, cpu([0] * 60 + [80] * 60, [0] * 60 + [20] * 60)),
+    "A host that joins late is compared from then on.",
+    # Two minutes together are no comparison; an hour is, and imports at the start are no work.
+    row("unknown: hosts_apart: all hosts worked together for 2 minutes, and 15…", TWO,
+        cpu([87] * 120, [0] * 118 + [80] * 2)),
+    row("unknown: hosts_apart: all hosts worked together for 2 minutes, and 15…", TWO,
+        cpu([87] * 120, [50] * 3 + [0] * 115 + [80] * 2)),
+    row(finds("While all hosts worked, the CPU of algo-1 averaged 80% and that of algo-2 20%, over "
+        "1 h on 2 x ml.m5.4xlarge."), TWO, cpu([80] * 120, [50] * 3 + [0] * 57 + [20] * 60)),
     "Fourteen shared minutes are too few. Fifteen are enough.",
     row(FOUND, TWO, cpu([80] * 120, [20] * 15 + [0] * 105)),
     row("unknown: hosts_apart", TWO, cpu([80] * 120, [20] * 14 + [0] * 106)),

@@ -68,14 +68,14 @@ def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:
                 if code_of(error) == _NO_ORGANIZATION:
                     raise BadUsage(
                         "--organization: this account is in no organization; name the accounts"
-                        " with --accounts FILE"
+                        " with --account ID"
                     ) from error
                 raise
     except AccessDenied as error:
         raise AccessDenied(
             error.action,
             f"{error.action} is not permitted: use credentials of the organization's management"
-            " account or of a delegated administrator, or name the accounts with --accounts FILE.",
+            " account or of a delegated administrator, or name the accounts with --account ID.",
         ) from error
     return answer
 

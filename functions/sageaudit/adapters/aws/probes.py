@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import CONFIG, client, translated, unanswered
+from sageaudit.adapters.aws.clients import translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
@@ -29,17 +28,19 @@ _LISTS = {kind.row.list_call: kind for kind in JobKind}
 _CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row.rollup}
 
 
-def probe(action: str, session: Any, region: str, account: str) -> AwsError | None:
-    """What keeps the session from calling an action in a region; None where it may.
+def probe(
+    action: str, client_of: Callable[[str, str], Any], region: str, account: str
+) -> AwsError | None:
+    """What keeps an account from calling an action in a region; None where it may.
 
-    `account` is the session's. Raises KeyError for an action without a harmless call.
+    `client_of` gives the client of a service in a region, `account` is its own. Raises
+    KeyError for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_of(region) if service == "pricing" else region
     call = _call(operation, region, account)
     try:
-        made = client(session, service, endpoint, CONFIG)
-        getattr(made, call[0])(**call[1])
+        getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
         found = translated(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -107,17 +108,9 @@ def lacking(accounts: Accounts, account: str, region: str) -> dict[str, str]:
         accounts.of("sagemaker")(account, region)
     except (AwsError, RejectedEvent) as error:
         return {ASSUME: str(error)}
-    session = _Member(accounts, account)
-    refused = {action: probe(action, session, region, account) for action in IN_A_MEMBER}
+
+    def client_of(service: str, place: str) -> Any:
+        return accounts.of(service)(account, place)
+
+    refused = {action: probe(action, client_of, region, account) for action in IN_A_MEMBER}
     return {action: str(error) for action, error in refused.items() if error is not None}
-
-
-class _Member:
-    """Makes clients of one account, as boto3's session does."""
-
-    def __init__(self, accounts: Accounts, account: str) -> None:
-        self._accounts = accounts
-        self._account = account
-
-    def client(self, service: str, *, region_name: str, config: Config) -> Any:
-        return self._accounts.of(service, config)(self._account, region_name)

@@ -6,7 +6,7 @@ import hashlib
 from datetime import datetime
 
 from sageaudit.adapters.history.moments import epoch_ms, moment_text
-from sageaudit.domain.audit.record import JobKey, Position
+from sageaudit.domain.audit.record import JobKey
 
 LONGEST_TEXT = 2_000
 """Most characters of a text in rows and keys; the document has the full text."""
@@ -33,13 +33,9 @@ def ended_sk(ended_at: datetime, key: JobKey) -> str:
     return f"{moment_text(ended_at)}#{run_id(key)}"
 
 
-def before_sk(before: datetime | Position | None) -> str:
-    """Sorts after every `ended_sk` that a list shows, such as those before a moment."""
-    if before is None:
-        return "~"
-    if isinstance(before, Position):
-        return ended_sk(before.ended_at, before.key)
-    return moment_text(before)
+def before_sk(before: datetime | None) -> str:
+    """Sorts after every `ended_sk` that a list shows: those before a moment, or all."""
+    return "~" if before is None else moment_text(before)
 
 
 def ended_after(moment: datetime) -> str:

@@ -2,14 +2,13 @@
 
 It is uncompressed JSON in a string attribute: people read it in the console, and the stream passes
 the item to `notify` unchanged. A typical audit has 5 to 15 KB, so compression would save cents.
-1,000 phases take 90 KB; a document over the limit is trimmed and notes what was left out.
+A document over the limit is trimmed and notes what was left out.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, cast
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
@@ -84,23 +83,6 @@ def _without_children(document: _Document) -> _Document:
     return {**document, "children": [] if document["children"] is not None else None}
 
 
-def _with_merged_phases(document: _Document) -> _Document:
-    merged: dict[tuple[str, bool], _Document] = {}
-    for phase in document["phases"]:
-        known = merged.setdefault((phase["name"], phase["billed"]), phase)
-        if known is not phase:
-            merged[phase["name"], phase["billed"]] = {
-                **known,
-                "seconds": _sum(known["seconds"], phase["seconds"]),
-                "usd": _sum(known["usd"], phase["usd"]),
-            }
-    return {**document, "phases": list(merged.values())}
-
-
-def _sum(total: Decimal | None, part: Decimal | None) -> Decimal | None:
-    return None if total is None or part is None else total + part
-
-
 def _clipped(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _clipped(entry) for name, entry in value.items()}
@@ -114,7 +96,6 @@ def _clipped(value: Any) -> Any:
 _TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
     (_with_light_children, "Phases and evidence of the child jobs are only in their own audits."),
     (_without_children, "The child jobs are left out: each has its own audit."),
-    (_with_merged_phases, "Phases of the same name are merged: there were too many to store."),
     (_without_evidence, "The evidence of the findings was too large to store."),
     (_clipped, "Long texts and lists were cut: the audit was too large to store."),
 )

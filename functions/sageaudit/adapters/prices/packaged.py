@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.prices.price_book import PriceBook
@@ -21,7 +20,6 @@ from sageaudit.domain.prices.gpu import GpuPeaks, GpuRatio, Precision
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
-from sageaudit.errors import BadUsage
 
 HOURLY = "hourly_prices.json"
 STORAGE_TABLE = "storage_prices.json"
@@ -142,46 +140,8 @@ def prices() -> PriceBook:
 
 @cache
 def tables() -> PackagedPrices:
-    """The packaged tables, or those that `renew_from` names if they were read later."""
-    packed = PackagedPrices(
-        hourly_table=_read(HOURLY),
-        storage_table=_read(STORAGE_TABLE),
-        usage_table=_read("usage_types.json"),
-    )
-    own = [_renewed(packed, folder) for folder in _RENEWED]
-    return max([packed, *own], key=lambda prices: prices.as_of)
-
-
-_RENEWED: list[Path] = []
-
-
-def renew_from(folder: Path) -> None:
-    """From now on, tables in this folder replace packaged ones that are older.
-
-    For the command line, which knows its user's folder; the Lambdas have none.
-    """
-    renewed = [folder] if (folder / HOURLY).exists() else []
-    if renewed != _RENEWED:
-        _RENEWED[:] = renewed
-        tables.cache_clear()
-        market.cache_clear()
-
-
-def _renewed(packed: PackagedPrices, folder: Path) -> PackagedPrices:
-    """The tables as `sageaudit prices refresh` wrote them. Raises BadUsage for another file."""
-    try:
-        hourly, storage = (
-            json.loads((folder / name).read_text(encoding="utf-8"), parse_float=Decimal)
-            for name in (HOURLY, STORAGE_TABLE)
-        )
-        renewed = replace(packed, hourly_table=hourly, storage_table=storage, name="refreshed")
-        date.fromisoformat(renewed.as_of)
-        _ = hourly["exceptions"], hourly["history"], hourly["usd_per_hour"], storage["regions"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise BadUsage(
-            f"{folder / HOURLY} is not a price table: delete it, or run `sageaudit prices refresh`"
-        ) from error
-    return renewed
+    """The packaged tables."""
+    return PackagedPrices(_read(HOURLY), _read(STORAGE_TABLE), _read("usage_types.json"))
 
 
 def _exact_or_none(amount: Decimal | int | None) -> Decimal | None:

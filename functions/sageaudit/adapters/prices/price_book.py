@@ -38,10 +38,6 @@ class PriceBook:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def after(self, first: KnownPrices) -> PriceBook:
-        """The same book with `first` placed before its other sources."""
-        return replace(self, sources=(first, *self.sources))
-
     @property
     def version(self) -> str:
         """The version of the first source that has one, else "no prices"."""

@@ -36,22 +36,17 @@ class PriceList:
     def __init__(self, clients: Callable[[str], Any]) -> None:
         self._clients = clients
 
-    def listing(
-        self, region: str, component: Component, instance_type: str | None = None
-    ) -> PriceListing:
-        """All rates of a region and component, ML storage included, or those of one type only.
+    def listing(self, region: str, component: Component) -> PriceListing:
+        """All rates of a region and component, ML storage included.
 
         Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also when no
         instance type has a rate.
         """
-        wanted = {"component": component.value}
-        if instance_type is not None:
-            wanted["instanceName"] = instance_type
-        documents = self._products(region, wanted)
-        if component is not Component.TRANSFORM and instance_type is None:
+        documents = self._products(region, {"component": component.value})
+        if component is not Component.TRANSFORM:
             documents = chain(documents, self._products(region, {"productFamily": "Storage"}))
         listing = read(documents, region, component)
-        if instance_type is None and not listing.rates.keys() - {STORAGE}:
+        if not listing.rates.keys() - {STORAGE}:
             raise Unavailable(_why_nothing(listing))
         return listing
 

@@ -19,7 +19,6 @@ from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.support.account.accounts import (
     OTHER_ACCOUNTS,
-    Identity,
     OtherAccounts,
     open_session,
 )
@@ -85,7 +84,7 @@ def doctor(
     profile: str | None,
     printed: options.Printed,
 ) -> Exit:
-    """Checks credentials, permissions, prices, history and clock.
+    """Checks credentials, permissions, prices and history.
 
     For the commands that you name, by default for all that only read. Each permission is checked by
     a call that reads nothing of worth. Exits with 0 only if all of it works.
@@ -130,12 +129,6 @@ def _of_aws(
     found = checkup.region(session.region_name)
     yield found
     place = session.region_name if found.state is CheckState.OK else "us-east-1"
-    reached = checkup.clock(session, place, lambda: datetime.now(UTC))
-    yield reached
-    if reached.name == checkup.REACHED:
-        for name in ("credentials", "permissions"):
-            yield not_checked(name, "without AWS nothing can be asked")
-        return
     whose, own = checkup.credentials(session, place)
     yield whose
     if own is None or found.state is not CheckState.OK:
@@ -151,20 +144,17 @@ def _of_aws(
     if table is not None:
         yield from checkup.table(table, session, place)
     if others:
-        yield from _of_accounts(others, session, place, own)
+        yield from _of_accounts(others, session, place)
 
 
-def _of_accounts(
-    others: OtherAccounts, session: Any, region: str, own: Identity
-) -> Iterator[Check]:
+def _of_accounts(others: OtherAccounts, session: Any, region: str) -> Iterator[Check]:
     try:
         listed = others.listed(session, region)
     except SageauditError as error:
         yield checkup.failed("accounts", error)
         return
     yield checkup.ok("accounts", f"{len(listed.accounts)} to ask")
-    if listed.role is not None:
-        yield from checkup.roles([*listed.names], session, region, listed.role, own)
+    yield from checkup.roles(listed, session, region)
 
 
 def _of_stack(

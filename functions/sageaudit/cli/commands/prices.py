@@ -2,51 +2,112 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
 import click
+from rich.console import Group
+from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
-from sageaudit.adapters.files import own_rates_file, policy_file
+from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
-from sageaudit.adapters.prices import packaged, price_table, sources
+from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, exit_of, gravest
+from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.history.data_folder import made_data_folder
-from sageaudit.cli.support.prices import learnt_rates, live_prices, type_rates
+from sageaudit.cli.support.prices import learnt_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.own_rates import TYPE, RateBasis
+from sageaudit.domain.prices.market import PriceKind, Prices, Rate
+from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
+from sageaudit.output.text.money import about
+from sageaudit.output.text.money import rate as shown_rate
+from sageaudit.output.text.untrusted import terminal
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge
-  sageaudit prices ml.g5.2xlarge --region eu-west-1 --live
-  sageaudit prices learn --cur report.csv.gz
-  sageaudit prices coverage"""
+  sageaudit prices ml.g5.2xlarge --region eu-west-1
+  sageaudit prices learn --cur report.csv.gz"""
 _SHOW_EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge --component training
   sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
-_COVERAGE_EPILOG = """\b
-Example:
-  sageaudit prices coverage --output json"""
-_REFRESH_EPILOG = """\b
-Example:
-  sageaudit prices refresh --to hourly_prices.json"""
-
 _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
   sageaudit prices learn --cur focus.parquet --amortised --to amortised-rates.json"""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRate:
+    """One rate, as --output json prints it."""
+
+    type: str
+    region: str
+    component: str
+    usd_per_hour: Decimal
+    as_of: str
+    source: str
+    note: str | None
+    other_usd: Decimal | None
+    kind: PriceKind
+
+    @property
+    def is_estimate(self) -> bool:
+        """True for a rate that nobody has read."""
+        return self.kind == "estimate"
+
+
+def rows_of(
+    book: Prices, instance_type: str, region: str, component: Component
+) -> Iterator[TypeRate]:
+    """The rate of a type by one kind of job, if it is known or estimated."""
+    rate = book.hourly(region, component, instance_type)
+    if rate is not None:
+        yield TypeRate(
+            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+            _note(rate), rate.other_usd, rate.kind,
+        )  # fmt: skip
+
+
+def _note(rate: Rate) -> str | None:
+    """What to know of the rate: how it was estimated, and why the type may not be sold."""
+    noted = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if noted else rate.unlisted
+    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+
+
+def table_of(rows: list[TypeRate]) -> Group:
+    """A table with one line for components of equal price; below it, the sources of the prices."""
+    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    merged: dict[TypeRate, list[str]] = {}
+    for row in rows:
+        merged.setdefault(replace(row, component=""), []).append(row.component)
+    sources: dict[str, list[str]] = {}
+    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
+        other = "" if row.other_usd is None else shown_rate(row.other_usd)
+        table.add_row(
+            row.region,
+            about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
+            row.as_of,
+            ", ".join(components),
+            other,
+        )
+        source = " · ".join(filter(None, (row.source, row.note)))
+        sources.setdefault(source, []).append(row.region)
+    if len(sources) == 1:
+        return Group(table, *(Text(terminal(source), "dim") for source in sources))
+    lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
+    return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
 class _TypeOrCommand(click.Group):
@@ -71,135 +132,38 @@ def prices() -> None:
 )
 @click.option(
     "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD; not with --live.",
+    help="Price on a day in the past, as YYYY-MM-DD.",
 )  # fmt: skip
-@click.option("--live", is_flag=True, help="Read AWS's Price List API; needs --region.")
-@options.PROFILE
 @options.OUTPUT
 def show(
     instance_type: str,
     region: str | None,
     component: str | None,
     on: datetime | None,
-    live: bool,
-    profile: str | None,
     output: str,
 ) -> int:
     """Shows the rates of a type, with their date and source.
 
-    Without --live only the packaged tables are read; no AWS account is needed. Where no rate is
-    known, it may be estimated from EC2's: "about", and kind "estimate" in the JSON.
+    Of the tables of the package; no AWS account is needed. Where no rate is known, it may be
+    estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on, live=live)
-    _check(instance_type, region, live=live)
+    day = _past_day(on)
+    _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
-    rows: list[type_rates.TypeRate] = []
-    codes = [Exit.DONE]
-    clients = live_prices.clients(profile)
+    rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
         book = sources.offline_book(region_name, job_component, day)
-        if live:
-            book, error = live_prices.book(
-                instance_type, region_name, job_component, clients, _now()
-            )
-            if error is not None:
-                say(f"{region_name}, {job_component.value}: {error}")
-                codes.append(exit_of(error))
-        rows += type_rates.rows_of(book, instance_type, region_name, job_component)
+        rows += rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
         where = f"in {region}" if region else "in any region"
         say(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
-        codes.append(Exit.NOT_FOUND)
-    elif output == "json":
+        return Exit.NOT_FOUND
+    if output == "json":
         echo_json({"schema": 1, "rates": [asdict(row) for row in rows]})
     else:
-        console_for().print(type_rates.table_of(rows))
-    return gravest(codes)
-
-
-@prices.command(epilog=_COVERAGE_EPILOG)
-@options.OUTPUT
-def coverage(output: str) -> int:
-    """Shows how many instance types have a packaged price.
-
-    Types are counted by region and kind of job, out of all types that the kind of job can use.
-    Types with an estimated rate are counted apart.
-    """
-    tables, types = packaged.tables(), _types()
-    counts, estimated = (
-        {
-            region: {
-                component.value: _priced(region, component, names, by_estimate=by_estimate)
-                for component, names in types.items()
-            }
-            for region in tables.regions
-        }
-        for by_estimate in (False, True)
-    )
-    totals = {component.value: len(names) for component, names in types.items()}
-    if output == "json":
-        echo_json(
-            {
-                "schema": 1,
-                "as_of": tables.as_of,
-                "types": totals,
-                "priced": counts,
-                "estimated": estimated,
-            }
-        )
-        return Exit.DONE
-    table = plain_table("Region", *totals)
-    for region, row in counts.items():
-        guesses = {name: count for name, count in estimated[region].items() if count}
-        more = {name: f", {count} estimated" for name, count in guesses.items()}
-        cells = (f"{row[name]} of {count}{more.get(name, '')}" for name, count in totals.items())
-        table.add_row(region, *cells)
-    console_for().print(table)
-    say(f"{tables.name} prices of {tables.as_of}; a type without one is unknown, never 0")
-    say(
-        "estimated: EC2's rate times the factor of the instance family; it does not say that "
-        "SageMaker sells the type"
-    )
-    return Exit.DONE
-
-
-def _priced(region: str, component: Component, names: list[str], *, by_estimate: bool) -> int:
-    """How many of these types have a known rate, or else an estimated one."""
-    book = sources.offline_book(region, component, None)
-    rates = (book.hourly(region, component, name) for name in names)
-    return sum(rate is not None and rate.is_estimate is by_estimate for rate in rates)
-
-
-@prices.command(epilog=_REFRESH_EPILOG)
-@click.option(
-    "--to", "path", type=click.Path(path_type=Path, dir_okay=False),
-    help="Hourly table to write; the storage table goes beside it. By default in your data folder,"
-    " where later commands read them.",
-)  # fmt: skip
-@options.PROFILE
-def refresh(path: Path | None, profile: str | None) -> int:
-    """Writes new price tables from the Price List API.
-
-    Later commands read them in place of the packaged ones. A price that changed goes into the
-    table's history, with the date of this reading. Nothing is written when AWS returns fewer than
-    80% of the known prices.
-    """
-    old = packaged.tables()
-    regions = sorted({*old.regions, *known_regions()})
-    listings = list(live_prices.listings(live_prices.clients(profile), regions, say))
-    refreshed = price_table.refreshed(old, listings, _now().date())
-    path = path or made_data_folder() / packaged.HOURLY
-    day, beside = _now().date(), path.parent / packaged.STORAGE_TABLE
-    storage = price_table.storage_refreshed(old.storage_table, listings, day)
-    write_text(path, price_table.text_of(refreshed.table))
-    write_text(beside, price_table.text_of(storage))
-    say(
-        f"{path}: {refreshed.came_back:,} of {refreshed.known:,} known prices came back,"
-        f" {refreshed.added:,} are new,"
-        f" {refreshed.superseded:,} earlier figures went to the history"
-    )
+        console_for().print(table_of(rows))
     return Exit.DONE
 
 
@@ -219,7 +183,6 @@ def refresh(path: Path | None, profile: str | None) -> int:
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
-@options.POLICY_PATH
 @options.OUTPUT
 def learn(
     reports: tuple[Path, ...],
@@ -227,19 +190,16 @@ def learn(
     amortised: bool,
     path: Path,
     dry_run: bool,
-    policy_path: Path | None,
     output: str,
 ) -> int:
     """Learns what you pay from a cost report, as rates with dates.
 
-    Rates are net of discounts. They are added to a file; rates of other months stay. With --policy
-    it says which price wins where the policy has one for the same.
+    Rates are net of discounts. They are added to a file; rates of other months stay.
     """
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.account_id(account, "--account")
-    policy = policy_file.load(policy_path) if policy_path else Policy()
-    view = learnt_rates.learnt_rates(reports, account, basis, path, policy.discounts)
+    view = learnt_rates.learnt_rates(reports, account, basis, path)
     if output == "json":
         echo_json(learnt_rates.document(view))
     else:
@@ -249,45 +209,28 @@ def learn(
         return Exit.NOT_FOUND
     if not dry_run:
         write_text(path, own_rates_file.text_of(view.merged.rates))
-    in_use = policy.discounts.learnt is not None
-    for line in learnt_rates.closing(
-        view.merged, path, policy_path, in_use=in_use, written=not dry_run
-    ):
+    for line in learnt_rates.closing(view.merged, path, written=not dry_run):
         say(line)
     return Exit.DONE
 
 
-def _past_day(on: datetime | None, *, live: bool) -> date | None:
-    if on is not None and live:
-        raise BadUsage("--live reads today's price list: leave out --on, or --live")
+def _past_day(on: datetime | None) -> date | None:
     if on is not None and on.date() > _now().date():
         raise BadUsage(f"{on.date()} is in the future: its prices are not known")
     return None if on is None else on.date()
 
 
-def _check(instance_type: str, region: str | None, *, live: bool) -> None:
+def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
-    if live and region is None:
-        raise BadUsage("--live needs --region")
     table = packaged.tables().hourly_table["usd_per_hour"]
     known = {*packaged.types(), *(name for row in table.values() for name in row)}
-    newer = live and TYPE.fullmatch(instance_type)
-    if instance_type not in known and not newer:
+    if instance_type not in known:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
             f"{did_you_mean(instance_type, known)}"
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
-
-
-def _types() -> dict[Component, list[str]]:
-    """The names of the instance types that each component's jobs may use."""
-    types = packaged.types().values()
-    return {
-        kind.row.component: [item.name for item in types if kind in item.kinds]
-        for kind in BILLED_KINDS
-    }
 
 
 def _now() -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,18 +11,13 @@ import click
 
 from sageaudit.adapters.aws.clients import instance_types
 from sageaudit.adapters.files import anonymous_recording, recording, recording_file
-from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.cli import options
 from sageaudit.cli.messages import inert_json, say
 from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history.data_folder import fingerprint_key
-from sageaudit.cli.support.recordings.recorded_audits import audit_recorded
-from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadRecording, Malformed
 from sageaudit.rules import catalogue
 
 _EPILOG = """\b
@@ -94,35 +88,23 @@ def record(
     if out is not None and str(out) != _STDOUT:
         recording_file.check_free(out, replace=force)
     if path is not None:
-        read, audited = _of_file(path)
+        read = recording.read(path)
     else:
-        read, audited = live.Account(profile, region).record(job or "", kind)
+        read = live.Account(profile, region).record(job or "", kind)
     document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
         key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
         document = anonymous_recording.anonymized(document, key, rules, instance_types())
     text = inert_json(recording_file.text_of(document))
-    difference = _difference(text, audited, anonymize=anonymize)
     if str(out) == _STDOUT:
         click.echo(text, nl=False)
     else:
         written = out or Path(f"{_name(document)}.json")
         recording_file.write(written, text, replace=force)
         say(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
-    if difference:
-        say(f"an audit of this recording differs from that of the job in: {difference}")
     if not anonymize:
         say("it names your account, data and people: add --anonymize before you share it")
-
-
-def _of_file(path: Path) -> tuple[Recording | RecordedSet, AuditDocument]:
-    """A recording with its audit. Raises BadRecording."""
-    read = recording.read(path)
-    try:
-        return read, audit_recorded(read, Policy())
-    except Malformed as error:
-        raise BadRecording(f"{path}: {error}") from error
 
 
 def _name(document: Mapping[str, Any]) -> str:
@@ -133,27 +115,3 @@ def _name(document: Mapping[str, Any]) -> str:
     answer = document.get("describe") or document["children"][0]["describe"]
     name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))
     return name if JOB_NAME.match(name) else "job"
-
-
-def _difference(text: str, audited: AuditDocument, *, anonymize: bool) -> str:
-    """The keys in which the audit of a recording differs from the live one; empty for none.
-
-    Of an anonymised recording only dollars and findings are compared.
-    """
-    read = recording.parsed(json.loads(text))
-    again = from_json(to_json(audit_recorded(read, Policy())))
-    live_one = from_json(to_json(audited))
-    if anonymize:
-        again, live_one = _dollars(again), _dollars(live_one)
-    return ", ".join(key for key in live_one if again[key] != live_one[key])
-
-
-def _dollars(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What an anonymised recording keeps: the sums, and each finding with its dollars."""
-    sums = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "possible_usd", "judged")
-    kept = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
-    return {
-        "total_usd": document["bill"]["total_usd"],
-        **{key: document[key] for key in sums},
-        "findings": [{key: one[key] for key in kept} for one in document["findings"]],
-    }

@@ -33,7 +33,6 @@ from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body, job_title
 from sageaudit.output.html.job_table import job_words
-from sageaudit.output.html.markdown import account_markdown, job_markdown
 from sageaudit.output.html.page import page
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
@@ -50,7 +49,7 @@ Examples:
   sageaudit report -o report.html
   sageaudit report my-training-job -o job.html
   sageaudit report --since 2026-10-01 --until 2026-10-31 --account 111122223333
-  sageaudit report --recording job.json --format markdown -o -"""
+  sageaudit report --recording job.json -o -"""
 
 
 @click.command(epilog=_EPILOG)
@@ -63,15 +62,9 @@ Examples:
     "-o",
     "--output",
     type=click.Path(dir_okay=False, allow_dash=True),
-    help="File to write, or - for stdout.  [default: report.html or report.md]",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["html", "markdown"]),
-    default="html",
+    default="report.html",
     show_default=True,
-    help="A page for a browser, or Markdown for a pull request.",
+    help="File to write, or - for stdout.",
 )
 @click.option(
     "--coverage",
@@ -89,8 +82,7 @@ def report(
     since: str,
     until: str | None,
     account: str | None,
-    output: str | None,
-    form: str,
+    output: str,
     coverage: bool,
     where: HistoryOptions,
     policy: Policy,
@@ -119,8 +111,7 @@ def report(
                 covered = _covered(opened.history, session, contents, account)
                 codes = covered.codes
                 contents = replace(contents, coverage=covered.coverage)
-    text = _written(contents, form)
-    _write(text, output or f"report.{'html' if form == 'html' else 'md'}", contents)
+    _write(_page(contents), output, contents)
     return gravest(codes)
 
 
@@ -168,7 +159,7 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     recorded = recording.read(path)
     if not isinstance(recorded, recording.Recording):
         return JobReport(document, None)
-    return JobReport(document, run_of(recorded).usage, report_contents.limits_of(document))
+    return JobReport(document, run_of(recorded).usage)
 
 
 def _source(history: History) -> report_contents.ReportSource:
@@ -204,14 +195,10 @@ def _of_job(history: History, head: Head) -> JobReport:
     return found
 
 
-def _written(contents: AccountReport | JobReport, form: str) -> str:
+def _page(contents: AccountReport | JobReport) -> str:
     if isinstance(contents, JobReport):
-        if form == "markdown":
-            return job_markdown(contents.document)
         title, body = job_title(contents.document), job_body(contents)
     else:
-        if form == "markdown":
-            return account_markdown(contents)
         title, body = account_title(contents), account_body(contents)
     return page(title, body, generated_at=asking.now(), version=__version__)
 

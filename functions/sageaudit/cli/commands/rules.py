@@ -1,6 +1,11 @@
-"""`sageaudit rules`: lists all rules, or prints a rule's page, the same as in docs/rules."""
+"""`sageaudit rules`: lists all rules, or prints a rule's page."""
 
 from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from textwrap import fill
+from typing import Any
 
 import click
 from rich.console import Console
@@ -10,12 +15,13 @@ from rich.table import Table
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
 from sageaudit.cli.options import Printed
-from sageaudit.cli.support.rules.rule_page import page, rule_document
 from sageaudit.domain.nearest import did_you_mean
+from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import console_for, plain_table
 from sageaudit.rules import catalogue
-from sageaudit.rules.card import Rule
+from sageaudit.rules.card import AccountCase, FamilyCase, JobCase, RequestCase, Rule, TuningCase
+from sageaudit.rules.judge import BUSY_GPU_PERCENT
 
 _EPILOG = """\b
 Examples:
@@ -66,3 +72,122 @@ def _table(known: tuple[Rule, ...]) -> Table:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.name.id, rule.name.name, rule.title, kinds)
     return table
+
+
+SCOPES = {
+    JobCase: "one job",
+    FamilyCase: "one job and the earlier runs of its family",
+    TuningCase: "a tuning job and its training jobs",
+    AccountCase: "an account's runs (`sageaudit account`)",
+    RequestCase: "a request before its job runs (`sageaudit check`)",
+}
+SECTIONS = (
+    "What it checks",
+    "Why it costs",
+    "Saving",
+    "When it is wrong",
+    "What to do",
+    "Sources",
+)
+"""What every page says, in this order: a rule's docstring has a title and a paragraph for each.
+
+A paragraph's further lines are indented.
+"""
+_WIDTH = 100
+_SECTION = re.compile(rf"^({'|'.join(SECTIONS)}): (.*(?:\n    .*)*)", re.MULTILINE)
+
+
+def page(rule: Rule) -> str:
+    """Markdown, as `sageaudit rules NAME` shows it; docs/rules adds how often it was right."""
+    lines = [f"# {rule.name.name} ({rule.name.id})", "", f"**{rule.title}**"]
+    for heading, text in sections(rule.page):
+        lines += ["", f"## {heading}", text]
+    lines += ["", "## When it judges", *(f"- {line}" for line in _card(rule))]
+    if rule.thresholds:
+        lines += [
+            "",
+            "## Thresholds",
+            f"Set them in `policy.toml` under `[rules.{rule.name.name}]`.",
+            "",
+            "| key | default | unit | why | source |",
+            "|---|--:|---|---|---|",
+        ]
+        lines += [
+            f"| `{t.key}` | {t.value:g} | {t.unit} | {t.why} | {t.source} |"
+            for t in rule.thresholds
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def rule_document(rule: Rule) -> dict[str, Any]:
+    """The rule's card as --output json prints it; keys are always present and never removed."""
+    return {
+        "id": rule.name.id,
+        "name": rule.name.name,
+        "title": rule.title,
+        "looks_at": SCOPES[rule.scope],
+        "kinds": sorted(kind.value for kind in rule.kinds),
+        "on": rule.on,
+        "in_chat": rule.name.in_chat,
+        "once_a_family": rule.once_a_family,
+        "needs": [metric.value for metric in rule.needs],
+        "min_active_minutes": rule.min_active_minutes if rule.needs else None,
+        "min_earlier_runs": rule.min_earlier,
+        "includes": sorted(rule.name.subsumes),
+        "thresholds": [asdict(threshold) for threshold in rule.thresholds],
+    }
+
+
+def sections(docstring: str) -> list[tuple[str, str]]:
+    """The sections of a rule's docstring: heading and text, in their order."""
+    return [
+        (
+            heading,
+            fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False),
+        )
+        for heading, text in _SECTION.findall(docstring)
+    ]
+
+
+def _card(rule: Rule) -> list[str]:
+    """The card in sentences; what most rules share is left out."""
+    kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
+    lines = [f"Looks at {SCOPES[rule.scope]}; kinds: {kinds}.", *_before_run(rule)]
+    if rule.once_a_family:
+        lines.append("Shown for a family's first run only; for later runs it is stored.")
+    if not rule.on:
+        lines.append("Off by default: the policy can list it under `rules.on`.")
+    if rule.needs:
+        metrics = ", ".join(metric.value for metric in rule.needs)
+        minutes = "minutes of work" if rule.whole_run else "active minutes"
+        lines.append(
+            f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
+            f"{rule.min_active_minutes:g} {minutes}, a point at least every "
+            f"{rule.coarsest_period_s} s."
+        )
+    if rule.pools:
+        less = f"Under {MIN_ACTIVE_MINUTES} active minutes"
+        lines.append(f"{less}, a run is judged together with the last ones of its family.")
+    if rule.per_host:
+        lines.append("Compares hosts: Unknown when the job has several instance groups.")
+    if rule.about_cpu:
+        busy = f"{BUSY_GPU_PERCENT}% or more of its active time"
+        lines.append(f"Does not apply while the GPU is busy ({busy}).")
+    if rule.min_earlier:
+        lines.append(f"Needs {rule.min_earlier} earlier runs of the family.")
+    if rule.name.subsumes:
+        names = ", ".join(sorted(rule.name.subsumes))
+        lines.append(
+            f"Includes the findings of: {names}. They are shown under it, without dollars."
+        )
+    if not rule.name.in_chat:
+        lines.append("Stored and shown, never posted to chat.")
+    return lines
+
+
+def _before_run(rule: Rule) -> list[str]:
+    """Whether a rule about jobs that ran judges requests too."""
+    if rule.before_run is None or rule.scope is RequestCase:
+        return []
+    on = ", where it is on" if rule.on_for_requests else ""
+    return [f"Also judges requests before they run (`sageaudit check`){on}."]

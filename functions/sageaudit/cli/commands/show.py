@@ -21,6 +21,7 @@ from sageaudit.output.terminal.render import render
 from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
+from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
@@ -97,8 +98,8 @@ def _list(history: History, head: Head, output: str, *, no_color: bool) -> None:
     documents = (whole_audit(history, head.key, version) for version in range(head.version, 0, -1))
     rows = [_version(document) for document in documents if document is not None]
     layout, console = lists.VERSIONS, console_for(no_color=no_color)
-    tail = {"cursor": None, "read": {"rows": len(rows), "sums": 0}}
-    formats.write(rows, layout, layout.chosen(output, None), output, console, lambda: tail)
+    tail = asking.tail(ReadCounts(len(rows)))
+    formats.write(rows, layout, layout.chosen(output, None), output, console, tail)
 
 
 def _version(document: AuditDocument) -> SimpleNamespace:

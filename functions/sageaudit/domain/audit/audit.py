@@ -52,6 +52,8 @@ class Audit:
     """Of a roll-up: the rules whose findings are its own, and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags, None for one that the job does not have."""
+    smallest_types: Mapping[str, Decimal] | None = None
+    """Those that held the run, for later runs of its family."""
     unauditable: str | None = None
     """Why the job could not be audited at all."""
 

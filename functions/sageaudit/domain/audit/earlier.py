@@ -16,7 +16,7 @@ from sageaudit.domain.bill.finding import Bucket, Scalar, Severity
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.job_outputs import MOST_METRICS
 from sageaudit.domain.job.kinds import VOLUME_PATHS, JobKind
-from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.pooled_runs import use_digest
 
 MOST_ADVISED = 6
@@ -72,9 +72,10 @@ class RunFacts:
     `phase_s`: seconds by phase name, billed or not. `retained_s`: of its warm pool, per instance.
     `final_metrics`: the last value of each algorithm metric. `found`: rules with a standing
     finding that later runs are judged by. `data_pinned`: its data cannot have changed under the
-    same fingerprint. `advised_type`: the type that a standing finding advised.
+    same fingerprint. `advised_type`: the type that a standing finding advised. `smallest_types`:
+    those that held the run and save, with how many times as long it takes there.
     `first_point_s`: of a processing or transform job, from its start to its first point, which
-    comes after its download.
+    comes after its download. `disk_gb`: of the same jobs, the most used of a host's volume.
     `use_digest`: of the minutes that a short run adds to the pools of later ones
     (`domain/usage/pooled_runs`); None for a run that adds none.
     `advised`: the dearest first. `settings`: by their paths, what else it ran with of the
@@ -96,7 +97,9 @@ class RunFacts:
     found: tuple[str, ...] = ()
     use_digest: str | None = None
     advised_type: str | None = None
+    smallest_types: Mapping[str, Decimal] | None = None
     first_point_s: Decimal | None = None
+    disk_gb: Decimal | None = None
     advised: tuple[Advised, ...] | None = None
     settings: Mapping[str, str] | None = None
 
@@ -152,6 +155,7 @@ def facts_of(
         found=tuple(found),
         use_digest=None if usage is None else use_digest(usage),
         first_point_s=None if usage is None else first_point_s(job, usage),
+        disk_gb=None if usage is None else disk_gb(job, usage),
         settings=_settings(job),
     )
 
@@ -254,6 +258,15 @@ def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
     return Decimal(round((usage.begins_at - job.started_at).total_seconds()))
+
+
+def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
+    """The most that was used of a host's volume; None for a training job, and where unknown."""
+    lines = usage.series.get(Metric.DISK, {}).values()
+    if job.kind is JobKind.TRAINING or not job.volume_gb or not lines:
+        return None
+    peak = max(max(line.present) for line in lines)
+    return Decimal(str(round(peak * job.volume_gb / 100, 1)))
 
 
 def run_stamp(run: EarlierRun) -> str:

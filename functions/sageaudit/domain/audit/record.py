@@ -41,14 +41,6 @@ class JobKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A run's place in the lists by end; it stays one when the run itself leaves the list."""
-
-    ended_at: datetime
-    key: JobKey
-
-
-@dataclass(frozen=True, slots=True)
 class Detail:
     """What is needed to audit a job again: kept Describe answer, tags and packed series."""
 

@@ -65,11 +65,11 @@ class Severities:
             return self.by_rule[rule.name]
         if bucket is Bucket.NONE or not priced:
             return Severity.INFO
-        if bucket is Bucket.POSSIBLE or share is None:
+        if share is None:
             return Severity.LOW
-        if share >= self.limits.high_usd:
+        if bucket.counted and share >= self.limits.high_usd:
             return Severity.HIGH
-        if share >= self.limits.medium_usd:
+        if bucket.counted and share >= self.limits.medium_usd:
             return Severity.MEDIUM
         return Severity.LOW if max(share, span[1] if span else share) >= _SHOWN else Severity.INFO
 

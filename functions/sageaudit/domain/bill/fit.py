@@ -41,9 +41,13 @@ class Fit:
     headroom_percent: Decimal
     other: InstanceType
 
-    def not_held(self) -> TypeRefusal | None:
-        """Why the type does not hold the run, what is certain before what was not recorded."""
-        return next(self._unlike(), None) or min(
+    def not_held(self, *, ran_there: bool = False) -> TypeRefusal | None:
+        """Why the type does not hold the run, what is certain before what was not recorded.
+
+        `ran_there`: the family's runs did, for less: then only its size may keep a run from it.
+        """
+        unlike = None if ran_there else next(self._unlike(), None)
+        return unlike or min(
             self._too_small(),
             key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
             default=None,

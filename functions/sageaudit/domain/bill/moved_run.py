@@ -4,12 +4,12 @@ The GPUs of a host are each busy for a share u of the time, on average. On a GPU
 work was measured to take r times as long, at most, the host takes at most 1 + u (r - 1) times as
 long. Where n GPUs become m < n of the same model, k = n / m of them share one and take turns: at
 most 1 + u (k - 1) times as long; for m > 1 the work must be spread evenly over them. Both together:
-1 + u (r k - 1). A job that starts a process for each GPU waits in each of them, and fewer processes
-may wait one after the other: on fewer GPUs that figure is a guess, which only a trial replaces. Of
-any other job CloudWatch does not say whether one GPU did all the work of n: then it takes
-1 + min(n u, 1) (r - 1) times as long, and the longer of both counts; if the sum of a host's GPUs
-lies at the ceiling of one GPU, one of them did the work, and k is 1. What fewer vCPUs add
-multiplies that. The slowest host decides.
+1 + u (r k - 1). A job that is known to use every GPU (each has a process, or a stage of the model)
+waits in each of them, and fewer may wait one after the other: on fewer GPUs that figure is a guess,
+which only a trial replaces. Of any other job CloudWatch does not say whether one GPU did all the
+work of n: then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts; if
+the sum of a host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them
+did the work, and k is 1. What fewer vCPUs add multiplies that. The slowest host decides.
 
 This slow end is counted. A faster GPU (r below 1) makes up for being fewer and is counted as no
 faster than that: a busy GPU is not proof that the GPU is what the run waits for.
@@ -175,7 +175,11 @@ class MovedRun(Fit):
         if self.job.hints.ranks:
             return shared
         one = 1 + min(host.busy * self.today.gpus, _ONE) * (times - 1)
-        return one if host.one_at_work else max(one, shared)
+        return one if self._one_works(host) else max(one, shared)
+
+    def _one_works(self, host: HostGpus) -> bool:
+        """Several GPUs that take turns look the same: not where the job says that it uses them."""
+        return host.one_at_work and self.job.hints.distribution is None
 
     def _because(self, ratio: TimesAsLong | None, busy: Decimal) -> str:
         sentences = []
@@ -223,7 +227,7 @@ class MovedRun(Fit):
 
     def _shared(self) -> str:
         ranks = self.job.hints.ranks
-        if not ranks and all(host.one_at_work for host in self.need.hosts):
+        if all(map(self._one_works, self.need.hosts)):
             return (
                 f"the {self.today.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
@@ -232,8 +236,9 @@ class MovedRun(Fit):
         if not ranks:
             return f"the work of {self.today.gpus} GPUs takes turns on {on}"
         return (
-            f"each of its {self.today.gpus} GPUs has a process ({self.job.hints.distribution}); on "
-            f"{on} they may take turns or wait one after the other, which only a trial says"
+            f"each of its {self.today.gpus} GPUs does a part of the work "
+            f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
+            "other, which only a trial says"
         )
 
     def _same(self) -> str:

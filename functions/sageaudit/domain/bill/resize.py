@@ -194,7 +194,9 @@ class _Trial:
             unpriced = refused.constraint is Constraint.BILL and not larger
             holds = unpriced and isinstance(run.takes(), Duration)
             return Candidate(other, rate, refused, would_hold=holds)
-        takes = run.not_held() or as_tried(self.tried, self.today, other) or run.run_time()
+        tried = as_tried(self.tried, self.today, other)
+        back = isinstance(tried, Duration) and tried.trial
+        takes = run.not_held(ran_there=back) or tried or run.run_time()
         if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
         after = at_best = self._bill(other, takes.counted)
@@ -260,6 +262,11 @@ class Resizes:
     """
 
     _known: list[tuple[_Question, Resize]] = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[Resize]:
+        """Those so far."""
+        return [answer for _, answer in self._known]
 
     def resize(
         self,

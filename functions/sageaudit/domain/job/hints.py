@@ -41,9 +41,13 @@ _SWITCHES = {
     "sagemaker_mpi_enabled": "mpi",
 }
 _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deepspeed",
-              "fsdp": "fsdp", "ddp": "ddp", "torchrun": "ddp", "mpirun": "mpi"}  # fmt: skip
-_DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
-                  "parameter_server", "mpi")  # fmt: skip
+              "fsdp": "fsdp", "ddp": "ddp", "torchrun": "ddp", "mpirun": "mpi",
+              "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
+              "accelerate": "accelerate"}  # fmt: skip
+_IN_A_TEXT = frozenset({"accelerate"})
+"""In a name it is the library's, which a single process uses as well."""
+DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
+                 "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
 _OTHER_SENSE = frozenset({"no", "disable", "without", "eval", "backend", "level", "loss", "scale"})
 """Words that reverse a name's meaning, or make it a detail that depends on the main switch."""
@@ -110,7 +114,7 @@ def restored(section: Mapping[str, Any]) -> Hints:
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
     return Hints(
         **{name: fields.flag(section, name) for name in flags},
-        distribution=distribution if distribution in _DISTRIBUTIONS else None,
+        distribution=distribution if distribution in DISTRIBUTIONS else None,
         loader_workers=fields.count(section, "loader_workers", most=_MOST_WORKERS),
         schedule=schedule if schedule in _SCHEDULES else None,
     )
@@ -123,10 +127,12 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
             continue
         found.add(_SWITCHES.get(setting.name.partition(".")[0]))
         if not setting.name.startswith("sagemaker_"):
-            named = frozenset() if setting.words & _OTHER_SENSE else setting.words
+            named = frozenset() if setting.words & _OTHER_SENSE else setting.words - _IN_A_TEXT
             signs = (named | setting.text_words) & _LIBRARIES.keys()
             found |= {_LIBRARIES[word] for word in signs}
-    return next((name for name in _DISTRIBUTIONS if name in found), None)
+        if "strategy" in setting.words and "mirrored" in setting.text_words:
+            found.add("mirrored")
+    return next((name for name in DISTRIBUTIONS if name in found), None)
 
 
 def _is_half(setting: UserSetting) -> bool:

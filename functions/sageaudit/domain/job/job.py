@@ -83,9 +83,6 @@ class InstanceGroup:
     name: str | None = None
 
 
-_RANKS = frozenset({"smddp", "ddp", "fsdp", "horovod", "mirrored", "deepspeed", "mpi"})
-
-
 @dataclass(frozen=True, slots=True)
 class Hints:
     """Flags derived from hyperparameters, environment and image; none of their values is kept.
@@ -107,8 +104,11 @@ class Hints:
 
     @property
     def ranks(self) -> bool:
-        """Whether each GPU has a process of its own with an equal share of the work."""
-        return self.distribution in _RANKS
+        """Whether each GPU is known to do a part of the work, mostly in a process of its own.
+
+        A parameter server's worker may use one GPU of its host, or all of them.
+        """
+        return self.distribution not in {None, "parameter_server"}
 
     @property
     def copies(self) -> bool:

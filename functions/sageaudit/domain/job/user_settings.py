@@ -22,7 +22,7 @@ _MOST_OF_A_TEXT = 1000
 _SHORT = 200
 _DEEPEST = 5
 _ENCODED_TIMES = 3
-_LAUNCHERS = frozenset({"torchrun", "mpirun", "horovodrun", "deepspeed"})
+_LAUNCHERS = frozenset({"torchrun", "mpirun", "horovodrun", "deepspeed", "accelerate"})
 _OFF = frozenset(
     {"", "0", "0.0", "-1", "false", "no", "none", "off", "null", "auto", "disabled", "never",
      "fp32", "float32", "o0"}

@@ -55,13 +55,16 @@ def at_work(usage: Measurements) -> dict[str, States]:
 
 @dataclass(frozen=True, slots=True)
 class HostEnd:
-    """How one host ended: its idle periods up to the end, and whether it took part in the work.
+    """How one host began and ended: the period from which it worked, its idle periods up to the
+    end, and whether it took part in the work.
 
     A standstill of its own up to the end, in which it may keep one core busy, is idle too. A host
-    that was active only in the first minutes, as every host is at the start, took no part.
+    that was active only in the first minutes, as every host is at the start, took no part; nor did
+    its work begin there, if it was idle after them.
     """
 
     host: str
+    begins: int
     idle_tail: int
     took_part: bool
 
@@ -73,7 +76,9 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
     for host, works in at_work(usage).items():
         tail = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
         took_part = any(at is not False for at in works[opening:])
-        ends.append(HostEnd(host, max(tail, _standing_tail(usage, host)), took_part))
+        begins = next((at for at in range(opening, usage.points) if works[at]), opening)
+        begins -= sum(1 for _ in takewhile(lambda at: at is not False, works[:begins][::-1]))
+        ends.append(HostEnd(host, begins, max(tail, _standing_tail(usage, host)), took_part))
     return ends
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
@@ -12,7 +12,7 @@ from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.reconcile.coverage import Coverage
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 
 LISTED = 20_000
 """Jobs of an account's report that have a row: a browser sorts as many in a second."""
@@ -21,21 +21,11 @@ DETAILED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ChartLimit:
-    """A threshold of a rule, as a line in the chart of its metric (0 to 100 percent)."""
-
-    rule: str
-    words: str
-    percent: float
-
-
-@dataclass(frozen=True, slots=True)
 class JobReport:
     """One audit with the series it was judged by; None where they were not recorded or kept."""
 
     document: AuditDocument
     usage: Measurements | None
-    limits: Mapping[Metric, Sequence[ChartLimit]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Charts of what a run used: a line for each host, with thresholds, and its idle parts marked."""
+"""Charts of what a run used: a line for each host, and its idle parts marked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from sageaudit.domain.usage.activity import IDLE_BELOW_CORES, IDLE_TO_GPU_PERCEN
 from sageaudit.domain.usage.edges import idle_head, idle_middle, idle_tail
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean, percentile
-from sageaudit.output.html.contents import ChartLimit, JobReport
+from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.figure import data, drawing, figure, plot
 from sageaudit.output.html.markup import Markup, join, tag
 from sageaudit.output.text.words import counted
@@ -28,7 +28,6 @@ _HEIGHT, _SHORT_HEIGHT = 130, 60
 _POINTS, _SHORT_POINTS = 360, 72
 _HOSTS = 6
 """Lines in one chart (classes h0 to h5); of more hosts, their mean and their range are drawn."""
-_LIMITS = 3
 _WHOLE = 100.0
 _P95 = 95
 
@@ -44,7 +43,7 @@ def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
         return None
     idle = _idle_parts(usage)
     shown = [metric for metric in _TITLES if usage.series.get(metric)]
-    charts = [_chart(job, usage, metric, idle, short=short) for metric in shown]
+    charts = [_chart(usage, metric, idle, short=short) for metric in shown]
     return join([_idle_note(usage, idle), tag("div", charts, class_="charts")])
 
 
@@ -69,12 +68,10 @@ def _time(usage: Measurements, periods: int) -> str:
     return duration(Decimal(periods * (usage.period_s or 0)))
 
 
-def _chart(
-    job: JobReport, usage: Measurements, metric: Metric, idle: Sequence[_Idle], *, short: bool
-) -> Markup:
+def _chart(usage: Measurements, metric: Metric, idle: Sequence[_Idle], *, short: bool) -> Markup:
     hosts = usage.series[metric]
     height = _SHORT_HEIGHT if short else _HEIGHT
-    limits = [] if short else list(_limits(usage, metric, job.limits.get(metric, ())))
+    idle_below = None if short else _idle_below(usage, metric)
     points, lines = _lines(hosts, _SHORT_POINTS if short else _POINTS)
     inner = tag(
         "svg",
@@ -92,7 +89,7 @@ def _chart(
         [_shade(part, usage.points, height) for part in idle],
         tag("line", x1=0, x2="100%", y1=height - 0.5, y2=height - 0.5, class_="grid"),
         inner,
-        [_limit(limit, height) for limit in limits],
+        _idle_line(idle_below, height),
     )
     caption = (f"{_TITLES[metric]}: ", tag("strong", f"mean {middle:.0f}%"))
     drawn = plot(("100", "50", "0"), _times(usage), svg)
@@ -102,7 +99,7 @@ def _chart(
         caption,
         drawn,
         _legend(hosts),
-        _limit_words(limits),
+        _idle_words(idle_below),
         _table(hosts, metric),
         note=_width_note(usage, points),
     )
@@ -177,29 +174,24 @@ def _shade(part: _Idle, points: int, height: int) -> Markup:
     return tag("rect", tag("title", words), **at, height=height, class_="shade")
 
 
-def _limits(
-    usage: Measurements, metric: Metric, of_rules: Sequence[ChartLimit]
-) -> Iterator[ChartLimit]:
-    """What counts as idle, then thresholds of rules that judged this metric."""
+def _idle_below(usage: Measurements, metric: Metric) -> float | None:
+    """What counts as idle, in percent of the chart; None for a metric that does not tell."""
     if metric is Metric.GPU:
-        yield ChartLimit("idle", "idle", IDLE_TO_GPU_PERCENT / (usage.gpus or 1))
-    if metric is Metric.CPU and usage.vcpu:
-        yield ChartLimit("idle", "idle", IDLE_BELOW_CORES * 100 / usage.vcpu)
-    yield from of_rules[:_LIMITS]
+        return IDLE_TO_GPU_PERCENT / (usage.gpus or 1)
+    return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None
 
 
-def _limit(limit: ChartLimit, height: int) -> Markup:
-    y = height * (1 - limit.percent / _WHOLE)
+def _idle_line(percent: float | None, height: int) -> Markup | None:
+    if percent is None:
+        return None
+    y = height * (1 - percent / _WHOLE)
     return tag("line", x1=0, x2="100%", y1=y, y2=y, class_="limit")
 
 
-def _limit_words(limits: Sequence[ChartLimit]) -> Markup | None:
-    said = [
-        f"{limit.words} {'below' if limit.rule == 'idle' else 'at'} {limit.percent:.2g}%"
-        for limit in limits
-    ]
-    dash = tag("i", class_="limit")
-    return tag("p", dash, f"Dashed: {', '.join(said)}.", class_="note") if said else None
+def _idle_words(percent: float | None) -> Markup | None:
+    if percent is None:
+        return None
+    return tag("p", tag("i", class_="limit"), f"Dashed: idle below {percent:.2g}%.", class_="note")
 
 
 def _legend(hosts: Mapping[str, Series]) -> Markup | None:

@@ -33,6 +33,9 @@ _NOTHING_AT_0 = frozenset({"gpu_hours_not_counted", "hosts_ended_early"})
 _TIMES = frozenset({"s", "minutes"})
 
 
+_OPEN = "dollars unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class FindingParts:
     """A finding in words.
@@ -102,9 +105,10 @@ def _ways(
     gains = [None if bucket is Bucket.LOST else saves] if finding["fix"] else []
     for usd in finding.get("alternatives_usd", ()):
         verb = "may save" if bucket is Bucket.POSSIBLE else "saves"
-        gains.append(f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else None)
+        gains.append(f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else _OPEN)
     ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    for at, (way, gain) in enumerate(zip(ways, chain(gains, repeat(None)), strict=False)):
+    more = repeat(_OPEN if gains and gains[0] else None)
+    for at, (way, gain) in enumerate(zip(ways, chain(gains, more), strict=False)):
         word = "Or" if at else "Fix"
         yield (f"{word}, {gain}:" if gain else f"{word}:"), way
 

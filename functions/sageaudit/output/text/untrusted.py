@@ -114,12 +114,6 @@ def html(text: str) -> str:
     return _visible(text).translate(_HTML)
 
 
-def markdown_code(text: str, limit: int = 300) -> str:
-    """A code span for GitHub's Markdown, table cells included."""
-    safe = terminal(text).replace("`", "'").replace("|", "\u2223") or " "
-    return f"`{middle(safe, limit)}`"
-
-
 def middle(text: str, limit: int) -> str:
     """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
     return _joined(_clusters(text), limit)

@@ -6,7 +6,7 @@ What it checks: The bill is above the family's newest level by at least 3 times 
     of cost. After 3 runs a new cost becomes the level. Until then a run is compared with the level
     before. A rise is shown once, and again if it grows by a quarter. If now and then a few runs use
     other instances, these are compared with each other. At least 5 runs must have a known cost. The
-    first run after a rise reports that it has ended.
+    first run after a rise reports that it has ended, also where the rise has become the level.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
 Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
     the savings.
@@ -25,8 +25,14 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
-from sageaudit.domain.audit.earlier import facts_of, first_point_s
-from sageaudit.domain.audit.like_runs import compared_runs, event_so_far, newest_level
+from sageaudit.domain.audit.earlier import disk_gb, facts_of, first_point_s
+from sageaudit.domain.audit.like_runs import (
+    LEVEL_STANDS,
+    Level,
+    compared_runs,
+    event_so_far,
+    newest_level,
+)
 from sageaudit.rules import api
 
 SPREADS = api.Threshold(
@@ -35,6 +41,7 @@ SPREADS = api.Threshold(
 OVER = api.Threshold("over_percent", 25, "percent above the median", "families without spread")
 _COMPARED_RUNS = 5
 _GROWN_FROM_S = 60
+_GROWN_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
 """Less is shown as nothing."""
 
@@ -65,7 +72,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
-        return _ended(case, total_usd, usual_usd, limit_usd)
+        return _ended(case, total_usd, level, spreads, percent)
     changes = dict(_changes(case, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
     return api.fact(
@@ -85,16 +92,28 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _ended(
-    case: api.FamilyCase, total_usd: Decimal, usual_usd: Decimal, limit_usd: Decimal
+    case: api.FamilyCase, total_usd: Decimal, level: Level, spreads: Decimal, percent: Decimal
 ) -> api.Outcome:
-    """Said by the first run after those that cost too much."""
-    run = compared_runs(case.runs)[0]
-    dear_usd = run.total_usd or Decimal(0)
-    if dear_usd < limit_usd or "cost-regression" not in run.facts.found:
+    """Said by the first run after those that cost too much, also where these are a level by now."""
+    margin_usd = level.margin_usd(spreads, percent)
+    rise = event_so_far(case.runs, level.usual_usd + margin_usd)
+    if not rise and total_usd <= level.usual_usd - margin_usd:
+        rise = event_so_far(case.runs, level.usual_usd - margin_usd)
+        before = compared_runs(case.runs)[len(rise) :][:_COMPARED_RUNS]
+        if len(before) < LEVEL_STANDS:
+            return api.Clear()
+        level = Level(tuple(before))
+        margin_usd = level.margin_usd(spreads, percent)
+    told = any("cost-regression" in run.facts.found for run in rise[-LEVEL_STANDS:])
+    if not told or total_usd >= level.usual_usd + margin_usd:
         return api.Clear()
+    usual_usd, dear_usd = level.usual_usd, rise[0].total_usd or Decimal(0)
+    less = total_usd <= usual_usd - margin_usd
+    more = f"{len(rise)} dearer runs, the last of them " if len(rise) > 1 else ""
     return api.fact(
-        f"It cost ${total_usd:,.2f}, as expected (about ${usual_usd:,.2f}), after {run.name} "
-        f"for ${dear_usd:,.2f}: the rise has ended.",
+        f"It cost ${total_usd:,.2f}, {'less than' if less else 'as'} expected (about "
+        f"${usual_usd:,.2f}), after {more}{rise[0].name} for ${dear_usd:,.2f}: the rise "
+        "has ended.",
         {"total_usd": total_usd, "median_usd": usual_usd, "before_usd": dear_usd},
     )
 
@@ -133,6 +152,11 @@ def _changes(
         later_s = own_first_s - median(first_s)
         if later_s >= max(Decimal(_GROWN_FROM_S), median(first_s) / 2):
             yield "changed_data", f"its data ({api.duration(later_s)} more until its first point)"
+    usual_gb = [run.facts.disk_gb for run in completed if run.facts.disk_gb]
+    own_gb = disk_gb(job, case.whole)
+    if usual_gb and own_gb and own_gb - median(usual_gb) >= max(_GROWN_GB, median(usual_gb) / 2):
+        times = own_gb / median(usual_gb)
+        yield "changed_disk", f"its data ({times:.1f} times as much disk used)"
     billed = {phase.name for phase in job.phases if phase.billed} & facts.phase_s.keys()
     grown_s = {name: facts.phase_s[name] - _usual_s(completed, name) for name in sorted(billed)}
     most = max(grown_s, key=lambda name: grown_s[name], default=None)

@@ -8,14 +8,13 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.candidate import Candidate, Constraint
 from sageaudit.domain.bill.compatibility import type_fixed
+from sageaudit.domain.bill.family_type import for_family, times_there
 from sageaudit.domain.bill.resize import Resize, impossible
 from sageaudit.domain.bill.type_vetoes import image_refused
 from sageaudit.domain.prices.market import InstanceType, Rate, comparable
 from sageaudit.rules import api
 
 PEAKS_HIDDEN = "Means of a minute hide short peaks: try it once."
-_KEPT_FROM = Decimal("0.9")
-"""Of the best saving: below it the advice of earlier runs is changed. Our choice."""
 _NAMED = 3
 """Types without a price that a sentence names; the others are counted."""
 _BY_NEED = frozenset(
@@ -85,18 +84,26 @@ def best_type(case: api.JobCase, *, legacy: bool = True) -> BestType:
     known = certain or possible
     if not known:
         return BestType(None, None, _why_none(run, legacy=legacy), run)
-    first = _kept(case, run, known) or known[0]
-    second = next((other for other in known if other is not first), None)
-    peaks = f" {PEAKS_HIDDEN}" if _shrinks(run, first) else ""
-    return BestType(first, second, f"{first.because}{peaks}", run)
+    types = case.market.types
+    needs = () if run.need.gpu_idle and run.today.gpus else case.needs
+    suits = for_family(run, known, needs, types, case.advised_type)
+    first, second = suits[0], next(iter(suits[1:]), None)
+    unheld = len(needs) - len(times_there(first.type, needs, types))
+    if unheld and case.follows:
+        of = f"{unheld} of its family's last {len(needs)} runs"
+        return BestType(None, None, f"{of} need more than {first.type.name}", run)
+    reasons = [first.because, PEAKS_HIDDEN if _shrinks(run, first) else ""]
+    if known[0] not in suits:
+        reasons.append(f"{known[0].type.name} holds this run, and fewer of its family's last ones.")
+    reasons += [_back(run, other) for other in possible if certain and other.cost_less][:1]
+    return BestType(first, second, " ".join(filter(None, reasons)), run)
 
 
-def _kept(case: api.JobCase, run: Resize, known: list[Candidate]) -> Candidate | None:
-    """The type that the family was advised before, unless another is worth a change of plan."""
-    told = next((other for other in known if other.type.name == case.advised_type), None)
-    most_usd, usd = run.saves(known[0]), run.saves(told) if told else None
-    worth = None not in (most_usd, usd) and (usd or 0) >= _KEPT_FROM * (most_usd or 0)
-    return told if worth else None
+def _back(run: Resize, other: Candidate) -> str:
+    """On a dearer type that the runs left for this one, where another certainly saves."""
+    saves = run.saves(other)
+    about = "" if saves is None else f" (about ${saves:,.2f} a run)"
+    return f"Going back to {other.type.name} is worth a trial{about}. {other.because}"
 
 
 def _cannot_move(case: api.JobCase) -> str | None:

@@ -6,7 +6,9 @@ What it checks: All types are ranked together: the same GPU in another size, few
 Why it costs: The dearer type gives the run nothing that it uses.
 Saving: Derived: the run billed on the type that saves most, at its longest run time; if it may be
     shorter, a range is shown. Never (1 - utilisation) x cost. Possible, if the family's runs cost
-    less on a type that is dearer by the hour.
+    less on a type that is dearer by the hour. A family is advised one type: of those that hold most
+    of its newest ten runs, the cheapest at the slowest of them. It stays until another saves a
+    tenth more.
 When it is wrong: One-minute means hide short peaks. A vCPU of one family counts as one of another.
     The page cache gains from memory that no metric shows as used.
 What to do: Take the type, first for one run. This rule reports only what no other rule explains: a

@@ -70,7 +70,8 @@ class HostLoad:
 def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     """Of hosts of one type; None where none took part after its first minutes.
 
-    From the first work of the run to the last busy minute of the host that ends first.
+    From the minute in which all that took part have begun to the last busy minute of the host that
+    ends first.
     """
     if missing := whole.without_hosts(metric):
         return missing
@@ -79,10 +80,9 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     stops = [whole.points - end.idle_tail for end in ends if end.took_part]
     if not stops:
         return None
-    begin = next(minute for minute in range(whole.points) if not whole.idle(minute))
     shared = [
         minute
-        for minute in range(begin, min(stops))
+        for minute in range(max(end.begins for end in ends if end.took_part), min(stops))
         if all(line.values[minute] is not None for line in lines.values())
     ]
     seconds = len(shared) * (whole.period_s or 0)

@@ -86,7 +86,7 @@ def check(case: api.JobCase) -> api.Outcome:
         "period_s": whole.period_s,
     }
     for host, seconds in tail.early[:4]:
-        evidence[f"idle_before_s {host.rpartition('/')[2]}"] = seconds
+        evidence[f"{host.rpartition('/')[2]} idle_before_s"] = seconds
     summary, phase = _summary(case, tail, counted_s), work_phase(case.job)
     change, best = api.CutPhase(phase, Decimal(counted_s)), api.CutPhase(phase, tail.shared_s)
     if not tail.early and tail.asleep:

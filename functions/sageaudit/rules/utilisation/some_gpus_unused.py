@@ -5,14 +5,16 @@ What it checks: On an instance with several GPUs: the busiest host's P99.5 of GP
 Why it costs: All GPUs are billed; code that is not distributed works on the first one.
 Saving: Derived: the run on the type that certainly saves most. If the work of k GPUs, each busy for
     a share u of the time, moves to one GPU, the run takes at most 1 + u (k - 1) times as long. That
-    is counted. But if the sum stays at the limit of one GPU, one GPU did the work, and the same run
-    time is counted. If the job starts a process for each GPU, such a move is only a possible
-    saving. Without a type that certainly saves there is no figure.
+    is counted. But if the sum stays at the limit of one GPU and the job gives no sign of a
+    distribution, one GPU did the work, and the same run time is counted. If the job is known to use
+    all GPUs (DDP, Horovod, SMP and the like), such a move is only a possible saving. Without a type
+    that certainly saves there is no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     alike. So this says that the work fits on fewer, never that a GPU was unused. One-minute means
     hide peaks. Work that is spread over all GPUs may take longer on fewer.
-What to do: Take the smaller size. Or distribute the work: SageMaker's data parallel library (SMDDP)
-    on p4d and p4de, else PyTorch DDP with one process for each GPU.
+What to do: Spread the work over all GPUs (SageMaker's data parallel library, SMDDP, on p4d and
+    p4de, else PyTorch DDP with one process for each GPU), or give each of them more of it: a larger
+    batch. Or take the smaller size, where one holds the run.
 Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU
     underutilised: one above 30%, others under 5%. SMDDP's types: SageMaker guide, p4d.24xlarge and
     p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
@@ -30,6 +32,7 @@ FITS_ON = api.Threshold(
 
 SUMS = "CloudWatch shows only the sum of an instance's GPUs, not each one."
 DISTRIBUTE = "Spread the work over all GPUs instead."
+MORE_WORK = "Give each GPU more work instead: a larger batch."
 
 
 @api.rule(
@@ -55,7 +58,8 @@ def check(case: api.JobCase) -> api.Outcome:
     if 100 * need.fits_on > case.limit(FITS_ON) * today.gpus:
         return api.Clear()
     best, spread = best_type(case), distribute(case.job, today)
-    details = best.details(case, SUMS if best.first else f"{SUMS} {DISTRIBUTE}")
+    more = MORE_WORK if case.job.hints.ranks else DISTRIBUTE
+    details = best.details(case, SUMS if best.first else f"{SUMS} {more}")
     if best.first is None:
         details["fix"] = spread
     elif spread:

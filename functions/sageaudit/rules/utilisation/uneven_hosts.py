@@ -1,11 +1,11 @@
 """Some hosts do far less than others.
 
-What it checks: Only the minutes in which all hosts still work count, at least 15. The mean
-    utilisation (GPU, else CPU) of the highest and the lowest host differs by 20 points and by 30%
-    of the higher one, and the distance between their histograms is over 0.5. Or a host takes no
-    part: after its first 6 minutes it is idle, or has idle GPUs and at most one core busy, while
-    another keeps a core or 5% of its GPUs busy. In a processing job the first host may be a driver,
-    as in Spark; then it is not compared.
+What it checks: Only the minutes count in which all hosts have begun their work and none has ended
+    it, at least 15. The mean utilisation (GPU, else CPU) of the highest and the lowest host differs
+    by 20 points and by 30% of the higher one, and the distance between their histograms is over
+    0.5. Or a host takes no part: after its first 6 minutes it is idle, or has idle GPUs and at most
+    one core busy, while another keeps a core or 5% of its GPUs busy. In a processing job the first
+    host may be a driver, as in Spark; then it is not compared.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that took no
     part are counted (derived): the others did all the work in the same time.

@@ -93,6 +93,7 @@ def audit_job(
         pool=pool if pool and pool.enough else None,
         pooled_usd=_pooled_usd(pool, earlier),
         tags=policy.shown(job.tags),
+        smallest_types=case.smallest_types,
     )
 
 
@@ -146,7 +147,7 @@ def run_facts(audit: Audit) -> RunFacts:
     moves = (one.found.change for one in findings if one.stands)
     advised = next((move.instance_type for move in moves if isinstance(move, SetType)), None)
     known = facts_of(job, reason_class=failed, found=compared, usage=audit.usage)
-    return replace(known, advised_type=advised)
+    return replace(known, advised_type=advised, smallest_types=audit.smallest_types)
 
 
 @dataclass(frozen=True, slots=True)

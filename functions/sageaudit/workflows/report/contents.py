@@ -19,14 +19,13 @@ from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.usage.measurements import Measurements, Metric
+from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import unpack
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.html.contents import (
     DETAILED,
     LISTED,
     AccountReport,
-    ChartLimit,
     DaysBefore,
     FirstChange,
     JobReport,
@@ -40,19 +39,7 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
-from sageaudit.rules import catalogue
-from sageaudit.rules.card import Threshold
 from sageaudit.workflows.audit.whole_audit import whole_audit
-
-_UNITS = {
-    "percent of all GPUs": Metric.GPU,
-    "percent of one GPU": Metric.GPU,
-    "percent of all vCPUs": Metric.CPU,
-    "percent of GPU memory": Metric.GPU_MEMORY,
-    "percent of memory": Metric.MEMORY,
-}
-"""Units of thresholds that are a line in the chart of a metric."""
-
 
 Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
 
@@ -227,7 +214,7 @@ def job_report(source: ReportSource, head: Head) -> JobReport | None:
     document = whole_audit(source.history, head.key)
     if document is None:
         return None
-    return JobReport(document, _usage(source, head), limits_of(document))
+    return JobReport(document, _usage(source, head))
 
 
 def _usage(source: ReportSource, head: Head) -> Measurements | None:
@@ -240,21 +227,3 @@ def _usage(source: ReportSource, head: Head) -> Measurements | None:
         return unpack(detail.series, so_far(job, job.ended_at or head.ended_at), source.types)
     except (BadHistory, Malformed):
         return None
-
-
-def limits_of(document: AuditDocument) -> Mapping[Metric, Sequence[ChartLimit]]:
-    """The default thresholds of the rules with a finding, by the metric that they are about."""
-    found = {one["rule"] for one in document["findings"]}
-    limits: dict[Metric, list[ChartLimit]] = {}
-    for rule in catalogue.ruleset().rules:
-        if rule.name.name in found:
-            for threshold in rule.thresholds:
-                metric = _UNITS.get(threshold.unit)
-                if metric is not None and 0 < threshold.value < 100:  # noqa: PLR2004 - percents
-                    limits.setdefault(metric, []).append(_limit(rule.name.name, threshold))
-    return limits
-
-
-def _limit(rule: str, threshold: Threshold) -> ChartLimit:
-    words = threshold.key.replace("_", " ")
-    return ChartLimit(rule, f"{rule} ({words})", threshold.value)

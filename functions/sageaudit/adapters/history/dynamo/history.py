@@ -39,7 +39,6 @@ from sageaudit.domain.audit.record import (
     Entry,
     Head,
     JobKey,
-    Position,
     Recorded,
     Row,
     RunIndex,
@@ -181,7 +180,7 @@ class DynamoHistory:
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | Position | None = None,
+        before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """The rows of a list: of one index, merged from the shards of its key."""
@@ -192,7 +191,7 @@ class DynamoHistory:
         return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
 
     def _walk(
-        self, query: RunQuery[Any], before: datetime | Position | None, page_size: int | None
+        self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
         """The items of a list in the order of its index."""
         index, partitions = _INDEXES[query.index], _partitions(query)

@@ -41,7 +41,6 @@ from sageaudit.domain.audit.record import (
     FindingRow,
     Head,
     JobKey,
-    Position,
     Recorded,
     Row,
     RunIndex,
@@ -228,7 +227,7 @@ class SqliteHistory:
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | Position | None = None,
+        before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """The rows of a list, a page at a time."""
@@ -239,7 +238,7 @@ class SqliteHistory:
         return cast("Iterator[Row]", map(read, self._walk(query, before, page_size)))
 
     def _walk(
-        self, query: RunQuery[Any], before: datetime | Position | None, page_size: int | None
+        self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
         """First `page_size` rows, then more."""
         names, statement = schema.LISTS[query.index]

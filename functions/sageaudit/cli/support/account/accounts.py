@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -12,11 +12,11 @@ import click
 from botocore.exceptions import BotoCoreError
 
 from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.accounts import Role
-from sageaudit.adapters.aws.clients import aws_errors, client, unanswered
+from sageaudit.adapters.aws.accounts import Accounts, Role
+from sageaudit.adapters.aws.clients import aws_errors, client, part_of, unanswered
 from sageaudit.adapters.aws.organization import NamedAccount
 from sageaudit.cli import options
-from sageaudit.domain.job.ref import REGION, is_account_id, partition_of
+from sageaudit.domain.job.ref import REGION, partition_of
 from sageaudit.errors import BadUsage
 
 
@@ -33,9 +33,6 @@ def open_session(profile: str | None, region: str | None) -> Any:
     if name is not None and not REGION.fullmatch(name):
         raise BadUsage(f"{name!r} is not a region; a region looks like eu-west-1")
     return session
-
-
-_MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +56,19 @@ class AccountList:
         """What the organization calls each account."""
         return {account.id: account.name for account in self.accounts}
 
+    def clients(self, session: Any, region: str) -> Accounts:
+        """Clients of all of them; roles are assumed in `region`."""
+        own, role = self.own.account, self.role
+        others = [name for name in self.names if name != own] if role else []
+        return Accounts(
+            session,
+            own,
+            {account: role.arn(account, region) for account in others if role},
+            time.time,
+            external_id=role.external_id if role else None,
+            region=region,
+        )
+
 
 def home_region(session: Any, regions: Sequence[str], *, every: bool) -> str:
     """Where STS is asked: an enabled region, in the partition of the regions to scan.
@@ -77,50 +87,50 @@ def identity(session: Any, region: str | None) -> Identity:
     """The account and ARN of the session's credentials. Raises AwsError."""
     with aws_errors("sts"):
         answer = client(session, "sts", region).get_caller_identity()
-    return Identity(str(answer["Account"]), str(answer["Arn"]))
+    return Identity(str(part_of(answer, "Account")), str(part_of(answer, "Arn")))
 
 
 @dataclass(frozen=True, slots=True)
 class OtherAccounts:
     """Which other accounts are asked, and by which role."""
 
-    accounts: Path | None
+    accounts: tuple[str, ...]
     organization: bool
     role: str | None
     external_id: str | None
 
     def check(self) -> None:
         """Raises BadUsage where the options do not fit together."""
-        if self.accounts is not None and self.organization:
-            raise BadUsage("name the accounts once: either --accounts FILE or --organization")
+        if self.accounts and self.organization:
+            raise BadUsage("name the accounts once: either --account ID or --organization")
+        for account in self.accounts:
+            options.account_id(account, "--account")
         if self.external_id is not None and self.role is None:
             raise BadUsage("--external-id needs --role NAME")
         if self.role is not None and not self:
-            raise BadUsage(
-                "--role needs the accounts that have it: --accounts FILE or --organization"
-            )
+            raise BadUsage("--role needs the accounts that have it: --account ID or --organization")
         if self.organization and self.role is None:
             raise BadUsage("--organization needs --role NAME: the role to assume in each account")
         self._role()
 
     def __bool__(self) -> bool:
-        return self.accounts is not None or self.organization
+        return bool(self.accounts) or self.organization
 
     def listed(self, session: Any, region: str) -> AccountList:
-        """The accounts of the file; without one, the active accounts of the organization.
+        """The accounts that are named; without one, the active accounts of the organization.
 
-        Raises BadUsage, naming the line of the file, or AwsError.
+        Raises BadUsage or AwsError.
         """
-        listed = None if self.accounts is None else accounts_of_file(self.accounts)
         own = identity(session, region)
-        if listed is None:
+        listed = [NamedAccount(account) for account in dict.fromkeys(self.accounts)]
+        if not listed:
             with aws_errors("organizations"):
                 listed = organization.active_accounts(client(session, "organizations", region))
         role = self._role()
         others = [account.id for account in listed if account.id != own.account]
         if others and role is None:
             raise BadUsage(
-                f"--accounts names {others[0]}, which is not your own account {own.account}: give"
+                f"--account names {others[0]}, which is not your own account {own.account}: give"
                 " the role to assume there with --role NAME"
             )
         return AccountList(own, tuple(listed), role)
@@ -133,10 +143,11 @@ OTHER_ACCOUNTS = options.together(
     "others",
     OtherAccounts,
     click.option(
-        "--accounts",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="File with the accounts to ask: one account id a line, comments after #.",
+        "--account",
+        "accounts",
+        metavar="ID",
+        multiple=True,
+        help="Account to ask; may be repeated.",
     ),
     click.option(
         "--organization",
@@ -154,34 +165,3 @@ OTHER_ACCOUNTS = options.together(
         "--external-id", metavar="TEXT", help="External id that the role's trust policy wants."
     ),
 )
-
-
-def accounts_of_file(path: Path) -> list[NamedAccount]:
-    """The accounts of a text file with one id a line; what follows # is a comment.
-
-    Raises BadUsage for a file that cannot be read, has another line, or names no account.
-    """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        lines = content.decode("utf-8-sig").splitlines()
-    except OSError as error:
-        raise BadUsage(f"--accounts {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadUsage(f"--accounts {path} is not a text file in UTF-8") from error
-    if len(content) > _MOST_BYTES:
-        raise BadUsage(f"--accounts {path} is over 1 MB: is it a list of account ids?")
-    ids: dict[str, None] = {}
-    for number, line in enumerate(lines, 1):
-        text = line.partition("#")[0].strip()
-        if not text:
-            continue
-        if not is_account_id(text):
-            raise BadUsage(
-                f"--accounts {path}, line {number}: {text[:40]!r} is not an account id, which has"
-                " 12 digits; write one id a line, and comments after #"
-            )
-        ids[text] = None
-    if not ids:
-        raise BadUsage(f"--accounts {path} names no account: write one account id a line")
-    return [NamedAccount(account) for account in ids]

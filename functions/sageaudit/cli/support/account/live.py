@@ -28,7 +28,6 @@ from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.phases import so_far
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import (
     AccessDenied,
@@ -105,25 +104,21 @@ class Account:
             return done.document
         return document(audit, [child.document for _, child in children])
 
-    def record(
-        self, job: str, kind: JobKind | None
-    ) -> tuple[Recording | RecordedSet, AuditDocument]:
-        """What an audit of the job reads of AWS, and that audit. Raises as `audit` does."""
+    def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
+        """What an audit of the job reads of AWS. Raises as `audit` does."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         cloudwatch_of = self._accounts.of("cloudwatch")
         recorder = AnswerRecorder(self._deps(Policy()), cloudwatch_of, packaged.types())
         deps = recorder.dependencies
-        children, documents = [], []
-        if ref.kind.row.rollup:
-            for child in deps.jobs.children(ref):
-                _, done = self._audit(child, deps, now)
-                children.append(recorder.recording(child, done, now))
-                documents.append(done.document)
-        audit, done = self._audit(ref, deps, now)
-        own = recorder.recording(ref, done, now)
+
+        def recorded(one: JobRef) -> Recording:
+            _, done = self._audit(one, deps, now)
+            return recorder.recording(one, done, now)
+
         if not ref.kind.row.rollup:
-            return own, done.document
-        return RecordedSet(tuple(children), own), document(audit, documents)
+            return recorded(ref)
+        children = tuple(recorded(child) for child in deps.jobs.children(ref))
+        return RecordedSet(children, recorded(ref))
 
     def run(self, job: str, kind: JobKind | None, policy: Policy) -> Run:
         """One job by ARN or name, with its measurements and list prices.
@@ -164,7 +159,7 @@ class Account:
 
     @cached_property
     def _accounts(self) -> Accounts:
-        return Accounts(self._session, "", Members(), time.time)
+        return Accounts(self._session, "", {}, time.time)
 
     @cached_property
     def _session(self) -> Any:

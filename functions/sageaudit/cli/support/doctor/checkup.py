@@ -9,19 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from botocore import UNSIGNED
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 
 from sageaudit import __version__
-from sageaudit.adapters.aws.accounts import AssumedRoles, Role
 from sageaudit.adapters.aws.clients import (
     CONFIG,
     aws_errors,
@@ -30,7 +25,6 @@ from sageaudit.adapters.aws.clients import (
     known_regions,
     translated,
     unanswered,
-    unreadable,
 )
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
@@ -42,21 +36,14 @@ from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT
 from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
-from sageaudit.cli.support.account.accounts import Identity, identity
+from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.domain.policy.routes import OWN_TOPIC
-from sageaudit.errors import AwsError, BadSettings, NoHistory, SageauditError
+from sageaudit.errors import AwsError, BadSettings, NoHistory, SageauditError, Unavailable
 from sageaudit.output.text.words import counted
 
-REACHED = "AWS is reached"
-"""The check that takes the clock's place where no answer of AWS came."""
-MOST_SKEW_S = 300
-"""AWS refuses a signature that is more than five minutes from its own time.
-
-Source: IAM user guide, "Signature Version 4 signing process".
-"""
 _OLD_PRICES_DAYS = 180
 _COSTS = "ce:GetCostAndUsage"
 _CHANGES_A_QUEUE = "sqs:"
@@ -110,13 +97,10 @@ def versions() -> Check:
 
 def prices(today: date) -> Check:
     """The price tables that are used without the network, and their age."""
-    try:
-        tables = packaged.tables()
-    except SageauditError as error:
-        return failed("prices", error)
-    age = (today - date.fromisoformat(tables.as_of)).days
-    found = f"{tables.name} tables of {tables.as_of}, {age} days old"
-    advice = "renew them with `sageaudit prices refresh`" if age > _OLD_PRICES_DAYS else None
+    as_of = packaged.tables().as_of
+    age = (today - date.fromisoformat(as_of)).days
+    found = f"packaged tables of {as_of}, {age} days old"
+    advice = "a newer sageaudit may have newer ones" if age > _OLD_PRICES_DAYS else None
     return Check("prices", CheckState.OK, found, advice)
 
 
@@ -138,31 +122,6 @@ def file(path: Path | None) -> Check:
     return ok(name, "readable and writable, of this version")
 
 
-def clock(session: Any, region: str, now: Callable[[], datetime]) -> Check:
-    """This machine's clock beside the Date header of an answer that needs no credentials."""
-    config = CONFIG.merge(Config(signature_version=UNSIGNED))
-    try:
-        answer = client(session, "sts", region, config).get_caller_identity()
-    except ClientError as error:
-        answer = dict(error.response)
-    except (BotoCoreError, ResponseParserError, KeyError) as error:
-        # a page of a proxy: unreadable, or XML without the result, on which botocore fails
-        lost = isinstance(error, BotoCoreError)
-        problem = unanswered(error, "sts") if lost else unreadable("sts")
-        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
-        return failed(REACHED, problem, advice)
-    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-    try:
-        theirs = parsedate_to_datetime(headers["date"])
-    except (KeyError, TypeError, ValueError):
-        return not_checked("clock", "AWS's answer has no date")
-    away = round((now() - theirs).total_seconds())
-    found = f"{abs(away):,} s {'ahead of' if away > 0 else 'behind'} AWS's" if away else "as AWS's"
-    if abs(away) >= MOST_SKEW_S:
-        return failed("clock", found, "set this machine's clock: AWS refuses requests", Exit.DENIED)
-    return ok("clock", found)
-
-
 def region(name: str | None) -> Check:
     """The region that the other checks ask."""
     if name is None:
@@ -178,7 +137,9 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     try:
         own = identity(session, region_name)
     except AwsError as error:
-        return failed("credentials", error), None
+        advice = "check the network, and HTTPS_PROXY and AWS_CA_BUNDLE behind a proxy"
+        lost = isinstance(error, Unavailable)
+        return failed("credentials", error, advice if lost else None), None
     return ok("credentials", f"{own.arn}, account {own.account}"), own
 
 
@@ -190,7 +151,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         elif name.startswith(_CHANGES_A_QUEUE):
             advice = "try it with `sageaudit redrive notices --dry-run`"
             yield not_checked(name, "asking could change a queue", advice)
-        elif error := probe(name, session, region_name, own.account):
+        elif error := probe(name, partial(client, session), region_name, own.account):
             yield failed(name, error, _next(error))
         else:
             yield ok(name, "permitted")
@@ -200,26 +161,28 @@ def _next(error: AwsError) -> str:
     return _NEXT_POLICY if exit_of(error) is Exit.DENIED else "try again later"
 
 
-def roles(
-    accounts: Sequence[str], session: Any, region_name: str, role: Role, own: Identity
-) -> Iterator[Check]:
+def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """One check for each other account: its role is assumed, and has what a scan needs."""
-    assumed = AssumedRoles(session, role, region_name)
-    for account in accounts:
-        name = f"{role.name} in {account}"
-        if account == own.account:
+    clients = listed.clients(session, region_name)
+    if listed.role is None:
+        return
+    for account in listed.names:
+        name = f"{listed.role.name} in {account}"
+        if account == listed.own.account:
             yield ok(f"account {account}", "your own: no role is assumed")
             continue
         try:
-            in_account = assumed.session(account)
+            clients.of("sagemaker")(account, region_name)
         except AwsError as error:
             yield failed(name, error, "correct the role's trust policy")
             continue
+
+        def there(service: str, region: str, account: str = account) -> Any:
+            return clients.of(service)(account, region)
+
         names = permissions.IN_EACH_ACCOUNT
         missing = {
-            one: refused
-            for one in names
-            if (refused := probe(one, in_account, region_name, account))
+            one: refused for one in names if (refused := probe(one, there, region_name, account))
         }
         if missing:
             code = exit_of(next(iter(missing.values())))

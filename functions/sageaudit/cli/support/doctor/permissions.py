@@ -77,7 +77,6 @@ COMMANDS: Mapping[str, Needs] = {
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
-    "prices": Needs(price_list.PERMISSIONS),
     "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
     **{
         name: Needs((), _TABLE)
@@ -87,6 +86,7 @@ COMMANDS: Mapping[str, Needs] = {
         )
     },
     "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
+    "prices": Needs(),
     "rules": Needs(),
     "doctor": Needs((), {OF_STACK: STACK_CHECKS, OF_MEMBERS: MEMBER_CHECKS}),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -146,9 +144,9 @@ def rule_named(text: str) -> str:
     return next((name.name for name in names if asked in {name.name, name.id.lower()}), asked)
 
 
-def tail(read: ReadCounts, cursor: str | None = None) -> Tail:
-    """What follows the rows in JSON."""
-    return lambda: {"cursor": cursor, "read": {"rows": read.rows, "sums": read.sums}}
+def tail(read: ReadCounts, *, more: bool = False) -> Tail:
+    """What follows the rows in JSON; `more`: there are others."""
+    return lambda: {"more": more, "read": {"rows": read.rows, "sums": read.sums}}
 
 
 def say_read(question: Question, read: ReadCounts, shown: int) -> None:
@@ -184,19 +182,6 @@ def say_rollups() -> None:
     say("a tuning job's amounts are what it adds to those of its training jobs")
 
 
-def say_next(cursor: str | None) -> None:
-    """Prints the command that shows the next rows."""
-    if cursor is None:
-        return
-    words, left = [], iter(sys.argv[1:])
-    for word in left:
-        if word == "--cursor":
-            next(left, None)
-        elif not word.startswith("--cursor="):
-            words.append(word)
-    say(f"more rows: {shlex.join(['sageaudit', *words, '--cursor', cursor])}")
-
-
 def show_some(
     rows: Sequence[Any],
     every: Sequence[Any],
@@ -206,6 +191,7 @@ def show_some(
     above: str,
 ) -> None:
     """Prints these of the rows, and says how many there are."""
-    shown.write(rows, listing, tail(read), above)
-    if len(rows) < len(every):
+    more = len(rows) < len(every)
+    shown.write(rows, listing, tail(read, more=more), above)
+    if more:
         say(f"{len(rows):,} of {len(every):,} rows: --all prints all of them")

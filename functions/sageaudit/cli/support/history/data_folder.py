@@ -32,16 +32,6 @@ def data_folder() -> Path:
     return _home() / ".local" / "share" / _NAME
 
 
-def made_data_folder() -> Path:
-    """The folder, made where it is missing, for its user alone. Raises BadUsage."""
-    folder = data_folder()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadUsage(f"{folder} cannot be made: {error.strerror or error}") from error
-    return folder
-
-
 @cache
 def fingerprint_key() -> bytes | None:
     """The random key of the fingerprints that this machine's scans store, made when first needed.

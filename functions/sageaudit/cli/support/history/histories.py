@@ -19,7 +19,7 @@ from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history.data_folder import data_folder
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import Detail, Head, JobKey, Position, Row, RunIndex, RunQuery
+from sageaudit.domain.audit.record import Detail, Head, JobKey, Row, RunIndex, RunQuery
 from sageaudit.errors import BadUsage, HistoryDenied, NoHistory
 from sageaudit.ports import Decisions, History
 
@@ -150,7 +150,7 @@ class BesideTable(SqliteHistory):
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | Position | None = None,
+        before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Those of a family are from both, an audit in memory in place of the stored one.

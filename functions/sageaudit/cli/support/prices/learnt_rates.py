@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -16,7 +15,6 @@ from rich.text import Text
 from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.prices import sources
-from sageaudit.domain.policy.discounts import Discounts, percent_off
 from sageaudit.domain.prices.own_rates import (
     Merged,
     OwnRate,
@@ -43,17 +41,11 @@ _OF_JOBS = frozenset({JOBS, MANAGED_SPOT, OTHER})
 
 @dataclass(frozen=True, slots=True)
 class LearntRow:
-    """A learnt rate beside the list price, and the policy's price of the same.
-
-    `policy_usd`: the policy's own rate of the type, which wins. `policy_percent`: its percentage,
-    which is not taken off.
-    """
+    """A learnt rate beside the list price."""
 
     learnt: Learnt
     list_usd: Decimal | None
     list_source: str | None
-    policy_usd: Decimal | None
-    policy_percent: Decimal | None
 
     @property
     def rate(self) -> OwnRate:
@@ -83,11 +75,7 @@ class LearntRates:
 
 
 def learnt_rates(
-    paths: Sequence[Path],
-    account: str | None,
-    basis: RateBasis,
-    file: Path,
-    discounts: Discounts,
+    paths: Sequence[Path], account: str | None, basis: RateBasis, file: Path
 ) -> LearntRates:
     """What the reports add to a file of own rates, beside the list prices.
 
@@ -97,8 +85,8 @@ def learnt_rates(
     report = cost_report.paid(paths, account, basis)
     lesson = learn(report, basis, ", ".join(path.name for path in paths))
     rates = own_rates(basis, account, (found.rate for found in lesson.learnt))
-    rows = [_row(learnt, discounts) for learnt in lesson.learnt]
-    return LearntRates(lesson, merged(known, rates), rows, [*_notes(lesson, rows)])
+    rows = [_row(learnt) for learnt in lesson.learnt]
+    return LearntRates(lesson, merged(known, rates), rows, [*_notes(lesson)])
 
 
 def _known(path: Path, basis: RateBasis, account: str | None) -> OwnRates:
@@ -118,25 +106,18 @@ def _known(path: Path, basis: RateBasis, account: str | None) -> OwnRates:
     return found
 
 
-def _row(learnt: Learnt, discounts: Discounts) -> LearntRow:
+def _row(learnt: Learnt) -> LearntRow:
     """The rate beside the report's public price, else the packaged one."""
     rate, listed, source = learnt.rate, learnt.list_usd, "report"
-    is_storage = rate.what == STORAGE
     if listed is None:
         book = sources.offline_book(rate.region, rate.component, rate.last)
         packaged = (
             book.storage(rate.region, rate.component)
-            if is_storage
+            if rate.what == STORAGE
             else book.hourly(rate.region, rate.component, rate.what)
         )
         listed, source = (packaged.usd, "packaged") if packaged else (None, "")
-    return LearntRow(
-        learnt,
-        listed,
-        source or None,
-        policy_usd=discounts.rates.get(rate.region, {}).get(rate.what),
-        policy_percent=percent_off(discounts, rate.component, None if is_storage else rate.what),
-    )
+    return LearntRow(learnt, listed, source or None)
 
 
 def document(view: LearntRates) -> dict[str, Any]:
@@ -174,8 +155,6 @@ def _json(row: LearntRow, merged: Merged, replaced: Mapping[OwnRate, OwnRate]) -
         "note": rate.note,
         "change": known if before is None else "changed",
         "before_usd": None if before is None else before.usd,
-        "wins": "learnt" if row.policy_usd is None else "policy",
-        "policy_usd": row.policy_usd,
     }
 
 
@@ -210,11 +189,11 @@ def show(view: LearntRates, console: Console) -> None:
         console.print(Text(terminal(f"{sentence}."), "dim"))
 
 
-def _notes(lesson: Lesson, rows: Sequence[LearntRow]) -> Iterator[str]:
-    """Sentences without full stops: averages, what is left out, and which price wins."""
-    for row in rows:
-        if row.rate.note:
-            yield f"{_name(row.rate)}: {row.rate.note}"
+def _notes(lesson: Lesson) -> Iterator[str]:
+    """Sentences without full stops: averages, and what is left out."""
+    for found in lesson.learnt:
+        if found.rate.note:
+            yield f"{_name(found.rate)}: {found.rate.note}"
     if lesson.basis is RateBasis.AMORTISED:
         yield (
             "amortised rates count what a Savings Plan costs, which is paid used or not:"
@@ -235,31 +214,10 @@ def _notes(lesson: Lesson, rows: Sequence[LearntRow]) -> Iterator[str]:
     elsewhere = sum((usage.usd for usage in lesson.unpriced if usage not in of_jobs), Decimal(0))
     if elsewhere:
         yield f"other SageMaker usage, {usd(elsewhere)}, is of no job: endpoints, notebooks"
-    yield from _which_wins(rows)
 
 
-def _which_wins(rows: Sequence[LearntRow]) -> Iterator[str]:
-    for row in rows:
-        if row.policy_usd is not None and row.rate.what != STORAGE:
-            yield (
-                f"{_name(row.rate)}: the policy's rate of {shown_rate(row.policy_usd)} wins over"
-                f" the learnt {shown_rate(row.rate.usd)}: remove it from [discounts.rates] to use"
-                " what was paid"
-            )
-    if any(row.policy_percent for row in rows):
-        yield (
-            "the percentages of [discounts.percent] are not taken off learnt rates, which are net"
-            " already; they stay for what has no learnt rate"
-        )
-
-
-def closing(
-    merged: Merged, path: Path, policy: Path | None, *, in_use: bool, written: bool
-) -> Iterator[str]:
-    """What was written, which known rates had to go, and the next command to run.
-
-    `in_use`: whether the policy names a file of own rates already.
-    """
+def closing(merged: Merged, path: Path, *, written: bool) -> Iterator[str]:
+    """What was written, which known rates had to go, and the next command to run."""
     new = len(merged.added) + len({rate for _, rate in merged.replaced})
     verb = "written" if written else "nothing is written; it would be"
     yield (
@@ -271,9 +229,5 @@ def closing(
             f"replaced {_name(old)}, {old.days}:"
             f" {shown_rate(old.usd)} becomes {shown_rate(rate.usd)} ({rate.days})"
         )
-    policy = policy or Path("policy.toml")
-    if not in_use:
-        # Both may be given from anywhere; the policy's own folder is where its paths begin.
-        name = os.path.relpath(path, policy.parent)
-        yield f"to use them, write own_rates = {json.dumps(name)} under [discounts] in {policy}"
-    yield f"then run: sageaudit audit JOB --policy {policy}"
+    yield f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml"
+    yield "then run: sageaudit audit JOB --policy policy.toml"

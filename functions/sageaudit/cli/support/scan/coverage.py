@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.clients import CONFIG, client
+from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
@@ -37,14 +38,14 @@ _CHINA = "cn-northwest-1"
 
 @dataclass(frozen=True, slots=True)
 class BilledAccounts:
-    """Whose bill is read. `session_of` gives each account's session.
+    """Whose bill is read. `clients` are those of each account.
 
-    `by_payer`: one session sees them all, that of the account which pays for them.
+    `by_payer`: the own account sees them all, as it pays for them.
     """
 
     own: str
     accounts: tuple[str, ...]
-    session_of: Mapping[str, Any]
+    clients: Accounts
     by_payer: bool
 
     @property
@@ -60,19 +61,19 @@ class BilledAccounts:
         return self.least_requests * USD_PER_REQUEST
 
     @property
-    def groups(self) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Each session that is asked, with the accounts that it is asked about."""
+    def groups(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each account that is asked, with those that it is asked about."""
         if self.by_payer or self.accounts == (self.own,):
-            yield self.session_of[self.own], self.accounts
+            yield self.own, self.accounts
         else:
-            yield from ((self.session_of[account], (account,)) for account in self.accounts)
+            yield from ((account, (account,)) for account in self.accounts)
 
 
 def of_one(session: Any, region: str) -> BilledAccounts:
     """The bill of the session's own account. Raises AwsError, or BadUsage as `of_several`."""
     _check(region)
     own = identity(session, region).account
-    return BilledAccounts(own, (own,), {own: session}, by_payer=False)
+    return BilledAccounts(own, (own,), Accounts(session, own, {}, time.time), by_payer=False)
 
 
 def of_several(several: ScannedAccounts, region: str) -> BilledAccounts:
@@ -81,11 +82,11 @@ def of_several(several: ScannedAccounts, region: str) -> BilledAccounts:
     Raises BadUsage where Cost Explorer has no endpoint.
     """
     _check(region)
-    own, sessions = several.listed.own.account, several.sessions
-    payer = organization.payer(client(sessions[own], "organizations", region))
+    own, clients = several.listed.own.account, several.clients
+    payer = organization.payer(clients.of("organizations")(own, region))
     names = several.listed.names
-    seen = names if payer == own else [account for account in names if account in sessions]
-    return BilledAccounts(own, tuple(seen), sessions, by_payer=payer == own)
+    seen = names if payer == own else [account for account in names if account in several.opened]
+    return BilledAccounts(own, tuple(seen), clients, by_payer=payer == own)
 
 
 def _check(region: str) -> None:
@@ -119,8 +120,8 @@ def read(
     bills: dict[str, Decimal] = {}
     codes: set[Exit] = set()
     endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
-    for session, accounts in asked.groups:
-        explorer = CostExplorer(client(session, "ce", endpoint, CONFIG))
+    for asker, accounts in asked.groups:
+        explorer = CostExplorer(asked.clients.of("ce")(asker, endpoint))
         try:
             found, by_account = _of_accounts(explorer, accounts, period)
             lines += found

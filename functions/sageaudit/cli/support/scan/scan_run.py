@@ -71,14 +71,12 @@ class Asked:
 class ScanRun:
     """One scan. `tally` counts what could not be listed, and then while it runs.
 
-    `statuses` are of each account, where several are scanned. Unless `quiet`, messages say what
-    could not be listed.
+    `statuses` are of each account, where several are scanned.
     """
 
     history: History
     asked: Asked
     workers: Workers
-    quiet: bool = False
     lanes: Sequence[Lane] = ()
     tally: ScanTally = field(default_factory=ScanTally)
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
@@ -87,7 +85,7 @@ class ScanRun:
         """Takes the recorded jobs; a file that cannot be audited is counted by its name."""
 
         def refused(error: BadRecording) -> None:
-            self._refuse(error, quiet=self.quiet, tally=self.tally)
+            self._refuse(error, quiet=False, tally=self.tally)
 
         asked = self.asked
         recorded = {
@@ -109,7 +107,7 @@ class ScanRun:
 
     def list_account(self, account: ScannedAccount) -> None:
         """Takes the listed jobs. Raises NoCredentials where no region accepts the credentials."""
-        jobs = self._listed(account, self.tally, quiet=self.quiet)
+        jobs = self._listed(account, self.tally, quiet=False)
         deps = account.dependencies(self.history, self.asked.policy)
         self.lanes = lanes_of(self.asked.of(jobs), deps, again=self.asked.again)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from botocore.config import Config
 
 from sageaudit.adapters.aws import clients
-from sageaudit.adapters.aws.accounts import Accounts, AssumedRoles
-from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.pace import Pace, Stopped
 from sageaudit.cli.support.account.accounts import AccountList
@@ -23,7 +22,6 @@ from sageaudit.cli.support.scan.threads import Threads
 from sageaudit.domain.job.listed import Listed, in_order
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.ports import History
@@ -55,7 +53,7 @@ class ScannedAccount:
         `clients_of` makes the clients of a service where several accounts share them.
         """
         self._pace, self._name = pace, name
-        self._clients_of = clients_of or Accounts(session, "", Members(), time.time).of
+        self._clients_of = clients_of or Accounts(session, "", {}, time.time).of
 
     @property
     def lists(self) -> SageMakerJobLists:
@@ -104,8 +102,6 @@ def scanned_regions(session: Any, named: Sequence[str], *, every: bool) -> list[
 
 _AT_ONCE = 8
 """Accounts whose jobs are listed at the same time."""
-_MOST_CLIENTS = 256
-"""Clients that are kept, of all accounts: each takes half a megabyte."""
 
 
 class ScannedAccounts:
@@ -113,11 +109,8 @@ class ScannedAccounts:
 
     def __init__(self, session: Any, listed: AccountList, region: str, pace: Pace) -> None:
         """`region`: where roles are assumed."""
-        self.listed, self._pace = listed, pace
-        self._own = ScannedAccount(session, pace)
-        self.sessions: dict[str, Any] = {listed.own.account: session}
-        self._roles = AssumedRoles(session, listed.role, region) if listed.role else None
-        self._client = lru_cache(_MOST_CLIENTS)(self._new_client)
+        self.listed, self._pace, self._region = listed, pace, region
+        self.clients, self.opened = listed.clients(session, region), {listed.own.account}
 
     def __len__(self) -> int:
         return len(self.listed.accounts)
@@ -155,7 +148,8 @@ class ScannedAccounts:
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
         """What the audits of each account work with; prices are read once, by the own account."""
-        markets = self._own.dependencies(history, policy).markets
+        own = self._opened(self.listed.own.account)
+        markets = own.dependencies(history, policy).markets
         return {
             account: replace(self._opened(account).dependencies(history, policy), markets=markets)
             for account in accounts
@@ -163,13 +157,7 @@ class ScannedAccounts:
 
     def _opened(self, account: str) -> ScannedAccount:
         """The account to read from. Raises AwsError where its role cannot be assumed."""
-        if account not in self.sessions:
-            assert self._roles is not None  # noqa: S101 - the list has others only with a role
-            self.sessions[account] = self._roles.session(account)
-        return ScannedAccount(None, self._pace, account, self._clients_of)
-
-    def _clients_of(self, service: str, config: Config) -> Callable[[str, str], Any]:
-        return lambda account, region: self._client(account, service, region, config)
-
-    def _new_client(self, account: str, service: str, region: str, config: Config) -> Any:
-        return client(self.sessions[account], service, region, config)
+        if account not in self.opened:
+            self.clients.of("sagemaker", _CONFIG)(account, self._region)
+            self.opened.add(account)
+        return ScannedAccount(None, self._pace, account, self.clients.of)

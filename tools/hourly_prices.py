@@ -1,24 +1,39 @@
-"""Rebuilds the packaged price tables from the price list; replaced hourly rates go to `history`."""
+"""Renews the packaged price tables from the Price List API: `python -m tools.hourly_prices`.
+
+It reads the prices with your AWS credentials. A price that changed goes into the table's history,
+with the date of this reading. Nothing is written when AWS returns fewer than 80% of the known
+prices.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
+import boto3
+
+from sageaudit.adapters.aws.clients import client, known_regions
 from sageaudit.adapters.files.exact_json import to_json
+from sageaudit.adapters.files.whole_file import write_text
+from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.packaged import PackagedPrices
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import SAME_WITHIN, KnownRate
 from sageaudit.domain.prices.price_list import STORAGE, PriceListing
-from sageaudit.errors import Unavailable
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
 LEAST_SHARE = Decimal("0.8")
 """If less than this share of the known rows came back, the price list was incomplete."""
-_SOURCE = "AWS Price List API (GetProducts), read by `sageaudit prices refresh`"
+_SOURCE = "AWS Price List API (GetProducts), read by tools.hourly_prices"
 TableRow = dict[str, Any]
 
 
@@ -158,3 +173,49 @@ def _provenance(old: PackagedPrices, day: date) -> TableRow:
         "absent": before["absent"],
         "earlier": [*earlier, before],
     }
+
+
+def listings(
+    price_list: PriceList, regions: Sequence[str], say: Callable[[str], None]
+) -> Iterator[PriceListing]:
+    """The price list of every region and component; one that cannot be read is reported by `say`.
+
+    Raises AccessDenied or NoCredentials.
+    """
+    for region in regions:
+        for component in Component:
+            try:
+                yield price_list.listing(region, component)
+            except (AccessDenied, NoCredentials):
+                raise
+            except AwsError as error:
+                say(f"{region}, {component.value}: {error}")
+
+
+def renew(price_list: PriceList, regions: Iterable[str], day: date, folder: Path) -> None:
+    """Writes both tables. Raises AccessDenied, NoCredentials or Unavailable."""
+    old = packaged.tables()
+    read = list(listings(price_list, sorted({*old.regions, *regions}), print))
+    hourly = refreshed(old, read, day)
+    storage = storage_refreshed(old.storage_table, read, day)
+    write_text(folder / packaged.HOURLY, text_of(hourly.table))
+    write_text(folder / packaged.STORAGE_TABLE, text_of(storage))
+    print(
+        f"{hourly.came_back:,} of {hourly.known:,} known prices came back, {hourly.added:,} are"
+        f" new, {hourly.superseded:,} earlier figures went to the history"
+    )
+
+
+def main() -> None:
+    """Rewrites the packaged tables."""
+    session = boto3.Session()
+    prices = PriceList(cache(lambda endpoint: client(session, "pricing", endpoint)))
+    folder = Path(str(resources.files("sageaudit.data")))
+    try:
+        renew(prices, known_regions(), datetime.now(UTC).date(), folder)
+    except AwsError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.adapters.prices import packaged, price_table
+from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.packaged import PackagedPrices
 from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
-from sageaudit.errors import Unavailable
+from sageaudit.errors import AccessDenied, Unavailable
 from tests.fakes.jobs import known
-from tests.fakes.price_lists import listing
+from tests.fakes.price_lists import PricingClient, denied, listing, product
+from tools import hourly_prices
 
 DAY = date(2026, 11, 20)
 TRAINING, PROCESSING, TRANSFORM = Component
@@ -57,7 +59,9 @@ def read(**by_component: dict[str, str]) -> list[PriceListing]:
 def again(listings: list[PriceListing], tmp_path: Path) -> PackagedPrices:
     """The book over the written table."""
     path = tmp_path / "hourly_prices.json"
-    path.write_text(price_table.text_of(price_table.refreshed(OLD, listings, DAY).table), "utf-8")
+    path.write_text(
+        hourly_prices.text_of(hourly_prices.refreshed(OLD, listings, DAY).table), "utf-8"
+    )
     table = json.loads(path.read_text("utf-8"), parse_float=Decimal)
     return replace(OLD, hourly_table=table)
 
@@ -104,7 +108,7 @@ def test_a_component_without_the_type_or_that_could_not_be_read(tmp_path: Path) 
 
 def test_history_exceptions_and_provenance_are_kept(tmp_path: Path) -> None:
     """A price that did not change leaves no history; a figure of an exception is in it."""
-    done = price_table.refreshed(OLD, read(), DAY)
+    done = hourly_prices.refreshed(OLD, read(), DAY)
     assert (done.known, done.came_back, done.added) == (5, 4, 1)
     table = again(read(), tmp_path).hourly_table
     [row] = table["exceptions"]
@@ -124,14 +128,14 @@ def test_too_little_is_not_written() -> None:
     """Three of five are under 80 %."""
     few = dict(list(LISTED.items())[:3])
     with pytest.raises(Unavailable, match="Only 3 of 5 known prices came back"):
-        price_table.refreshed(OLD, read(training=few, processing=few, transform=few), DAY)
+        hourly_prices.refreshed(OLD, read(training=few, processing=few, transform=few), DAY)
 
 
 def test_the_order_of_listings_never_matters() -> None:
     """Regions are read one by one."""
     listings = read()
-    table = price_table.refreshed(OLD, listings, DAY).table
-    assert price_table.refreshed(OLD, listings[::-1], DAY).table == table
+    table = hourly_prices.refreshed(OLD, listings, DAY).table
+    assert hourly_prices.refreshed(OLD, listings[::-1], DAY).table == table
 
 
 def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Path) -> None:
@@ -147,9 +151,9 @@ def test_refreshing_the_packaged_table_with_itself_changes_no_rate(tmp_path: Pat
     listings = [
         listing(rates(book, *place), region=place[0], component=place[1]) for place in places
     ]
-    done = price_table.refreshed(book, listings, DAY)
+    done = hourly_prices.refreshed(book, listings, DAY)
     path = tmp_path / "table.json"
-    path.write_text(price_table.text_of(done.table), "utf-8")
+    path.write_text(hourly_prices.text_of(done.table), "utf-8")
     after = replace(book, hourly_table=json.loads(path.read_text("utf-8"), parse_float=Decimal))
     assert (done.known, done.came_back, done.added, done.superseded) == (2065, 2065, 0, 0)
     assert all(rates(after, *place) == rates(book, *place) for place in places)
@@ -175,7 +179,7 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
             ("eu-west-3", TRAINING, "0.163"), ("ap-east-2", PROCESSING, "0.1"),
         )
     ]  # fmt: skip
-    table = price_table.storage_refreshed(old, listed, DAY)
+    table = hourly_prices.storage_refreshed(old, listed, DAY)
     regions = table["regions"]
     rates = [str(regions["eu-west-1"][part]) for part in ("training", "processing")]
     assert rates == ["0.16", "0.12"]
@@ -183,4 +187,34 @@ def test_storage_is_refreshed_where_it_is_listed_and_keeps_its_date_elsewhere() 
     assert (new["training"], new["as_of"]) == (Decimal("0.163"), str(DAY))
     assert (kept["training"], kept["as_of"]) == (Decimal("0.14"), old["provenance"]["as_of"])
     assert "ap-east-2" not in regions
-    assert json.loads(price_table.text_of(table))["regions"].keys() == regions.keys()
+    assert json.loads(hourly_prices.text_of(table))["regions"].keys() == regions.keys()
+
+
+def test_both_tables_are_written_from_the_price_list(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """New types and regions too; what was superseded stays with its date."""
+    row = {"ml.m5.xlarge": Decimal("0.257"), "ml.c5.xlarge": Decimal("0.23")}
+    book = packaged.tables()
+    small = replace(book, hourly_table={**book.hourly_table, "usd_per_hour": {"eu-west-1": row}})
+    monkeypatch.setattr(packaged, "tables", lambda: small)
+    api = PricingClient()
+    rates = {"ml.m5.xlarge": "0.257", "ml.c5.xlarge": "0.25", "ml.m6i.large": "0.12"}
+    api.products = [
+        product(name, usd, component=one) for name, usd in rates.items() for one in Component
+    ]
+    api.products.append(product("ml.t3.large", "0.1", region="eu-west-2"))
+    price_list = PriceList(lambda _endpoint: api)
+    hourly_prices.renew(price_list, ["eu-west-2"], DAY, tmp_path)
+    said = capsys.readouterr().out
+    assert "2 of 2 known prices came back, 2 are new, 1 earlier figures" in said
+    table = json.loads((tmp_path / "hourly_prices.json").read_text("utf-8"), parse_float=Decimal)
+    assert table["usd_per_hour"]["eu-west-1"]["ml.m6i.large"] == Decimal("0.12")
+    assert table["usd_per_hour"]["eu-west-2"] == {"ml.t3.large": {"Training": Decimal("0.1")}}
+    assert table["history"][-1]["usd"] == Decimal("0.23")
+    storage = json.loads((tmp_path / "storage_prices.json").read_text("utf-8"))
+    assert storage["regions"]["us-east-1"]["as_of"] == "2026-11-20"
+    api.refusal, api.calls = denied(), []
+    with pytest.raises(AccessDenied):  # at once, not for each region
+        hourly_prices.renew(price_list, ["eu-west-2"], DAY, tmp_path)
+    assert len(api.calls) == 1

@@ -1,6 +1,6 @@
 """How often a rule was right on jobs whose truth is known, and two of these jobs to look at.
 
-Measured by `make docs` over the labelled jobs of the tests, and shown on the rule's page.
+Measured by `make docs` over the labelled jobs of the tests, and shown on its page in docs/rules.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.output.text.money import usd
 
-FILE = "track_records.json"
-"""In `sageaudit.data`."""
+FILE = Path(__file__).parent / "rules" / "track_records.json"
 _MEASURED = (
     "Measured on made-up and recorded jobs whose labels name this rule. Precision is the share of",
     "its findings that are true, recall the share of what is true that it found (0 to 1).",
@@ -90,9 +89,9 @@ class TrackRecord:
 
 
 @cache
-def packaged() -> Mapping[str, TrackRecord]:
+def measured() -> Mapping[str, TrackRecord]:
     """Each rule's record, as `make docs` measured it last."""
-    text = resources.files("sageaudit.data").joinpath(FILE).read_text(encoding="utf-8")
+    text = FILE.read_text(encoding="utf-8")
     return {name: _record(row) for name, row in from_json(text).items()}
 
 

@@ -1,0 +1,82 @@
+"""Simulated jobs of another author, who had not seen the code: what is counted of their waste.
+
+`simulated_jobs/README.md` says where they come from and what their dollars mean.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+
+from tests.labelled.audits import audited_file, audited_in_turn
+
+_JOBS = Path(__file__).parent / "simulated_jobs" / "jobs.jsonl.xz"
+_MEASURED_AGAIN = Decimal("1.05")
+"""Above the most that the author tolerates there is a claim too much."""
+_ONE_NAME = "k05-two-runs-one-name"
+"""Two runs of one name and time are one job for a history."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One case, or a sum of cases, in USD. `right_usd`: counted, up to what is proven."""
+
+    cases: int
+    proven_usd: Decimal
+    tolerated_usd: Decimal
+    counted_usd: Decimal
+    right_usd: Decimal
+    possible_usd: Decimal
+    above_usd: Decimal
+
+    def row(self, kind: str) -> str:
+        """Of the table."""
+        figures = (self.proven_usd, self.right_usd, self.possible_usd, self.above_usd)
+        return f"{kind:<28}{self.cases:>5}" + "".join(f"{usd:>12.2f}" for usd in figures)
+
+
+@cache
+def by_kind() -> dict[str, Counted]:
+    """The sums of each kind of waste; last, `together`."""
+    cases = list(_cases())
+    kinds = sorted({kind for kind, _ in cases})
+    sums = {kind: _sum([one for of, one in cases if of == kind]) for kind in kinds}
+    return {**sums, "together": _sum([one for _, one in cases])}
+
+
+def _cases() -> Iterator[tuple[str, Counted]]:
+    lines = lzma.decompress(_JOBS.read_bytes()).decode().splitlines()
+    for case in map(json.loads, lines):
+        recordings = case["recordings"]
+        alone = len(recordings) == 1 or case["name"] == _ONE_NAME
+        done = map(audited_file, recordings) if alone else audited_in_turn(recordings)
+        documents = list(done)
+        counted, possible = (
+            sum((one[key] or Decimal(0) for one in documents for key in keys), Decimal(0))
+            for keys in (("avoidable_usd", "lost_usd"), ("possible_usd",))
+        )
+        proven = Decimal(str(case["proven_usd"]))
+        most = max(proven, Decimal(str(case["tolerated_usd"])))
+        over = counted - most if counted > most * _MEASURED_AGAIN else Decimal(0)
+        right = min(counted, proven)
+        yield case["kind"], Counted(1, proven, most, counted, right, possible, over)
+
+
+def _sum(cases: list[Counted]) -> Counted:
+    parts = zip(*(vars(one).values() for one in cases), strict=True)
+    return Counted(*map(sum, parts))  # type: ignore[arg-type]
+
+
+def table() -> str:
+    """Counted dollars beside proven ones, by kind of waste, for people."""
+    heads = ("proven", "counted", "a trial", "above")
+    rows = [f"{'kind':<28}{'cases':>5}" + "".join(f"{head:>12}" for head in heads)]
+    rows += [sums.row(kind) for kind, sums in by_kind().items()]
+    whole = by_kind()["together"]
+    rows.append(f"of the proven dollars {whole.right_usd / whole.proven_usd:.0%} are counted")
+    return "\n".join(rows) + "\n"

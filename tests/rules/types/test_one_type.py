@@ -1,0 +1,87 @@
+"""One type for all runs of a family, by the shipped prices: each run is audited in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import groupby
+
+import pytest
+
+from sageaudit.adapters.prices import sources
+from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.judge import audit_job, run_facts
+from tests.fakes.families import earlier_run
+from tests.fakes.jobs import even_use, ran
+
+SMALL, LARGE = "ml.g4dn.xlarge", "ml.g5.xlarge"
+TODAY = "ml.p3.2xlarge"
+M5, C5 = "ml.m5.4xlarge", "ml.c5.2xlarge"
+
+
+def audited(percent: float, on: str, earlier: Sequence[EarlierRun]) -> Audit:
+    """An hour whose GPU, or CPU without one, is so busy, with little of anything else."""
+    run = ran(3600, on, volume_gb=0)
+    run = replace(run, hints=replace(run.hints, mixed_precision=True))
+    assert run.ended_at is not None
+    market = sources.offline_markets().market(run, run.ended_at)
+    use = {"gpu": percent, "gpu_memory": 20.0, "cpu": 8.0, "memory": 8.0}
+    if not market.types[on].gpus:
+        use = {"cpu": percent, "memory": 8.0}
+    of: Measurements = even_use(run, (60, 60), 1, use, market.types)
+    now, ruleset = run.ended_at + timedelta(days=1), catalogue.ruleset()
+    return audit_job(run, of, market, Policy(), ruleset, now=now, earlier=tuple(earlier))
+
+
+def told(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
+    """What each run was told, in turn; of each stretch the type and how busy its GPU was."""
+    runs: list[EarlierRun] = []
+    for on, percent in ((on, percent) for on, loads in stretches for percent in loads):
+        made = audited(percent, on, runs)
+        facts, usd = run_facts(made), made.bill.total_usd
+        runs.insert(0, replace(earlier_run(total_usd=usd, name=f"run-{len(runs)}"), facts=facts))
+        yield facts.advised_type or "nothing"
+
+
+MIXED = [8.0, 30.0, 90.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("stretches", "types"),
+    [
+        # alone each run has its own: the larger one holds all of them
+        ([(TODAY, [8.0] * 4)], [SMALL]),
+        ([(TODAY, [90.0] * 4)], [LARGE]),
+        ([(TODAY, [90.0, *MIXED])], [LARGE]),
+        # nobody knew before the first busy run
+        ([(TODAY, MIXED)], [SMALL, LARGE]),
+        # the load falls for good: after ten runs the smaller one
+        ([(TODAY, [90.0, *[8.0] * 10])], [LARGE]),
+        ([(TODAY, [90.0, *[8.0] * 14])], [LARGE, SMALL]),
+        # followed: a smaller one would not hold its busy runs, before that and since
+        ([(M5, [40.0, 8.0, 20.0])], [C5]),
+        ([(M5, [40.0, 8.0, 20.0]), (C5, [16.0, 80.0] * 6)], [C5, "nothing"]),
+        ([(M5, [40.0]), (C5, [16.0] * 14)], [C5, "nothing", "ml.c7i.large"]),
+        # never told: it runs there for a reason that nobody knows
+        ([(C5, [80.0, 16.0] * 2)], ["nothing", "ml.c7i.large"] * 2),
+        # a run whose GPU does nothing is no measure of the others, nor they of it
+        ([(TODAY, [90.0, 0.0, 90.0])], [LARGE, "ml.m5.large", LARGE]),
+    ],
+)
+def test_a_family_is_told_one_type(
+    stretches: list[tuple[str, list[float]]], types: list[str]
+) -> None:
+    """In a row, each as often as it was told."""
+    assert [name for name, _ in groupby(told(*stretches))] == types
+
+
+def test_the_reason_names_the_type_that_others_need() -> None:
+    """The run itself would fit on less."""
+    busy = replace(earlier_run(), facts=run_facts(audited(90.0, TODAY, [])))
+    findings = audited(8.0, TODAY, [busy]).savings.findings
+    assert f"{SMALL} holds this run, and fewer of its family's last" in str(findings[0].found)
