@@ -51,6 +51,16 @@ class AlarmStates:
                 return True
         return False
 
+    def breaching(self) -> set[str]:
+        """Which alarms a value of all the time since this was made, or of now, breaches."""
+        local = {name: one for name, one in self._alarms.items() if not _not_local(one)}
+        values = {name: self._value(one) for name, one in local.items()}
+        return {
+            name
+            for name, value in values.items()
+            if value is not None and self._breaches(value, self._alarms[name])
+        }
+
     @staticmethod
     def _breaches(value: float | None, alarm: Mapping[str, Any]) -> bool:
         if value is None:  # one that is told of missing data has no other data to be told of
@@ -152,6 +162,11 @@ class AlarmStates:
         [logical, attribute] = value["Fn::GetAtt"]
         assert attribute == "QueueName"
         return self._aws.resources[logical].rpartition("/")[2]
+
+
+def _not_local(alarm: Mapping[str, Any]) -> bool:
+    """Whether it watches what the local AWS has not: nothing runs beside, or for long, there."""
+    return any(metric in json.dumps(alarm) for metric in ("Throttles", "IteratorAge"))
 
 
 def _period_s(alarm: Mapping[str, Any]) -> int:

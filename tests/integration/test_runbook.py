@@ -174,6 +174,20 @@ def test_a_call_that_fails_for_hours(of: Failing) -> None:
         assert not one.scene.dead_letters()
 
 
+def test_a_healthy_installation_is_quiet_in_its_first_hour() -> None:
+    """Its first sweep has a day to look back on, and jobs end; no value is above its threshold."""
+    job = a_failed_job()
+    with world(job, sweeps=True) as one:
+        for hours in (2, 8, 20):
+            one.aws.sagemaker.add(renamed(job, f"before-{hours}", later=-timedelta(hours=hours)))
+        one.aws.ends(job)
+        for _ in range(12):
+            one.aws.advance(one.aws.clock.now() + timedelta(minutes=5))
+            assert one.alarms.breaching() == set()
+        assert one.scene.versions(job) == 1
+        assert one.scene.count("JobsAudited", "audit") == 4
+
+
 def test_function_errors() -> None:
     """A setting is missing after a deployment; the next deployment brings it back."""
     job = a_failed_job()
