@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -35,6 +35,21 @@ family_tag = "model"
 222233334444 = "arn:aws:iam::222233334444:role/sageaudit-read"
 [mentions]
 "vision, \\u2028 and \\"speech\\"" = "S0123456789"
+[digest]
+day = "friday"
+zone = "Europe/Berlin"
+report_bucket = "our-reports"
+[channels.finance]
+service = "sns"
+topic_arn = "arn:aws:sns:eu-west-1:111122223333:finance"
+most_an_hour = 5
+[channels.vision]
+service = "teams"
+[[route]]
+tag = "team=vision"
+severity = "medium"
+usd_a_month = 12.5
+to = ["vision", "finance"]
 [severity]
 high_usd = 12.50
 medium_usd = 1e-3
@@ -91,7 +106,7 @@ def test_what_is_read_is_what_was_parsed(tmp_path: Path, text: str) -> None:
     policy = from_toml(tmp_path, text)
     again = from_text(to_text(policy))
     assert again == policy
-    for name in ("floor_usd", "discounts", "thresholds", "sections"):
+    for name in ("floor_usd", "discounts", "thresholds", "sections", "channels", "routes"):
         assert repr(getattr(again, name)) == repr(getattr(policy, name))
     assert list(again.members.roles) == list(policy.members.roles)
     assert hash(again.exemptions) == hash(policy.exemptions)
@@ -111,6 +126,7 @@ SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     bool: st.booleans(),
     date: st.dates(),
     float: st.floats(0, 1e12),
+    int: st.integers(0, 100),
     Decimal: st.decimals(0, 10**12, allow_nan=False, allow_infinity=False),
 }
 
@@ -122,6 +138,8 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
         case None if isinstance(kind, type) and is_dataclass(kind):
             types = get_type_hints(kind)
             return st.builds(kind, **{name: any_of(types[name]) for name in types})
+        case origin if origin is Literal:
+            return st.sampled_from(inner)
         case origin if origin is UnionType:
             return st.none() | any_of(inner[0])
         case origin if origin is Mapping:

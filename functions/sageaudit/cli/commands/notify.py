@@ -94,7 +94,7 @@ def notify(
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
-    """Shows the message that a job causes, or why there is none; or the weekly digest.
+    """Shows the message that a job causes, or the weekly digest.
 
     It is decided as after an installation, by the runs of the job's family in the history, and with
     --table by the messages that were sent. A job that ended more than 30 days ago is decided about
