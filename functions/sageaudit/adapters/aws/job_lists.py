@@ -154,12 +154,12 @@ class SweptLists:
             raise Unavailable(f"{error}.") from error
         if found not in self._paced:
             self._paced.add(found)
-            turns = _Turns(self._clock, self._sleep)
+            turns = _OneApart(self._clock, self._sleep)
             found.meta.events.register_first("before-send.sagemaker", turns.take)
         return found
 
 
-class _Turns:
+class _OneApart:
     """Keeps the requests of one client apart: AWS counts them by account and region."""
 
     def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
