@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -114,3 +115,14 @@ def test_an_answer_that_means_nothing_is_refused(
     """With exit code 2, and nothing is kept."""
     result = asked(*words)
     assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+
+
+def test_what_changed_says_what_became_of_advice(asked: Asked) -> None:
+    """In `changes` where it is asked, and on the page, with what was saved in a row of its own."""
+    days = ("--since", "7d", "--until", "0d")
+    assert {one["advice"] for one in rows(asked("changes", "--output", "json"))} == set()
+    [changed] = rows(asked("changes", *days, "--advice", "--output", "json", taken=True))
+    assert changed["advice"] == "1 measured"
+    page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
+    assert "What came of advice" in page
+    assert "Measured 1 - $4.59 $6.00" in page

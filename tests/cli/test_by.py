@@ -30,11 +30,12 @@ def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -
     usd = [row["waste_usd"] for row in rows]
     assert usd == sorted(usd, reverse=True)
     done = run("by", "family,region", "--history", file, "--limit", 5)
-    period, every, *lines = done.stdout.splitlines()
+    period, every, judged, *lines = done.stdout.splitlines()
     assert period == "ended 2026-10-21 to 2026-11-20 (UTC)"
     assert every.startswith(
         f"all 17 rows: {sum(row['jobs'] for row in rows)} jobs, $789.91 or more"
     )
+    assert judged.startswith("$668.65 of $789.91 or more judged:")
     assert len(lines) == 6
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "5 of 17 rows: --all prints all of them" in done.stderr
@@ -113,13 +114,14 @@ def weeks(tmp_path: Path) -> Path:
 def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
     """The news, then one mark a week above the table; a week that lasts says so."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
-    spent, wasted, rate, drawn, period, *rows = done.stdout.splitlines()
+    spent, wasted, rate, drawn, period, judged, *rows = done.stdout.splitlines()
     assert spent == "2026-W47 so far: $12.00 spent, 500% more than in as many days before"
     assert wasted == "$6.00 avoidable or lost, 500% more than in as many days before"
     assert rate == "at this rate $16.80 spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
     assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
+    assert judged == "$18.00 of $18.00 judged: 5 of 5 jobs"
     assert rows[0].split() == [
         "Period",
         "Jobs",

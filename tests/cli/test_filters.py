@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -49,10 +50,17 @@ FILTERS: dict[str, tuple[list[str], Callable[[ROW], bool]]] = {
     "owner": (["--owner", "ana"], lambda row: row["owner"] == "ana"),
     "account": (["--account", ACCOUNTS[0]], lambda row: row["account"] == ACCOUNTS[0]),
     "region": (["--region", REGIONS[1]], lambda row: row["region"] == REGIONS[1]),
+    "no price": (["--no-price"], lambda row: row["total_usd"] is None and not row["rollup"]),
     "kind": (["--kind", "processing"], lambda row: row["kind"] == "processing"),
     "status": (["--status", "failed"], lambda row: row["status"] == "Failed"),
     "severity": (["--severity", "high"], lambda row: row["severity"] == "high"),
     "waste": (["--min-usd", "3"], lambda row: (row["waste_usd"] or 0) >= 3),
+    "part": (["--min-percent", "40%"], lambda row: (row["waste_percent"] or 0) >= 40),
+    "hours": (["--min-hours", "2"], lambda row: (row["duration_s"] or 0) >= 7200),
+    "judged": (["--judged", "partly"], lambda row: row["judged"] == "partly"),
+    "reason": (["--reason", "CODE error"], lambda row: row["reason"] == "code error"),
+    "image": (["--image", "PyTorch"], lambda row: "pytorch" in (row["image"] or "")),
+    "interrupted": (["--interrupted"], lambda row: bool(row["interrupted_s"])),
     "team": (["--tag", "team=growth"], lambda row: row["tag_team"] == "growth"),
     "no team": (["--tag", "team="], lambda row: row["tag_team"] is None),
     "two tags": (
@@ -67,9 +75,12 @@ NOTHING = {
     "--owner anna": "--owner anna matches nothing: did you mean ana?",
     "--region us-east-1 --count 7": "--count 7 matches nothing",
     "--status Aborted": "--status Aborted matches nothing",
-    "--purchase serverless --owner ana": "--purchase serverless matches nothing",
+    "--purchase serverless --owner ana": "--purchase serverless matches nothing\n",
+    "--kind transform": "--kind transform matches nothing\n",
     "--min-bill 1000": "--min-bill 1000 matches nothing",
     "--family berd": "--family berd matches nothing: did you mean bert?",
+    "--reason cod-error": "--reason cod-error matches nothing: did you mean code error?",
+    "--min-hours 90": "--min-hours 90 matches nothing",
     "--no-owner --owner ana": "each filter matches some audits, but none matches all of them",
 }
 DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
@@ -88,7 +99,13 @@ def entries() -> Iterator[Entry]:
             elapsed_s=None if never else Decimal(60),
             instance_type=TYPES[number % 3],
             instance_count=number % 4 or None,
+            reason_class="code error" if document["job"]["status"] == "Failed" else None,
+            phase_s={"Interrupted": Decimal(60)} if number % 4 == 1 else {},
         )
+        began = datetime.fromisoformat(document["job"]["ended_at"]) - timedelta(hours=number % 4)
+        image = ("pytorch-training:2.1", "xgboost:1.7", None)[number % 3]
+        job = {**document["job"], "started_at": began.isoformat(), "image": image}
+        document = {**document, "job": job}
         if never:
             bill = {**document["bill"], "total_usd": Decimal(0), "lines": []}
             job = {**document["job"], "status": "Failed", "started_at": None}
@@ -194,6 +211,14 @@ def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, word
     done = run(*command.split(), "--table", "audits", *DAYS, *words.split())
     assert (done.exit_code, done.stdout) == (0, "")
     assert NOTHING[words] in done.stderr
+
+
+@pytest.mark.parametrize("days", [DAYS, ("--since", "2026-10")], ids=["days", "no audits"])
+def test_a_column_that_does_not_exist_is_named(run: Run, days: tuple[str, ...]) -> None:
+    """Also where the window has no audit that could have it as a cost tag."""
+    done = run("by", "famly", "--table", "audits", *days)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "there is no column 'famly': did you mean family?" in done.stderr
 
 
 def test_the_end_of_several_families_is_refused(run: Run) -> None:

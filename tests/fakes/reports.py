@@ -69,6 +69,29 @@ def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
     return report_contents.account_report(source, period, None, heads, left_out, period.until)
 
 
+def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
+    """An account with one family: a run a day, each with rule, bucket and USD of its findings."""
+    history = SqliteHistory()
+    for day, found in enumerate(runs):
+        entry = _entry(day, random.Random(day), FIRST + timedelta(days=day))
+        document: Any = entry.document
+        findings: list[Any] = [
+            documents.type_finding(rule=rule, bucket=bucket, saving_usd=Decimal(usd))
+            for rule, bucket, usd in found
+        ]
+        lost = sum((one["saving_usd"] for one in findings if one["bucket"] == "lost"), Decimal(0))
+        usd = sum((one["saving_usd"] for one in findings), Decimal(0)) - lost
+        status = "Failed" if lost else "Completed"
+        job = document["job"] | {"family": "training/bert", "status": status}
+        document |= {"job": job, "findings": findings, "judged": "yes", "avoidable_usd": usd}
+        document["lost_usd"] = document["lost_up_to_usd"] = lost
+        history.record(entry)
+    period = Period(FIRST.date(), FIRST.date() + timedelta(days=len(runs)))
+    source = report_contents.ReportSource(history, packaged.types())
+    heads, left_out = report_contents.heads_of(source, period, None)
+    return report_contents.account_report(source, period, None, heads, left_out, period.until)
+
+
 _TYPES = ("ml.g5.2xlarge", "ml.g5.12xlarge", "ml.m5.4xlarge", "ml.p4d.24xlarge", "ml.c5.9xlarge")
 _RULES = ("gpu-underused", "idle-tail", "spot-not-used", "download-dominates", "volume-oversized")
 

@@ -48,13 +48,24 @@ class FilterWords(TypedDict, total=False):
     """Completed, Failed, Stopped or "never started"."""
     tag: Mapping[str, str] | str | None
     """`{"team": "growth"}` or "team=growth"; an empty value for jobs that lack it."""
+    judged: str | None
+    reason: str | None
+    """The kind of failure, as "code error"."""
+    image: str | None
+    """A part of its name."""
     no_owner: bool
+    no_price: bool
+    interrupted: bool
     severity: str | None
     """This one or a higher one."""
     min_usd: Decimal | int | str | None
     """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
     min_bill: Decimal | int | str | None
     """Dollars of the whole bill."""
+    min_percent: Decimal | int | str | None
+    """Which part of the bill is avoidable or lost."""
+    min_hours: Decimal | int | str | None
+    """From start to end."""
 
 
 class AuditHistory:
@@ -135,16 +146,18 @@ class AuditHistory:
         until: str | None = None,
         *,
         sort: str = "newest",
+        runs: bool = False,
         **filters: Unpack[FilterWords],
     ) -> tuple[Total, ...]:
         """The sums by one or two columns, such as `family` or `owner,month`.
 
         Days, weeks and months are in order of time; without one of these, and with another `sort`,
-        the largest amount is first. `since`: 30d, for weeks 56d, for months 180d.
+        the largest amount is first. `since`: 30d, for weeks 56d, for months 180d. `runs`: reads
+        each audit, so that hours and medians are known.
         """
         names = columns_of(columns)
         lists, question = self._asked(since or since_of(names), until, sort, filters)
-        return tuple(by(lists, question, names, today=_now().date()))
+        return tuple(by(lists, question, names, today=_now().date(), runs=runs))
 
     def changes(
         self,

@@ -7,10 +7,10 @@ audit; else from the audits that the question finds. Both give the same figures.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, time
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from sageaudit.domain.audit.record import JobKey
@@ -18,14 +18,22 @@ from sageaudit.domain.audit.sums import Scope, Sums, added
 from sageaudit.queries import answer
 from sageaudit.queries.columns import FILTERS, SUMMED, Column, fits, no_column
 from sageaudit.queries.lists import Lists
-from sageaudit.queries.periods import ONE_DAY, Length, days_between, first_covered, window_of
+from sageaudit.queries.periods import (
+    ONE_DAY,
+    Length,
+    audited_days,
+    days_between,
+    first_covered,
+    window_of,
+)
 from sageaudit.queries.question import Question, Sort
-from sageaudit.queries.rows import audit_row
-from sageaudit.queries.total import Total, percent, ranked, total_of
+from sageaudit.queries.rows import AuditRow, audit_row
+from sageaudit.queries.total import Total, of_runs, percent, ranked, total_of, with_shares
 
 Values = tuple[str | None, ...]
-_Part = tuple[Values, date, Sums]
-_Days = dict[date, list[Sums]]
+_Part = tuple[Values, date, Sums, AuditRow | None]
+_Days = dict[date, list[tuple[Sums, AuditRow | None]]]
+"""Sums of a day, or of one job of it."""
 _OF_FINDINGS = ("avoidable_usd", "lost_usd", "lost_up_to_usd", "waste_usd", "possible_usd")
 
 
@@ -40,28 +48,36 @@ def since_of(columns: Sequence[Column]) -> str:
     return {Length.WEEK: "56d", Length.MONTH: "180d"}.get(length, "30d") if length else "30d"
 
 
-def by(lists: Lists, question: Question, columns: Sequence[Column], *, today: date) -> list[Total]:
+def by(
+    lists: Lists, question: Question, columns: Sequence[Column], *, today: date, runs: bool = False
+) -> list[Total]:
     """The sums of the question's audits by these columns.
 
     In order of time where a column is one, the most waste first where none is, or as the question
     sorts. Without another column each period has a row, also one without jobs. With a rule, jobs
-    are those in which it has a standing finding, and dollars of findings are its own.
+    are those in which it has a standing finding, and dollars of findings are its own. `runs`: each
+    audit is read, so that hours and medians are known.
     """
     names = [column for column in columns if not column.length]
     length = length_of(columns)
     if length is not None:
-        return ranked(_periods(lists, question, names, length, today), question.sort)
-    groups = _grouped(lists, question, names)
+        periods = ranked(_periods(lists, question, names, length, today, runs=runs), question.sort)
+        return [*with_shares(periods, "total_usd")] if names else periods
+    groups = _grouped(lists, question, names, runs=runs)
     totals = (
-        total_of(added([*chain(*days.values())]), **_named(names, values))
+        replace(_total(chain(*days.values())), **_named(names, values))
         for values, days in groups.items()
     )
-    return ranked(filter(_has_any, totals), question.sort)
+    rows = ranked(filter(_has_any, totals), question.sort)
+    order = (Sort.WASTE if question.sort is Sort.NEWEST else question.sort).field
+    in_common = SUMMED["rule"] in names and order not in _OF_FINDINGS
+    return rows if in_common or order.endswith("_percent") else [*with_shares(rows, order)]
 
 
 def sums_of(lists: Lists, question: Question) -> Sums:
     """The sums of all of the question's audits."""
-    return added([*chain(*_grouped(lists, question, ()).get((), {}).values())])
+    days = _grouped(lists, question, (), runs=False).get((), {})
+    return added([sums for sums, _ in chain(*days.values())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +102,13 @@ class _Timeline:
 
 
 def _periods(
-    lists: Lists, question: Question, names: Sequence[Column], length: Length, today: date
+    lists: Lists,
+    question: Question,
+    names: Sequence[Column],
+    length: Length,
+    today: date,
+    *,
+    runs: bool,
 ) -> Iterator[Total]:
     starts = length.starts(lists.window, today)
     if not starts:
@@ -95,12 +117,12 @@ def _periods(
     wide = lists.within(window_of(before, length.next(starts[-1])))
     covered = first_covered(wide, question, before)
     starts = [start for start in starts if length.next(start) > covered]
-    groups = _grouped(wide, question, names)
+    groups = _grouped(wide, question, names, runs=runs)
     every = None
     if not names:
         groups = groups or {(): {}}
         if question.rule is not None:
-            every = _grouped(wide, _of_any_rule(question), names).get((), {})
+            every = _grouped(wide, _of_any_rule(question), names, runs=runs).get((), {})
     for values, days in groups.items():
         line = _Timeline(days, every)
         for start in starts:
@@ -146,7 +168,14 @@ def _period(line: _Timeline, length: Length, first: date, today: date, covered: 
 
 
 def _between(days: _Days, first: date, last: date) -> Total:
-    return total_of(added([*chain(*(days.get(day, ()) for day in days_between(first, last)))]))
+    return _total(chain(*(days.get(day, ()) for day in days_between(first, last))))
+
+
+def _total(parts: Iterable[tuple[Sums, AuditRow | None]]) -> Total:
+    every = [*parts]
+    rows = [row for _, row in every if row]
+    more = of_runs(rows) if len(rows) == len(every) else {}
+    return total_of(added([sums for sums, _ in every]), **more)
 
 
 def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
@@ -156,16 +185,18 @@ def _named(names: Sequence[Column], values: Values) -> dict[str, Any]:
     return {column.key: value for column, value in pairs if not column.tag} | {"tags": tags}
 
 
-def _grouped(lists: Lists, question: Question, names: Sequence[Column]) -> dict[Values, _Days]:
+def _grouped(
+    lists: Lists, question: Question, names: Sequence[Column], *, runs: bool
+) -> dict[Values, _Days]:
     """The sums by the values of these columns, then by day."""
-    scope = _scope(lists, question, names)
+    scope = None if runs else _scope(lists, question, names)
     if scope is None:
         parts = _of_audits(lists, question, names)
     else:
         parts = _of_days(lists, question, names, scope)
     groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
-    for values, day, sums in parts:
-        groups[values][day].append(sums)
+    for values, day, sums, row in parts:
+        groups[values][day].append((sums, row))
     return groups
 
 
@@ -187,7 +218,7 @@ def _of_days(
     rows = lists.sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
         known = {"account": row.account, "region": row.region}
-        yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums
+        yield tuple(known.get(column.name, row.name) for column in names), row.day, row.sums, None
 
 
 def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Iterator[_Part]:
@@ -214,14 +245,26 @@ def _of_audits(lists: Lists, question: Question, names: Sequence[Column]) -> Ite
             continue
         day = head.ended_at.astimezone(UTC).date()
         if wanted is None and SUMMED["rule"] not in names:
-            yield tuple(column.of(row) for column in names), day, head.sums
+            yield tuple(column.of(row) for column in names), day, head.sums, row
             continue
         for rule in head.sums.rules if wanted is None else {wanted} & {*head.sums.rules}:
             of_rule = replace(row, rule=rule)
-            yield tuple(column.of(of_rule) for column in names), day, _of_rule(head.sums, rule)
-    for column in names:
-        if read and column.tag and column.name not in tags:
-            raise no_column(column.name, tags)
+            sums = _of_rule(head.sums, rule)
+            yield tuple(column.of(of_rule) for column in names), day, sums, of_rule
+    of_tags = [column for column in names if column.tag]
+    known = tags if read or not of_tags else _newest_tags(lists)
+    for column in of_tags:
+        if known is not None and column.name not in known:
+            raise no_column(column.name, known)
+
+
+def _newest_tags(lists: Lists) -> set[str] | None:
+    """The cost tags of the history's newest audit; None without any."""
+    days = audited_days(lists.history)
+    if days is None:
+        return None
+    newest = lists.within(window_of(days[-1], days[-1] + ONE_DAY))
+    return {tag for head in islice(newest.heads(Question(newest.window)), 1) for tag in head.tags}
 
 
 def _of_any_rule(question: Question) -> Question:

@@ -55,6 +55,8 @@ class SpendChange:
     waste_before_usd: Decimal | None
     waste_usd: Decimal | None
     waste_change_usd: Decimal | None
+    advice: str | None = None
+    """What a family was advised, in words, where it was asked for."""
 
 
 def window_before(window: Window) -> Window:

@@ -13,8 +13,10 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any
 
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.failure_words import CLASSES
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
@@ -26,6 +28,7 @@ from sageaudit.queries.window import Window
 
 _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"})
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
+_HOUR_S = 3600
 TAG = "tag_"
 """Begins the field of a cost tag; in `by`, the tag's name is enough where no column has it."""
 Fits = Callable[[AuditRow, Any], bool]
@@ -37,7 +40,7 @@ class Column:
 
     `field`: of a row, where it has another name. `read` makes the filter's value of a text, and
     `fits` compares a row with it. `of_head`: a finding does not tell it. `scope`: the daily sums by
-    it. `words`: the only values that it has. Without `help` it is no filter.
+    it. `words`: the only values that it has. `unit`: of an amount. Without `help` it is no filter.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Column:
     summed: bool = True
     length: Length | None = None
     tag: bool = False
+    unit: str = ""
 
     @property
     def key(self) -> str:
@@ -84,15 +88,23 @@ def _of_type(text: str) -> str:
     return f"ml.{text.removeprefix('ml.')}"
 
 
-def _dollars(text: object) -> Decimal:
-    """Raises ValueError for what is no amount in USD."""
-    try:
-        amount = Decimal(str(text).removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if not amount.is_finite() or amount < 0:
-        raise ValueError("is not an amount in USD, such as 0.50")
-    return amount
+def _least(amount: Callable[[AuditRow], Decimal | None], unit: str, example: str) -> dict[str, Any]:
+    """A filter by the least amount; `read` raises ValueError for what is none."""
+
+    def read(text: object) -> Decimal:
+        try:
+            least = Decimal(str(text).removeprefix("$").removesuffix("%"))
+        except InvalidOperation:
+            least = Decimal(-1)
+        if not least.is_finite() or least < 0:
+            raise ValueError(f"is not an amount in {unit}, such as {example}")
+        return least
+
+    def fits(row: AuditRow, wanted: Decimal) -> bool:
+        known = amount(row)
+        return known is not None and known >= wanted
+
+    return {"read": read, "fits": fits, "unit": unit, "summed": False}
 
 
 def _number(text: object) -> int:
@@ -124,13 +136,17 @@ def _severe(row: AuditRow, wanted: Severity) -> bool:
     return row.severity is not None and row.severity.rank >= wanted.rank
 
 
-def _dear(row: AuditRow, wanted: Decimal) -> bool:
-    usd = row.waste_usd if row.rule is None else row.saving_usd
-    return usd is not None and usd >= wanted
+def _waste_usd(row: AuditRow) -> Decimal | None:
+    return row.waste_usd if row.rule is None else row.saving_usd
 
 
-def _costly(row: AuditRow, wanted: Decimal) -> bool:
-    return row.total_usd is not None and row.total_usd >= wanted
+def _hours(row: AuditRow) -> Decimal | None:
+    return None if row.duration_s is None else Decimal(row.duration_s) / _HOUR_S
+
+
+def _reason(text: str) -> str:
+    """The word for a kind of failure, whatever its case."""
+    return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
 def _enum(kind: type[Enum]) -> dict[str, Any]:
@@ -156,6 +172,15 @@ COLUMNS = (
         "status", 'Completed, Failed, Stopped or "never started".', read=_word, fits=_of_status,
         words=_STATUSES, of_head=True,
     ),
+    Column("judged", "How much of a job could be judged.", of_head=True, **_enum(Judged)),
+    Column(
+        "reason", "Jobs that failed or were stopped for this kind of reason, as `code error`.",
+        read=_reason, of_head=True,
+    ),
+    Column(
+        "image", "Jobs with this text in the name of their image.", of_head=True,
+        fits=lambda row, text: text.lower() in (row.image or "").lower(),
+    ),
     *(Column(length.value, field="period", length=length) for length in Length),
     Column(
         "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"
@@ -170,12 +195,28 @@ COLUMNS = (
         summed=False, **_enum(Severity),
     ),
     Column(
-        "min_usd", "Jobs with as many avoidable and lost dollars.", read=_dollars, fits=_dear,
-        summed=False,
+        "min_usd", "Jobs with as many avoidable and lost dollars.",
+        **_least(_waste_usd, "USD", "0.50"),
     ),
     Column(
-        "min_bill", "Jobs that cost as much.", read=_dollars, fits=_costly, of_head=True,
-        summed=False,
+        "min_percent", "Jobs of whose bill so much is avoidable or lost.", of_head=True,
+        **_least(lambda row: row.waste_percent, "percent", "30"),
+    ),
+    Column(
+        "min_bill", "Jobs that cost as much.", of_head=True,
+        **_least(lambda row: row.total_usd, "USD", "0.50"),
+    ),
+    Column(
+        "min_hours", "Jobs that ran as long, from start to end.", of_head=True,
+        **_least(_hours, "hours", "24"),
+    ),
+    Column(
+        "no_price", "Jobs whose bill is not known.", of_head=True, read=bool, summed=False,
+        fits=lambda row, _: row.total_usd is None and not row.rollup,
+    ),
+    Column(
+        "interrupted", "Spot jobs that were interrupted.", of_head=True, read=bool, summed=False,
+        fits=lambda row, _: bool(row.interrupted_s),
     ),
 )  # fmt: skip
 FILTERS = {column.name: column for column in COLUMNS if column.help}

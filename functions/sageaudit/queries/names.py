@@ -64,9 +64,8 @@ def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str
         if not found:
             ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
             words = _words(name, wanted)
-            return f"{said(name)}{words and f' {words}'} matches nothing" + did_you_mean(
-                words, sorted(known | ends)
-            )
+            meant = "" if words in known else did_you_mean(words, sorted(known | ends))
+            return f"{said(name)}{words and f' {words}'} matches nothing{meant}"
     return "each filter matches some audits, but none matches all of them"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
+from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import RunIndex
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Severity
@@ -32,6 +33,7 @@ class Sort(enum.StrEnum):
     FAILED = "failed"
     WASTE_PERCENT = "waste_percent"
     FAILED_PERCENT = "failed_percent"
+    IDLE_GPU_HOURS = "idle_gpu_hours"
 
     @property
     def field(self) -> str:
@@ -50,7 +52,10 @@ class Sort(enum.StrEnum):
         }[self]
 
 
-COUNTS = (Sort.JOBS, Sort.FAILED, Sort.WASTE_PERCENT, Sort.FAILED_PERCENT)
+COUNTS = (
+    *(Sort.JOBS, Sort.FAILED, Sort.WASTE_PERCENT, Sort.FAILED_PERCENT),
+    Sort.IDLE_GPU_HOURS,
+)
 AMOUNTS = tuple(sort for sort in Sort if sort not in {Sort.NEWEST, *COUNTS})
 
 
@@ -63,7 +68,8 @@ class Question:
     """Which audits to show; None leaves out none. `severity`: this one or a higher one.
 
     With `rule`, rows are the findings of that rule, and `severity` and `min_usd` are about the
-    finding. `min_usd` is of avoidable plus lost dollars otherwise, `min_bill` of the bill.
+    finding. `min_usd` is of avoidable plus lost dollars otherwise, `min_percent` their part of the
+    bill, `min_bill` of the bill, `min_hours` from start to end. `image`: a part of its name.
     `no_owner`: only jobs without one. `tag`: values of cost tags, "" for a job that lacks it.
     """
 
@@ -78,7 +84,14 @@ class Question:
     severity: Severity | None = None
     min_usd: Decimal | None = None
     min_bill: Decimal | None = None
+    min_percent: Decimal | None = None
+    min_hours: Decimal | None = None
     no_owner: bool = False
+    no_price: bool = False
+    interrupted: bool = False
+    judged: Judged | None = None
+    reason: str | None = None
+    image: str | None = None
     type: str | None = None
     count: int | None = None
     purchase: Purchase | None = None

@@ -16,6 +16,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.queries.question import AMOUNTS, Sort
 
 _ZERO, _HOUR_S = Decimal(0), 3600
+_INTERRUPTED = "Interrupted"
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start; no word of AWS."""
 
@@ -62,9 +63,16 @@ class AuditRow:
     """The values of the policy's cost tags."""
     duration_s: int | None = None
     waiting_s: int | None = None
-    """From creation to start."""
+    """From creation to start; of a job that never started, until it was given up."""
+    interrupted_s: int | None = None
+    """For how long a spot job waited for capacity again."""
+    reason: str | None = None
+    """The kind of failure of a job that failed or was stopped."""
     instance_hours: Decimal | None = None
     """Billed, of all instances together."""
+    gpu_hours: Decimal | None = None
+    """The same of all GPUs, and those that were not used; None where that could not be judged."""
+    idle_gpu_hours: Decimal | None = None
     storage_usd: Decimal | None = None
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
@@ -78,6 +86,12 @@ class AuditRow:
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     summary: str | None = None
+
+    @property
+    def waste_percent(self) -> Decimal | None:
+        """Which part of the bill is avoidable or lost."""
+        waste_usd, total_usd = self.waste_usd, self.total_usd
+        return None if waste_usd is None or not total_usd else 100 * waste_usd / total_usd
 
     @property
     def arn(self) -> str | None:
@@ -110,6 +124,7 @@ _SAME = {of.name for of in fields(Head)} & {of.name for of in fields(AuditRow)} 
 def audit_row(head: Head) -> AuditRow:
     """The row of an audit."""
     sums, facts = head.sums, head.facts
+    phases = facts.phase_s if facts else {}
     same: dict[str, Any] = {name: getattr(head, name) for name in _SAME}
     row = AuditRow(
         **same,
@@ -120,13 +135,18 @@ def audit_row(head: Head) -> AuditRow:
         instance_type=facts.instance_type if facts else None,
         instance_count=facts.instance_count if facts else None,
         purchase=facts.purchase.value if facts else None,
-        instance_hours=None if head.instance_s is None else Decimal(head.instance_s) / _HOUR_S,
+        interrupted_s=_whole(phases.get(_INTERRUPTED)),
+        reason=facts.reason_class if facts else None,
+        instance_hours=_hours(head.instance_s),
+        gpu_hours=_hours(head.gpu_s),
+        idle_gpu_hours=_hours(head.idle_gpu_s),
     )
     if head.rollup:
         own: dict[str, Any] = {f"{sort.value}_usd": sort.of(sums) for sort in AMOUNTS}
         return replace(row, **own, lost_up_to_usd=sums.lost_up_to_usd)
     if _never_started(head):
-        row = replace(row, status=NEVER_STARTED, judged=None)
+        waited = _whole(sum(phases.values()) or None)
+        row = replace(row, status=NEVER_STARTED, judged=None, waiting_s=waited)
     return replace(
         row,
         lost_up_to_usd=_known(sums.lost_up_to_usd, head.lost_usd),
@@ -134,6 +154,14 @@ def audit_row(head: Head) -> AuditRow:
         possible_usd=_known(sums.possible_usd, head.total_usd),
         idle_usd=None if sums.idle_unpriced else sums.idle_usd,
     )
+
+
+def _hours(seconds: int | None) -> Decimal | None:
+    return None if seconds is None else Decimal(seconds) / _HOUR_S
+
+
+def _whole(seconds: Decimal | None) -> int | None:
+    return None if seconds is None else round(seconds)
 
 
 def _never_started(head: Head) -> bool:

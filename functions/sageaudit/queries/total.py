@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
+from statistics import median
 from typing import Any
 
 from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.question import Sort
+from sageaudit.queries.rows import AuditRow
 
 _ZERO = Decimal(0)
 
@@ -22,8 +25,10 @@ class Total:
 
     Counts are of jobs, without roll-ups. An amount is None where none of it is known. `judged_usd`:
     the spend on jobs that could be judged. `top_rule`: the rule with the most avoidable and lost
-    dollars. The fields from `first_day` on are those of a day, a week or a month; an amount
-    `before` is that of the period before, None where the history does not cover it.
+    dollars. What daily sums do not have (OF_RUNS) is known where each audit was read; medians are
+    of bills above $0, and of all waits. The fields from `first_day` on are those of a day, a week
+    or a month; an amount `before` is that of the period before, None where the history does not
+    cover it.
     """
 
     family: str | None = None
@@ -35,6 +40,9 @@ class Total:
     purchase: str | None = None
     status: str | None = None
     rule: str | None = None
+    judged: str | None = None
+    reason: str | None = None
+    image: str | None = None
     instance_count: int | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
     period: str | None = None
@@ -55,6 +63,17 @@ class Total:
     unpriced: int
     incomplete: int
     estimated: int
+    share_percent: Decimal | None = None
+    """Its part of the dollars of all rows (of its period), and that of all rows up to it."""
+    cumulative_percent: Decimal | None = None
+    instance_hours: Decimal | None = None
+    gpu_hours: Decimal | None = None
+    idle_gpu_hours: Decimal | None = None
+    storage_usd: Decimal | None = None
+    warm_pool_usd: Decimal | None = None
+    spot_saved_usd: Decimal | None = None
+    median_usd: Decimal | None = None
+    median_waiting_s: int | None = None
     first_day: date | None = None
     last_day: date | None = None
     days: int | None = None
@@ -70,13 +89,54 @@ class Total:
 
     @property
     def waste_percent(self) -> Decimal | None:
-        """Which part of the spend is avoidable or lost."""
-        return _share(self.waste_usd, self.total_usd)
+        """Which part of the judged spend is avoidable or lost; None where more was lost, by jobs
+        that could not be judged.
+        """
+        known = self.judged_usd and self.waste_usd is not None and self.waste_usd <= self.judged_usd
+        return _share(self.waste_usd, self.judged_usd) if known else None
 
     @property
     def failed_percent(self) -> Decimal | None:
         """Which part of the jobs failed."""
         return _share(Decimal(self.failed), Decimal(self.jobs))
+
+    @property
+    def idle_percent(self) -> Decimal | None:
+        """Which part of the GPU hours was not used."""
+        return _share(self.idle_gpu_hours, self.gpu_hours)
+
+    @property
+    def usd_per_hour(self) -> Decimal | None:
+        """What an hour of an instance cost, with storage and warm pools."""
+        hours, usd = self.instance_hours, self.total_usd
+        return None if usd is None or not hours else usd / hours
+
+    @property
+    def weekday(self) -> str | None:
+        """Of a day."""
+        return (
+            f"{self.first_day:%a}" if self.first_day and self.first_day == self.last_day else None
+        )
+
+
+_ADDED_OF_RUNS = (
+    *("instance_hours", "gpu_hours", "idle_gpu_hours"),
+    *("storage_usd", "warm_pool_usd", "spot_saved_usd"),
+)
+OF_RUNS = (*_ADDED_OF_RUNS, "idle_percent", "usd_per_hour", "median_usd", "median_waiting_s")
+"""What daily sums do not know."""
+
+
+def of_runs(rows: Sequence[AuditRow]) -> dict[str, Any]:
+    """The fields of OF_RUNS that a row of sums stores, of its jobs."""
+    known: dict[str, list[Any]] = {
+        name: [value for row in rows if (value := getattr(row, name)) is not None]
+        for name in (*_ADDED_OF_RUNS, "total_usd", "waiting_s")
+    }
+    bills, waits = filter(None, known.pop("total_usd")), known.pop("waiting_s")
+    found: dict[str, Any] = {name: sum(of) if of else None for name, of in known.items()}
+    found["median_usd"] = median(of) if (of := [*bills]) else None
+    return found | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
 def total_of(sums: Sums, **more: Any) -> Total:
@@ -126,6 +186,23 @@ def together(rows: Iterable[Total]) -> Total:
 
 def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
     return None if part is None or not whole else 100 * part / whole
+
+
+def with_shares(rows: Iterable[Total], name: str) -> Iterator[Total]:
+    """The rows with their parts of the sum of this amount in their period, and so far in it."""
+    each = [*rows]
+    whole: dict[date | None, Decimal] = defaultdict(Decimal)
+    so_far = whole.copy()
+    for row in each:
+        whole[row.first_day] += getattr(row, name) or _ZERO
+    for row in each:
+        amount = getattr(row, name)
+        so_far[row.first_day] += amount or _ZERO
+        yield replace(
+            row,
+            share_percent=_share(amount, whole[row.first_day]),
+            cumulative_percent=_share(so_far[row.first_day], whole[row.first_day]),
+        )
 
 
 def percent(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:

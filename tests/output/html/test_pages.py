@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, JobReport
@@ -105,14 +104,25 @@ def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
         assert 'instance_type="ml.g4dn.xlarge"' in words(card)
 
 
-def test_advice_that_the_newest_run_no_longer_has_is_left_out(account: AccountReport) -> None:
-    """It was taken, or what it was about is gone."""
-    for advice in account.advice:
-        runs = [head for head in account.heads if head.family == advice.family]
-        judged = [head for head in runs if head.judged is Judged.YES]
-        newest = max(judged, key=lambda head: head.ended_at)
-        rule = advice.fix.finding["rule"]
-        assert rule in newest.sums.rules or newest.ended_at <= advice.fix.ended_at
+FAIL, IDLE = ("failed-spend", "lost"), ("gpu-idle", "avoidable")
+FIRST_CHANGES: dict[str, tuple[list[list[tuple[str, str, int]]], str | None]] = {
+    "the newest run has it": ([[(*IDLE, 9)], [(*IDLE, 5)]], "gpu-idle"),
+    "the newest run no longer has it": ([[(*IDLE, 9)], []], None),
+    "the next rule takes its place": (
+        [[(*IDLE, 9), ("idle-tail", "avoidable", 3)], [("idle-tail", "avoidable", 2)]],
+        "idle-tail",
+    ),
+    "a family that fails now and then": ([[(*FAIL, 30)], [(*IDLE, 27)]], "failed-spend"),
+    "a newest run that failed was not judged by it": ([[(*IDLE, 27)], [(*FAIL, 3)]], "gpu-idle"),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_CHANGES)
+def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
+    """What its newest run that did not fail has no more was taken; a loss comes back."""
+    runs, wanted = FIRST_CHANGES[name]
+    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).advice}
+    assert told == ({} if wanted is None else {"training/bert": wanted})
 
 
 def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> None:

@@ -92,9 +92,12 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
     bill = document["bill"]
     if not bill["lines"]:
         return {}
-    hours = _part(bill, "compute", "quantity")
+    hours, idle = _part(bill, "compute", "quantity"), document["idle_capacity"]
+    gpus = idle if idle and idle["unit"] == "gpu_hours" else None
     return {
         "instance_s": None if hours is None else round(hours * _HOUR_S),
+        "gpu_s": gpus and round(gpus["paid"] * _HOUR_S),
+        "idle_gpu_s": gpus and round(gpus["idle"] * _HOUR_S),
         "storage_usd": _part(bill, "storage", "usd"),
         "warm_pool_usd": _part(bill, "warm_pool", "usd"),
         "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),

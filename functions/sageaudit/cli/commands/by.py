@@ -24,7 +24,7 @@ from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
 from sageaudit.queries.periods import ONE_DAY, Length
 from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
-from sageaudit.queries.total import Total, together
+from sageaudit.queries.total import OF_RUNS, Total, together
 
 _LIMIT = 26
 _YOUNG_DAYS = 2
@@ -34,8 +34,9 @@ _BESIDE = 36
 """Columns for the title and the largest amount; the marks of older periods are left out."""
 _EPILOG = """\b
 Columns: rule, family, owner, account, region, kind, type and count (of
-  instances), purchase, status, each cost tag that the policy shows, such as
-  team, and one of day, week (from Monday) and month; days are in UTC.
+  instances), purchase, status, judged, reason (of failures), image, each cost
+  tag that the policy shows, such as team, and one of day, week (from Monday)
+  and month; days are in UTC.
 
 \b
 Examples:
@@ -78,12 +79,13 @@ def by(
     length = sums.length_of(names)
     order = sort or Sort.NEWEST
     question = filters.question(now, order, sums.since_of(names))
-    listing = lists.of_columns(names, order)
-    shown.of(listing)
+    listing = lists.of_columns(names, order, median=question.family is not None)
+    asked = {order.field, *(field.name for field in shown.of(listing))}
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
-        rows = sums.by(reader, question, names, today=now.date())
+        runs = not asked.isdisjoint(OF_RUNS)
+        rows = sums.by(reader, question, names, today=now.date(), runs=runs)
         if not any(row.jobs or row.top_rule for row in rows):
             asking.say_nothing_found(reader, question)
     if length is not None:
@@ -95,20 +97,25 @@ def by(
         rows = _without_empty(rows, length)
     some = rows if every else rows[-limit:] if in_time else rows[:limit]
     whole = question.window if length is None else length.whole(question.window, now.date())
-    above = asking.days_of(whole)
-    if len(some) < len(rows) and not any(column.name == "rule" for column in names):
-        above += f"\n{_all_together(rows)}"
-    asking.show_some(some, rows, listing, shown, reader.read, above)
+    above = [asking.days_of(whole)]
+    if rows and not any(column.name == "rule" for column in names):
+        above += _all_together(rows, cut=len(some) < len(rows))
+    asking.show_some(some, rows, listing, shown, reader.read, "\n".join(above))
 
 
-def _all_together(rows: Sequence[Total]) -> str:
-    """The sums of all rows of a list that is cut; those by rule have jobs in common."""
+def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
+    """The sums of all rows of a list that is cut, and how much of the spend was judged."""
     found = together(rows)
     figures = lists.amounts_of(found)
-    return (
-        f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
-        f" {figures.waste} avoidable or lost"
-    )
+    if cut:
+        yield (
+            f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
+            f" {figures.waste} avoidable or lost"
+        )
+    whole = found.jobs - found.unauditable - found.not_judged - found.partly_judged
+    part = f", {found.partly_judged:,} more in part" if found.partly_judged else ""
+    jobs = f"{whole:,} of {counted(found.jobs, 'job')}{part}"
+    yield f"{usd(found.judged_usd)} of {figures.spend} judged: {jobs}"
 
 
 def _say_begin(rows: Sequence[Total], asked: date) -> None:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
 import click
 
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, lists
+from sageaudit.cli.support.history.advices import SINCE, AdviceFilters
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
+from sageaudit.cli.support.history.histories import HistorySource
 from sageaudit.errors import BadUsage
+from sageaudit.output.text.notes import advice_words
+from sageaudit.queries.changes import SpendChange, window_before
 from sageaudit.queries.changes import changes as changes_of
-from sageaudit.queries.changes import window_before
 from sageaudit.queries.columns import columns_of
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.names import named
+from sageaudit.queries.question import Question
 
 _EPILOG = """\b
 Examples:
   sageaudit changes
   sageaudit changes --since 30d --owner ana
   sageaudit changes --by team
+  sageaudit changes --advice
   sageaudit changes --since 2026-11-01 --until 2026-11-15 --output csv"""
 
 
@@ -33,12 +41,23 @@ Examples:
     show_default=True,
     help="What is compared: a column of `sageaudit by`, such as team.",
 )
+@click.option(
+    "--advice",
+    is_flag=True,
+    help="Also say what became of advice to these families: reads their runs of 180 days.",
+)
 @asking.limit(20)
 @asking.ALL
 @asking.WHERE
 @asking.SHOWN
 def changes(
-    filters: Filters, columns: str, limit: int, every: bool, where: HistoryOptions, shown: Shown
+    filters: Filters,
+    columns: str,
+    advice: bool,
+    limit: int,
+    every: bool,
+    where: HistoryOptions,
+    shown: Shown,
 ) -> None:
     """Compares the spend of families, or teams, with the days before.
 
@@ -51,12 +70,17 @@ def changes(
     [column, *more] = columns_of(columns)
     if more:
         raise BadUsage(f"--by {columns}: changes are by one column")
-    listing = lists.of_changes(column)
+    if advice and column.name != "family":
+        raise BadUsage("--advice is to families: leave out --by")
+    listing = lists.of_changes(column, advice=advice)
     shown.of(listing)
     with where.open() as opened:
         reader = Lists(opened.history, question.window)
         question = named(reader, question)
         rows = changes_of(reader, question, column, today=now.date())
+        some = rows if every else rows[:limit]
+        if advice:
+            some = [replace(row, advice=_advised(opened, row, question, now)) for row in some]
         if not rows:
             asking.say_nothing_found(reader, question)
     if rows and rows[0].jobs_before is None:
@@ -65,4 +89,10 @@ def changes(
             f"the history does not cover the days from {first} on: there is nothing to compare with"
         )
     days = f"{asking.days_of(question.window)}, before: {window_before(question.window).words}"
-    asking.show_some(rows if every else rows[:limit], rows, listing, shown, reader.read, days)
+    asking.show_some(some, rows, listing, shown, reader.read, days)
+
+
+def _advised(opened: HistorySource, row: SpendChange, question: Question, now: datetime) -> str:
+    """What a family was advised in the last 180 days."""
+    asked = AdviceFilters(SINCE, row.name, None, question.account, question.region)
+    return advice_words(one.state for one in asked.advices(opened, now))

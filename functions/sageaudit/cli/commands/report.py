@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.cli.support.scan import coverage as billed
+from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.audit.sums import Scope
@@ -105,7 +107,8 @@ def report(
     else:
         days = window_of_days(since, until, asking.now())
         with where.open() as opened:
-            contents = _of_history(opened.history, days, job, account)
+            decisions = opened.decisions.decisions()
+            contents = _of_history(opened.history, days, job, account, decisions)
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
                 covered = _covered(opened.history, session, contents, account)
@@ -167,14 +170,20 @@ def _source(history: History) -> report_contents.ReportSource:
 
 
 def _of_history(
-    history: History, days: Window, job: str | None, account: str | None
+    history: History,
+    days: Window,
+    job: str | None,
+    account: str | None,
+    decisions: Sequence[Decision],
 ) -> AccountReport | JobReport:
     if job is not None:
         return _of_job(history, find(history, Wanted(job, account=account)))
-    return _of_days(history, Period(days.first_day, days.last_day), account)
+    return _of_days(history, Period(days.first_day, days.last_day), account, decisions)
 
 
-def _of_days(history: History, period: Period, account: str | None) -> AccountReport:
+def _of_days(
+    history: History, period: Period, account: str | None, decisions: Sequence[Decision] = ()
+) -> AccountReport:
     source = _source(history)
     heads, left_out = report_contents.heads_of(source, period, account)
     if not heads:
@@ -185,7 +194,9 @@ def _of_days(history: History, period: Period, account: str | None) -> AccountRe
             f" {other_days(history, asked)}"
         )
     today = asking.now().date()
-    return report_contents.account_report(source, period, account, heads, left_out, today)
+    return report_contents.account_report(
+        source, period, account, heads, left_out, today, decisions
+    )
 
 
 def _of_job(history: History, head: Head) -> JobReport:

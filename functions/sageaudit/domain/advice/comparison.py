@@ -69,6 +69,16 @@ class Comparison:
             return None
         return self.before_usd - self.after_usd
 
+    @property
+    def all_saved_usd(self) -> Decimal | None:
+        """Of all runs since, in USD, and `all_predicted_usd` what they were promised."""
+        return None if self.saved_usd is None else self.saved_usd * self.runs
+
+    @property
+    def all_predicted_usd(self) -> Decimal | None:
+        """None where nothing was promised."""
+        return None if self.predicted_usd is None else self.predicted_usd * self.runs
+
 
 def started_at(head: Head) -> datetime:
     """When its parameters were chosen, as far as it is known."""

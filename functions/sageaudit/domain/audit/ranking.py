@@ -111,17 +111,26 @@ def family_fix(
 ) -> FamilyFix | None:
     """The family's rule with the most dollars, and its finding in the run where it has the most.
 
-    `heads` are runs of one family, newest first; of equal runs the newest is read. Avoidable and
-    lost dollars come before possible ones. None where no such finding can be read.
+    Avoidable and lost dollars come before possible ones. None where no finding can be read.
     """
-    runs = [head for head in heads if not head.rollup]
-    for rule, _ in ranked_rules(sums):
-        having = [head for head in runs if rule in head.sums.rules]
-        dearest = max(having, key=lambda head: _worth(head, rule), default=None)
-        written = audit_of(dearest.key) if dearest else None
-        for finding in written["findings"] if written else ():
-            if dearest and finding["rule"] == rule and stands(finding):
-                return FamilyFix(dearest.name, dearest.ended_at, finding)
+    runs = [*heads]
+    fixes = (rule_fix(rule, runs, audit_of) for rule, _ in ranked_rules(sums))
+    return next(filter(None, fixes), None)
+
+
+def rule_fix(
+    rule: str, heads: Iterable[Head], audit_of: Callable[[JobKey], AuditDocument | None]
+) -> FamilyFix | None:
+    """The rule's finding in the run where it has the most dollars; None where it cannot be read.
+
+    `heads` are runs of one family, newest first; of equal runs the newest is read.
+    """
+    having = [head for head in heads if rule in head.sums.rules and not head.rollup]
+    dearest = max(having, key=lambda head: _worth(head, rule), default=None)
+    written = audit_of(dearest.key) if dearest else None
+    for finding in written["findings"] if written else ():
+        if dearest and finding["rule"] == rule and stands(finding):
+            return FamilyFix(dearest.name, dearest.ended_at, finding)
     return None
 
 

@@ -148,6 +148,11 @@ class Head:
     waiting_s: int | None = None
     instance_s: int | None = None
     """Billed seconds of all instances together."""
+    gpu_s: int | None = None
+    """Billed seconds of all GPUs together, and `idle_gpu_s` those of them that were not used; None
+    where that could not be judged.
+    """
+    idle_gpu_s: int | None = None
     storage_usd: Decimal | None = None
     """Parts of the total, and `spot_saved_usd` what spot took off it. A roll-up has none."""
     warm_pool_usd: Decimal | None = None

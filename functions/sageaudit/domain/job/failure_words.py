@@ -72,7 +72,7 @@ _ALL = (
 
 Exit code 137 is 128 + SIGKILL: the kernel ends a process that way when a host has no memory left.
 """
-_CLASSES = frozenset(word for _, word in _ALL)
+CLASSES = frozenset(word for _, word in _ALL)
 _COMMAND = re.compile(r'\bCommand "[^"]*"')
 """The toolkit's copy of the command line: its options are no reasons."""
 _PYTHON = (
@@ -184,7 +184,7 @@ def failure_of(text: str | None) -> Failure | None:
     """The known words of a message, or of a Failure's own text; None where there are none."""
     text = _COMMAND.sub(" ", (text or "")[:_LONGEST])
     head, _, tail = text.rpartition(": ")
-    if tail in _CLASSES and _are_shown(head):
+    if tail in CLASSES and _are_shown(head):
         return Failure(tuple(filter(None, head.split(", "))), tail)
     words = tuple(text.split(", ")) if text and _are_shown(text) else _words(text)
     lower = text.lower()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.ranking import FamilyFix
 from sageaudit.domain.audit.record import Head
@@ -68,7 +69,8 @@ class AccountReport:
 
     `total`, `days` and `by` are daily sums. `heads` are in the order of `by_rank`; `details` are of
     some of them, by their place. `before` is None where the history does not cover the days before.
-    `left_out`: how many jobs come after these heads, and are in the sums alone.
+    `advised`: advices as they stand at the end of the last day. `left_out`: how many jobs come
+    after these heads, and are in the sums alone.
     """
 
     scope: str
@@ -80,6 +82,7 @@ class AccountReport:
     heads: Sequence[Head]
     details: Mapping[int, JobReport]
     advice: Sequence[FirstChange] = ()
+    advised: Sequence[Advice] = ()
     before: DaysBefore | None = None
     coverage: Coverage | None = None
     left_out: int = 0

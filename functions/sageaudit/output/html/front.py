@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
+from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.output.html.contents import AccountReport, DaysBefore, FirstChange
@@ -19,7 +22,7 @@ from sageaudit.output.text.coverage import coverage_headline, outside_words
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.headline import account_headline, part_of_judged, period_words
 from sageaudit.output.text.money import DOWN, NEAREST, Figure, share, signed
-from sageaudit.output.text.notes import price_dates
+from sageaudit.output.text.notes import advice_words, price_dates
 from sageaudit.output.text.words import counted
 
 _CHANGES = 10
@@ -27,6 +30,10 @@ _MONTH_DAYS, _LEAST_DAYS = 30, 7
 """One run, fewer days than a week, and less than a dollar say nothing about a month."""
 _ZERO, _CENT = Decimal(0), Decimal("0.01")
 _NO_SUM = "not in the totals"
+_ADVISED = (
+    "By the runs of 180 days. 30 days: the avoidable and lost dollars of what nobody followed yet."
+    " Predicted and measured: of all runs since it was followed. Each row stands alone."
+)
 _NEW = "Nothing is compared: the history does not cover the {days} before."
 
 
@@ -34,7 +41,8 @@ def first_screen(report: AccountReport) -> Markup:
     """From the news to what changed."""
     cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.advice else None
-    return join([_lead(report), to_do, _tiles(report), _doubts(report.total), _changes(report)])
+    doubts, advised = _doubts(report.total), _advised(report)
+    return join([_lead(report), to_do, _tiles(report), doubts, _changes(report), advised])
 
 
 def _lead(report: AccountReport) -> Markup:
@@ -157,8 +165,8 @@ def _changes(report: AccountReport) -> Markup | None:
         days = counted((report.until - report.since).days + 1, "day")
         return tag("p", _NEW.format(days=days), class_="note") if report.total.jobs else None
     rows = [[*_change(report, one)] for one in before.changes[:_CHANGES]]
-    titles = ("Family", "Change", "Spend", "Before", "Difference", "Jobs", "Jobs before")
-    numbers = titles[2:]
+    titles = ("Family", "Change", "Spend", "Before", "Difference", "Jobs", "Jobs before", "Advice")
+    numbers = titles[2:-1]
     return section(
         "What changed",
         table(titles, rows, "What changed", numbers=numbers) if rows else None,
@@ -177,6 +185,7 @@ def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
     yield signed(of.change_usd, estimated=bool(now.estimated + then.estimated))
     yield f"{of.jobs:,}"
     yield f"{of.jobs_before:,}"
+    yield advice_words(one.state for one in report.advised if one.family == of.family)
 
 
 def _changed_words(before: DaysBefore) -> str:
@@ -186,3 +195,35 @@ def _changed_words(before: DaysBefore) -> str:
     more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
     days = period_words(before.since, before.until)
     return f"Families: {said or 'no change'}. Compared with {days}, as many days before.{more}"
+
+
+def _advised(report: AccountReport) -> Markup | None:
+    """What came of advices: a row of each state, whose dollars are in no sum with another's."""
+    end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
+    rows: list[Sequence[Child]] = []
+    for state in State:
+        found = [one for one in report.advised if one.state is state]
+        if found and state is not State.CLOSED:
+            rows.append([state.capitalize(), f"{len(found):,}", *_came_of(found, end)])
+    titles = ("State", "Advices", "30 days", "Predicted", "Measured")
+    if not rows:
+        return None
+    cells = table(titles, rows, "What came of advice", numbers=titles[1:])
+    return section("What came of advice", cells, note=_ADVISED)
+
+
+def _came_of(found: Sequence[Advice], end: datetime) -> Iterator[str]:
+    """Avoidable and lost dollars of 30 days of what nobody followed yet; what was followed has what
+    it was to save, and what it did.
+    """
+    untaken = [one for one in found if one.comparison is None and one.worth is Worth.COUNTED]
+    compared = [one.comparison for one in found if one.comparison]
+    yield _known(one.of_days(end, _MONTH_DAYS) for one in untaken)
+    yield _known(one.all_predicted_usd for one in compared)
+    yield _known(one.all_saved_usd for one in compared)
+
+
+def _known(amounts: Iterable[Decimal | None]) -> str:
+    """The sum of what is known; "-" where nothing is."""
+    known = [usd for usd in amounts if usd is not None]
+    return str(Figure(sum(known, _ZERO))) if known else "-"

@@ -45,7 +45,7 @@ _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
 _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
-_FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 30, 60, 120, 1000, 24
+_ACCOUNT, _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 12, 30, 60, 120, 1000, 24
 _FIXES, _FEW = 2, 3
 _CLEAR = 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
@@ -299,7 +299,8 @@ def _place(document: AuditDocument, notify: Notify) -> str:
     severity = message_severity(document, notify).upper()
     apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: severity}
     word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
-    return f"{word}, {document['job']['account'] or 'account unknown'}"
+    account = document["job"]["account"]
+    return f"{word}, {middle(account, _ACCOUNT) if account else 'account unknown'}"
 
 
 def _more(name: str, notify: Notify) -> Iterator[CardLine]:
@@ -318,7 +319,7 @@ def fitted(card: MessageCard, most: int) -> MessageCard:
     lines = [*card.lines, *card.more]
     foot = BETWEEN.join([*(one.word for one in card.links), card.rule])
     room = most - sum(rows(text) for text in (card.title, card.whose, foot) if text)
-    while (over := sum(rows(one.shown) for one in lines) - room) > 0:
+    while lines and (over := sum(rows(one.shown) for one in lines) - room) > 0:
         least = max(lines, key=lambda one: one.spare)
         if not least.spare:
             break

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 
+from sageaudit.domain.advice.advice import State
 from sageaudit.domain.audit.document import (
     AuditDocument,
     BillDocument,
@@ -34,6 +36,7 @@ from sageaudit.output.text.words import (
     time_of,
 )
 
+_ANSWERED = [state for state in State if state is not State.CLOSED]
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
 _NO_NEWS = frozenset({"too_few_runs", "history_unread", "too_short"})
@@ -225,3 +228,10 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
         f"{', '.join(names)}: {reason}" if any(names) else reason
         for reason, names in by_reason(pairs).items()
     ]
+
+
+def advice_words(states: Iterable[str]) -> str:
+    """`2 open, 1 measured`; "-" without any that still counts."""
+    counts = Counter(states)
+    said = (f"{counts[state]:,} {state}" for state in _ANSWERED if counts[state])
+    return ", ".join(said) or "-"

@@ -6,15 +6,18 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
 
+from sageaudit.domain.advice.advice import Decision, advices_of
+from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.ranking import family_fix, ranked_rules
+from sageaudit.domain.audit.ranking import rule_fix
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums, added, grouped, total
+from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.phases import so_far
@@ -39,6 +42,7 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
+from sageaudit.queries.window import Window
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 Watched = Callable[[Iterable[Any], str, str], Iterable[Any]]
@@ -87,6 +91,7 @@ def account_report(
     heads: Sequence[Head],
     left_out: int,
     today: date,
+    decisions: Sequence[Decision] = (),
 ) -> AccountReport:
     """The report of a period; its sums are the history's daily sums.
 
@@ -99,7 +104,11 @@ def account_report(
     last = max((row.day for row in of_accounts), default=today)
     accounts = sorted({row.account for row in of_accounts})
     named = account or (accounts[0] if len(accounts) == 1 else None)
-    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads))]
+    until = min(period.until, max(today, last))
+    back = window_of(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
+    past = _past(lists, accounts, back)
+    then = _of(past, before.window) if before and before.window.since >= back.since else None
+    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads, then))]
     days_before = None
     if before is not None:
         days_before = DaysBefore(
@@ -113,16 +122,27 @@ def account_report(
     return AccountReport(
         scope=f"Account {named}" if named else f"{len(accounts)} accounts",
         since=period.since,
-        until=min(period.until, max(today, last)),
+        until=until,
         total=total(of_accounts),
         days=grouped(of_accounts, lambda row: row.day),
         by=by,
         heads=heads,
+        advised=advices_of(past, decisions, back.until),
         advice=[*islice(_advice(found, families), _ADVISED)],
         details=found.read_all(),
         before=days_before,
         left_out=left_out,
     )
+
+
+def _past(lists: Lists, accounts: Iterable[str], window: Window) -> list[Head]:
+    """The audits of these accounts by which advices are judged."""
+    wide = lists.within(window)
+    return [head for one in accounts for head in wide.heads(Question(window, account=one))]
+
+
+def _of(heads: Iterable[Head], window: Window) -> list[Head]:
+    return [head for head in heads if window.since <= head.ended_at < window.until]
 
 
 def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
@@ -135,15 +155,20 @@ def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterato
             yield SumsBy(column, sums, then)
 
 
-def _sums_by_tag(heads: Sequence[Head]) -> Iterator[SumsBy]:
+def _sums_by_tag(heads: Sequence[Head], before: Sequence[Head] | None) -> Iterator[SumsBy]:
     """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
-    row, and without the days before.
+    row.
     """
     for name in sorted({name for head in heads for name in head.tags}):
-        parts: dict[str | None, list[Sums]] = defaultdict(list)
-        for head in heads:
-            parts[head.tags.get(name)].append(head.sums)
-        yield SumsBy(tag_title(name), {value: added(sums) for value, sums in parts.items()})
+        then = None if before is None else _by_tag(before, name)
+        yield SumsBy(tag_title(name), _by_tag(heads, name), then)
+
+
+def _by_tag(heads: Sequence[Head], name: str) -> dict[str | None, Sums]:
+    parts: dict[str | None, list[Sums]] = defaultdict(list)
+    for head in heads:
+        parts[head.tags.get(name)].append(head.sums)
+    return {value: added(sums) for value, sums in parts.items()}
 
 
 _COLUMNS: tuple[tuple[str, Scope, Callable[[SumRow], str | None]], ...] = (
@@ -181,32 +206,44 @@ class _Details:
 def _advice(found: _Details, families: Mapping[str | None, Sums]) -> Iterator[FirstChange]:
     """What to change first: of each family the rule with the most dollars, the largest first.
 
-    Unless the newest judged run of the family has the finding no more.
+    Unless the newest judged run of the family that did not fail has the finding no more: then the
+    family's next rule. What was lost is not asked of that run, which has lost nothing.
     """
     runs: dict[str, list[int]] = defaultdict(list)
     for at, head in enumerate(found.heads):
         runs[head.family].append(at)
-    first = {
-        name: ranked_rules(sums)[0][1] for name, sums in families.items() if name and sums.rules
-    }
-    worth = {name: (rule.waste_usd, rule.possible_usd) for name, rule in first.items()}
-    for name in sorted(worth, key=lambda name: (*(-usd for usd in worth[name]), name)):
-        places = {found.heads[at].key: at for at in runs[name]}
-        newest = sorted((found.heads[at] for at in runs[name]), key=place, reverse=True)
+    ranked = sorted(
+        (-of.waste_usd, -of.possible_usd, name, rule)
+        for name, sums in families.items()
+        for rule, of in sums.rules.items()
+        if name and (of.waste_usd or of.possible_usd)
+    )
+    shown: set[str] = set()
+    for *_, name, rule in ranked:
+        if name not in shown and (change := _change(found, name, rule, runs[name])):
+            shown.add(name)
+            yield change
 
-        def audit_of(key: JobKey, places: Mapping[JobKey, int] = places) -> AuditDocument | None:
-            job = found.of(places[key])
-            return job.document if job else None
 
-        fix = family_fix(families[name], newest, audit_of) if any(worth[name]) else None
-        if fix is None:
-            continue
-        last = next(
-            (head for head in newest if head.judged is Judged.YES and not head.rollup), None
-        )
-        if last is None or last.ended_at <= fix.ended_at or fix.finding["rule"] in last.sums.rules:
-            at = next(at for at in runs[name] if found.heads[at].name == fix.job)
-            yield FirstChange(name, fix, at)
+def _change(found: _Details, family: str, rule: str, runs: Sequence[int]) -> FirstChange | None:
+    """What one rule says to change in a family; None where its newest run says so no more."""
+    places = {found.heads[at].key: at for at in runs}
+    newest = sorted((found.heads[at] for at in runs), key=place, reverse=True)
+
+    def audit_of(key: JobKey) -> AuditDocument | None:
+        job = found.of(places[key])
+        return job.document if job else None
+
+    fix = rule_fix(rule, newest, audit_of)
+    if fix is None:
+        return None
+    judged = (head for head in newest if head.judged is Judged.YES and not head.rollup)
+    last = next((head for head in judged if head.status != "Failed"), None)
+    lost = Bucket(fix.finding["bucket"]) is Bucket.LOST
+    if not lost and last and last.ended_at > fix.ended_at and rule not in last.sums.rules:
+        return None
+    at = next(at for at in runs if found.heads[at].name == fix.job)
+    return FirstChange(family, fix, at)
 
 
 def job_report(source: ReportSource, head: Head) -> JobReport | None:

@@ -17,7 +17,7 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 3
+VERSION = 4
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
 _SUM_KEY = ("scope", "day", "account", "region", "name")
@@ -100,6 +100,8 @@ CREATE VIEW jobs AS SELECT
     json_extract(facts, '$.instance_count') AS instance_count,
     json_extract(facts, '$.purchase') AS purchase,
     image, tags, duration_s, waiting_s, instance_s / 3600.0 AS instance_hours,
+    gpu_s / 3600.0 AS gpu_hours, idle_gpu_s / 3600.0 AS idle_gpu_hours,
+    json_extract(facts, '$.reason_class') AS reason,
     top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
     version, settled, arn, run_key
 FROM runs WHERE NOT rollup""",

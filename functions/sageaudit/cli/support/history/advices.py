@@ -129,8 +129,8 @@ def row_of(advice: Advice, now: datetime) -> AdviceRow:
         runs_since=found.runs if found else None,
         before_usd=found.before_usd if found else None,
         after_usd=found.after_usd if found else None,
-        predicted_usd=_times(found.predicted_usd, found.runs) if found else None,
-        measured_usd=_times(found.saved_usd, found.runs) if found else None,
+        predicted_usd=found.all_predicted_usd if found else None,
+        measured_usd=found.all_saved_usd if found else None,
         evidence=found.evidence if found else None,
     )
 
@@ -181,10 +181,6 @@ TAKEN = (State.MEASURED, State.NOT_COMPARABLE, State.TAKEN, State.WITHDRAWN)
 
 
 EVERY = AdviceFilters(SINCE, None, None, None, None)
-
-
-def _times(amount: Decimal | None, runs: int) -> Decimal | None:
-    return None if amount is None else amount * runs
 
 
 def _amount(row: AdviceRow, amount: Decimal | None) -> str:

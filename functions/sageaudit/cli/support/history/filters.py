@@ -76,6 +76,6 @@ def _option(column: Column) -> options.Decorator:
         more |= {"metavar": "KEY=VALUE"}
     elif column.words and column.name != "status":
         more |= {"type": click.Choice(column.words)}
-    elif column.name.startswith("min_"):
-        more |= {"metavar": "USD"}
+    elif column.unit:
+        more |= {"metavar": column.unit.upper()}
     return click.option(asking.option(column.name), help=column.help, **more)

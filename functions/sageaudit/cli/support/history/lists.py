@@ -98,7 +98,7 @@ def _of_column(column: Column, *, of_changes: bool = False) -> Field:
     """The field of a column of sums; its cell is a word where there is no value."""
     if column.length:
         return Field("period", cell=_period)
-    words = {"owner": NO_OWNER, "type": NO_TYPE}
+    words = {"owner": NO_OWNER, "type": NO_TYPE, "reason": "(no reason)"}
     none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
     kind: FieldKind = "count" if column.name == "count" else "text"
     field = tag_field(column.key) if column.tag else Field(column.key, kind)
@@ -154,7 +154,12 @@ _OF_AN_AUDIT = (
     Field("image", least=_NAME),
     Field("duration_s", "seconds", "Duration"),
     Field("waiting_s", "seconds", "Waiting"),
+    Field("interrupted_s", "seconds", "Interrupted"),
+    Field("reason"),
+    Field("waste_percent", "percent", "Waste %"),
     Field("instance_hours", "hours"),
+    Field("gpu_hours", "hours", "GPU hours"),
+    Field("idle_gpu_hours", "hours", "Idle GPU hours"),
     Field("storage_usd", "usd"),
     Field("warm_pool_usd", "usd"),
     Field("spot_saved_usd", "usd"),
@@ -198,6 +203,8 @@ _OF_SUMS = (
     *_AMOUNTS,
     Field("waste_percent", "percent", "Waste %"),
     Field("failed_percent", "percent", "Failed %"),
+    Field("share_percent", "percent", "Share"),
+    Field("cumulative_percent", "percent", "So far"),
     Field("judged_usd", "usd", "Judged"),
     Field("unauditable", "count"),
     Field("not_judged", "count"),
@@ -215,7 +222,20 @@ def _columns(*, of_changes: bool) -> tuple[Field, ...]:
     return tuple(found.values())
 
 
+_OF_RUN_SUMS = (
+    Field("instance_hours", "hours"),
+    Field("usd_per_hour", "usd", "An hour"),
+    Field("gpu_hours", "hours", "GPU hours"),
+    Field("idle_gpu_hours", "hours", "Idle GPU hours"),
+    Field("idle_percent", "percent", "Idle %"),
+    Field("storage_usd", "usd"),
+    Field("warm_pool_usd", "usd"),
+    Field("spot_saved_usd", "usd"),
+    Field("median_usd", "usd", "Median bill"),
+    Field("median_waiting_s", "seconds", "Median wait"),
+)
 _OF_A_PERIOD = (
+    Field("weekday"),
     Field("first_day", "day"),
     Field("last_day", "day"),
     Field("over", "flag"),
@@ -226,7 +246,7 @@ _OF_A_PERIOD = (
     Field("waste_change_percent", "percent", "Its change", _change("waste")),
 )
 BY = ListLayout(
-    (*_columns(of_changes=False), *_OF_SUMS, *_OF_A_PERIOD),
+    (*_columns(of_changes=False), *_OF_SUMS, *_OF_RUN_SUMS, *_OF_A_PERIOD),
     (
         *("jobs", "failed", "failed_percent", "total_usd", "total_change_percent", "judged_usd"),
         *("avoidable_usd", "lost_usd", "waste_usd", "waste_percent", "waste_change_percent"),
@@ -250,6 +270,7 @@ _OF_A_CHANGE = (
     Field("waste_before_usd", "usd", "Avoidable+lost before"),
     Field("waste_usd", "usd", "Avoidable+lost"),
     Field("waste_change_usd", "usd", "Its difference", _difference("waste_change_usd")),
+    Field("advice", least=_WORD, sentence=True),
 )
 CHANGES = ListLayout(
     (*_columns(of_changes=True), *_OF_A_CHANGE),
@@ -277,21 +298,23 @@ VERSIONS = ListLayout(
 )
 
 
-def of_changes(column: Column) -> ListLayout:
-    """The list of changes by this column."""
+def of_changes(column: Column, *, advice: bool = False) -> ListLayout:
+    """The list of changes by this column; `advice`: with what became of advice."""
     tags = (_of_column(column, of_changes=True),) if column.tag else ()
     names = (column.key, *(field.name for field in _OF_A_CHANGE))
-    table = (column.key, *CHANGES.table)
+    table = (column.key, *CHANGES.table, *(["advice"] if advice else []))
     return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported=names)
 
 
-def of_columns(columns: Sequence[Column], sort: Sort) -> ListLayout:
-    """The list of sums by these columns, in this order."""
+def of_columns(columns: Sequence[Column], sort: Sort, *, median: bool = False) -> ListLayout:
+    """The list of sums by these columns, in this order; `median`: with that of the bills."""
     of_time = {field.name for field in _OF_A_PERIOD} if length_of(columns) is None else set()
     names = [column.key for column in columns]
     tags = tuple(_of_column(column) for column in columns if column.tag)
     known = [field.name for field in (*_OF_SUMS, *_OF_A_PERIOD) if field.name not in of_time]
     table = (*names, *(name for name in BY.table if name in known))
+    if median:
+        known, table = [*known, "median_usd"], (*table, "median_usd")
     layout = replace(BY, fields=(*tags, *BY.fields), table=table, exported=(*names, *known))
     return by_amount(layout, Sort.WASTE if sort is Sort.NEWEST else sort)
 
