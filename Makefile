@@ -65,6 +65,7 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 	@$(RUN)/python -m docs.build_gpu_throughput
 	@$(RUN)/python -m docs.build_permissions
 	@$(RUN)/python -m docs.build_alarms
+	@$(RUN)/python -m docs.build_running_cost
 	@$(RUN)/python -m docs.build_schemas
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment

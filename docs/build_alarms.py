@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from docs.marked_parts import with_parts
 from infra.alarm_list import (
     HOUR_S,
+    LONGEST,
     MINUTE_S,
     QUEUE_LATE_S,
-    FunctionFacts,
+    TOGETHER,
     Watch,
     watches,
 )
 from sageaudit.adapters.channels.catalogue import SERVICES
 
 PAGE = Path(__file__).parent / "runbook.md"
-TEMPLATE = Path(__file__).parent.parent / "local" / "template.json"
+FUNCTIONS = ("audit", "notify", "deliver", "sweep", "digest")
 DEAD_LETTERS = (
     "FinishedJobsDeadLetters",
     "UndecidedAudits",
@@ -26,23 +26,14 @@ DEAD_LETTERS = (
     "SweepDeadLetters",
     "DigestDeadLetters",
 )
-_UNITS = {"Duration": " ms", "IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
+_UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
 def listed() -> list[Watch]:
     """The alarms of a stack with a channel of each service; all go by their names here."""
-    template = json.loads(TEMPLATE.read_text(encoding="utf-8"))
-    functions = {
-        one["Properties"]["Handler"].split(".")[0]: one["Properties"]["Timeout"]
-        for one in template["Resources"].values()
-        if one["Type"] == "AWS::Lambda::Function"
-    }
     return list(
         watches(
-            functions={
-                name: FunctionFacts(name, functions[name])
-                for name in ("audit", "notify", "deliver", "sweep", "digest")
-            },
+            functions={name: name for name in FUNCTIONS},
             work_queues={name: name for name in QUEUE_LATE_S},
             notices_queues={service: service for service in SERVICES},
             dead_letters={name: name for name in DEAD_LETTERS},
@@ -64,12 +55,15 @@ def page(text: str, alarms: Iterable[Watch]) -> str:
 
 
 def _condition(watch: Watch) -> Iterator[str]:
+    names = list(dict.fromkeys(f"`{source.metric}`" for source in watch.sources))
     if watch.silence:
-        yield f"`{watch.metric}` has no value"
-    elif watch.while_counted is not None:
-        yield f"Sum of `{watch.while_counted}` above 0, and none of `{watch.metric}`"
+        yield f"{names[0]} has no more values"
+    elif watch.expression in {None, TOGETHER, LONGEST}:
+        several = f", of {len(watch.sources)} together" if watch.expression else ""
+        yield f"{watch.statistic} of {names[0]} above {watch.above:,.0f}{_unit(watch)}{several}"
     else:
-        yield f"{watch.statistic} of `{watch.metric}` above {watch.above:,.0f}{_unit(watch)}"
+        shown = watch.expression.format(*(source.metric for source in watch.sources))
+        yield f"`{shown}` above {watch.above:,.0f}"
     times = f"{watch.needed} of {watch.periods} times" if watch.needed < watch.periods else ""
     if watch.needed == watch.periods > 1:
         times = f"{watch.periods} times in a row"
@@ -78,7 +72,7 @@ def _condition(watch: Watch) -> Iterator[str]:
 
 def _unit(watch: Watch) -> str:
     """The unit that AWS gives a metric of time; counts have none."""
-    return _UNITS.get(watch.metric, "")
+    return _UNITS.get(watch.sources[0].metric, "")
 
 
 def _span(seconds: int) -> str:

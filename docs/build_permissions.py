@@ -12,6 +12,7 @@ from sageaudit.cli.support.doctor.permissions import (
     COMMANDS,
     COVERAGE,
     IN_EACH_ACCOUNT,
+    OF_MEMBERS,
     OF_STACK,
     ORGANIZATION,
     ROLE,
@@ -22,7 +23,7 @@ from sageaudit.cli.support.doctor.permissions import (
 )
 
 PAGE = Path(__file__).parent / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, SEND)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND)
 _TRUST = {
     "Version": "2012-10-17",
     "Statement": [

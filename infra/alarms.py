@@ -11,8 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra.alarm_list import Watch
-from infra.names import METRICS_NAMESPACE
+from infra.alarm_list import LONGEST, TOGETHER, Watch
 
 
 class Alarms(Construct):
@@ -24,8 +23,15 @@ class Alarms(Construct):
         # alarm is no secret.
         self.topic = sns.Topic(self, "Topic", display_name="sageaudit alarms", enforce_ssl=True)
         self.topic.add_to_resource_policy(_cloudwatch_may_publish(self.topic))
-        for watch in watches:
-            _alarm(self, watch).add_alarm_action(actions.SnsAction(self.topic))
+        watches = list(watches)
+        silent = {watch.name for watch in watches if watch.silence}
+        self.all = [_alarm(self, watch) for watch in watches]
+        told = actions.SnsAction(self.topic)
+        for alarm in self.all:
+            alarm.add_alarm_action(told)
+            alarm.add_ok_action(told)
+            if alarm.node.id in silent:
+                alarm.add_insufficient_data_action(told)
 
 
 def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
@@ -33,40 +39,44 @@ def _alarm(scope: Construct, watch: Watch) -> cloudwatch.Alarm:
     return cloudwatch.Alarm(
         scope,
         watch.name,
-        metric=_metric(watch) if watch.while_counted is None else _never(watch),
+        metric=metric(watch),
         threshold=1 if watch.silence else watch.above,
         evaluation_periods=watch.periods,
         datapoints_to_alarm=watch.needed,
         comparison_operator=(
             compare.LESS_THAN_THRESHOLD if watch.silence else compare.GREATER_THAN_THRESHOLD
         ),
-        treat_missing_data=missing.BREACHING if watch.silence else missing.NOT_BREACHING,
+        # Its state is INSUFFICIENT_DATA before the first value and after the last. Only a change of
+        # the state is told, so a new installation is quiet.
+        treat_missing_data=missing.MISSING if watch.silence else missing.NOT_BREACHING,
         alarm_description=watch.description,
     )
 
 
-def _metric(watch: Watch) -> cloudwatch.Metric:
-    return cloudwatch.Metric(
-        namespace=watch.namespace,
-        metric_name=watch.metric,
-        dimensions_map=dict(watch.dimensions),
-        period=cdk.Duration.seconds(watch.period_s),
-        statistic=watch.statistic,
-    )
-
-
-def _never(watch: Watch) -> cloudwatch.MathExpression:
-    """1 where audits counted something and the metric of the watch was never counted."""
-    counted = cloudwatch.Metric(
-        namespace=METRICS_NAMESPACE,
-        metric_name=watch.while_counted or "",
-        dimensions_map={"service": "audit"},
-        statistic="Sum",
-    )
+def metric(watch: Watch) -> cloudwatch.IMetric:
+    """What an alarm watches, for a graph too."""
+    period = cdk.Duration.seconds(watch.period_s)
+    metrics = [
+        cloudwatch.Metric(
+            namespace=source.namespace or cdk.Aws.STACK_NAME,
+            metric_name=source.metric,
+            dimensions_map=dict(source.dimensions),
+            period=period,
+            statistic=watch.statistic,
+        )
+        for source in watch.sources
+    ]
+    if watch.expression is None:
+        return metrics[0]
+    # A graph may have several of these, so their names are the alarm's.
+    named = {f"m{watch.name}{number}": one for number, one in enumerate(metrics)}
+    expression = watch.expression.format(*named)
+    if expression in {TOGETHER, LONGEST}:
+        expression = f"{expression}([{', '.join(f'FILL({name}, 0)' for name in named)}])"
     return cloudwatch.MathExpression(
-        expression="IF(counted > 0 AND FILL(seen, 0) < 1, 1, 0)",
-        using_metrics={"counted": counted, "seen": _metric(watch)},
-        period=cdk.Duration.seconds(watch.period_s),
+        expression=expression,
+        using_metrics=named,
+        period=period,
         label=watch.name,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +13,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 
 from infra import file_tree, subscribers
-from infra.bundling import POLICY, ROOT, checked_policy, to_deploy
-from infra.names import STACK
+from infra.bundling import POLICY, checked_policy, to_deploy
+from infra.settings import SETTINGS, cdk_context, settings
 from infra.stack import SageAuditStack
 from sageaudit.domain.policy.policy import Policy
 
@@ -40,21 +39,22 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context says in `alarms_to` and `notices_to` who is subscribed to the stack's topics;
-    `context` overrides it. Raises ValueError.
+    The context has the settings, and says in `alarms_to` and `notices_to` who is subscribed to the
+    stack's topics; `context` overrides that of cdk.json. Raises ValueError.
     """
-    app = cdk.App(context=cdk_context(), outdir=outdir)
+    app = cdk.App(context=cdk_context() | dict(context or {}), outdir=outdir)
+    chosen = settings({key: app.node.try_get_context(key) for key in SETTINGS})
     stack = SageAuditStack(
         app,
-        STACK,
+        chosen.stack,
         code=code,
-        roles=policy.accounts,
+        settings=chosen,
+        members=policy.members,
         channels=policy.channels,
         digest=policy.digest if policy.mode == "tell" else None,
     )
     for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
-        text = (context or {}).get(key, app.node.try_get_context(key))
-        _subscribe(topic, text or "", key)
+        _subscribe(topic, app.node.try_get_context(key) or "", key)
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
 
@@ -75,10 +75,3 @@ def _subscribe(topic: sns.Topic, text: str, key: str) -> None:
             protocol=sns.SubscriptionProtocol[address.protocol.upper()],
             endpoint=address.endpoint,
         )
-
-
-def cdk_context() -> dict[str, Any]:
-    """The context of cdk.json, so that the stack is the same with and without the CDK CLI."""
-    document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
-    context: dict[str, Any] = document["context"]
-    return context

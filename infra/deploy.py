@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 import botocore.session
 import click
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
 from infra import NODE, NPX, listeners, subscribers
 from infra.bundling import POLICY, checked_policy
@@ -28,7 +28,10 @@ from infra.deploy_flags import (
     ask_for_addresses,
     checked_secrets,
 )
-from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, NOTICES_TOPIC, STACK
+from infra.kept_table import NotAHistory, adopted, protect
+from infra.members import forward
+from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
+from infra.settings import cdk_context
 from infra.subscribers import Address, Subscriber
 from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
@@ -75,7 +78,11 @@ def deploy(
     store = session.client("secretsmanager")
     keep_fingerprint_key(store)
     formation, sns = session.client("cloudformation"), session.client("sns")
-    deployed = _outputs(formation, STACK) or {}
+    dynamodb, chosen = session.client("dynamodb"), cdk_context()
+    stack, table = chosen["stack"], chosen.get("table_name")
+    deployed = _outputs(formation, stack) or {}
+    # Its stream may be another than at the last deployment.
+    of_table = ["--context", f"table_stream_arn={adopted(dynamodb, table)}"] if table else []
     for name in of_channels(deployed, QUEUE_OF).keys() - policy.channels.keys():
         flags.confirm(
             f"The channel {name} is deployed, and {POLICY.name} does not name it any more: its"
@@ -96,8 +103,18 @@ def deploy(
         run(["bootstrap", f"aws://{account}/{session.region_name}", *of_profile], environment)
     # The CDK CLI asks before it grants permissions, and fails where nobody can answer.
     approval = ["--require-approval", "never"] if flags.yes else []
-    run(["deploy", *of_profile, *approval], environment)
-    topics = _outputs(formation, STACK) or {}
+    run(["deploy", *of_profile, *approval, *of_table], environment)
+    topics = _outputs(formation, stack) or {}
+    protect(dynamodb, topics["TableName"], stack)
+    before = deployed.get(MEMBER_REGIONS, "none").split(",")
+    home = account, session.region_name
+    forward(
+        session,
+        home,
+        stack,
+        regions=[one for one in policy.members.regions if one != session.region_name],
+        before=[one for one in before if one not in {"none", session.region_name}],
+    )
     refused = list(_subscribed(sns, topics, wanted))
     others = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _who_is_told(sns, topics, others, observes=policy.mode == "observe"):
@@ -298,6 +315,8 @@ def main(
     except BotoCoreError as error:
         raise click.ClickException(str(unanswered(error, "AWS"))) from error
     except ClientError as error:
+        raise click.ClickException(str(error)) from error
+    except (NotAHistory, WaiterError) as error:
         raise click.ClickException(str(error)) from error
     except subprocess.CalledProcessError as error:
         raise click.ClickException("the CDK CLI failed; its output is above") from error

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
-
-from infra.names import METRICS_NAMESPACE
 
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 ARCHITECTURE = lambda_.Architecture.ARM_64
@@ -29,17 +28,25 @@ class Worker(Construct):
         timeout: cdk.Duration,
         memory_mib: int,
         environment: Mapping[str, str],
+        traced: bool = False,
+        role_name: str | None = None,
     ) -> None:
+        """`role_name`: for a role that other accounts trust."""
         super().__init__(scope, construct_id)
         self.timeout = timeout
-        log_group = logs.LogGroup(
+        self.log_group = logs.LogGroup(
             self,
             "Log",
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
-        self._role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), log_group.log_group_arn)
+        self._role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            role_name=role_name,
+        )
+        self.may(("logs:CreateLogStream", "logs:PutLogEvents"), self.log_group.log_group_arn)
         self.role_arn = self._role.role_arn
         self.function = lambda_.Function(
             self,
@@ -49,23 +56,25 @@ class Worker(Construct):
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             role=self._role,
-            log_group=log_group,
+            log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
+            tracing=lambda_.Tracing.ACTIVE if traced else None,
             timeout=timeout,
             memory_size=memory_mib,
             environment={
                 "POWERTOOLS_SERVICE_NAME": name,
-                "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+                "POWERTOOLS_METRICS_NAMESPACE": cdk.Aws.STACK_NAME,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 **environment,
             },
         )
 
-    def may(self, actions: Sequence[str], *resources: str, keys: str | None = None) -> None:
-        """Allows this function `actions` on exactly `resources`; of a table, on items with `keys`,
-        a pattern of partition keys.
-        """
-        only = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [keys]}} if keys else None
+    def may(
+        self, actions: Sequence[str], *resources: str, only: Mapping[str, Any] | None = None
+    ) -> None:
+        """Allows this function `actions` on exactly `resources`, under the conditions of `only`."""
         self._role.add_to_policy(
-            iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=only)
+            iam.PolicyStatement(
+                actions=list(actions), resources=list(resources), conditions=only and dict(only)
+            )
         )

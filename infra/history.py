@@ -10,11 +10,27 @@ from sageaudit.adapters.history.dynamo import table as schema
 
 
 class HistoryTable(Construct):
-    """One table, kept when the stack is deleted, with the keys and indexes of the adapter."""
+    """One table, kept when the stack is deleted, with the keys and indexes of the adapter.
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    Or `adopted`: one that is there, by its name and its stream's ARN, of which the stack makes and
+    changes nothing. `make deploy` looks whether it fits, and protects either from being deleted:
+    protected by the template, CloudFormation could not roll a first deployment back.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, adopted: tuple[str, str] | None
+    ) -> None:
         super().__init__(scope, construct_id)
-        self.table = dynamodb.Table(
+        if adopted is None:
+            self.table = self._made()
+            return
+        name, stream = adopted
+        self.table = dynamodb.Table.from_table_attributes(
+            self, "Table", table_name=name, table_stream_arn=stream
+        )
+
+    def _made(self) -> dynamodb.ITable:
+        table = dynamodb.Table(
             self,
             "Table",
             partition_key=_text(schema.PARTITION_KEY),
@@ -25,15 +41,15 @@ class HistoryTable(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=True,
-            removal_policy=cdk.RemovalPolicy.RETAIN,
+            removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         )
         for index in schema.INDEXES:
-            self.table.add_global_secondary_index(
+            table.add_global_secondary_index(
                 index_name=index.name,
                 partition_key=_text(index.partition_key),
                 sort_key=_text(index.sort_key),
             )
+        return table
 
     @property
     def stream_arn(self) -> str:

@@ -1,12 +1,12 @@
 """What the stack shares with `make deploy` and the tests, which do without CDK: names, numbers."""
 
 STACK = "SageAudit"
-METRICS_NAMESPACE = "sageaudit"
 FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 """The secret with the key of job fingerprints, which `make deploy` creates."""
 ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
-"""Outputs of the stack."""
+MEMBER_REGIONS = "MemberRegions"
+"""Outputs of the stack; the last has the other regions that forward, divided by commas."""
 STUB_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """The code of the functions in the committed template: the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.alarm_list import FunctionFacts, Watch, watches
+from infra.alarm_list import Watch, watches
 from infra.alarms import Alarms
+from infra.dashboard import Dashboard
 from infra.functions import Worker
 from infra.history import HistoryTable
-from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON
+from infra.members import assumable, checked
+from infra.names import AUDIT_TIMEOUT_S, FINGERPRINT_KEY, HAND_ON, MEMBER_REGIONS
 from infra.notices import OWN_KEY_PERMISSIONS, Notices
 from infra.schedule import SWEEP, Schedule, weekly
+from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
 from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, pages, sagemaker, secrets, sqs
@@ -26,6 +30,7 @@ from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.settings import notices_queue_variable
 
@@ -39,8 +44,7 @@ DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 class SageAuditStack(cdk.Stack):
     """From the event of a finished job to an audit in the table and notices on the channels.
 
-    `roles`: each other account of the policy with the role to read its jobs with. `channels`: those
-    of the policy. `digest`: when the weekly digest is sent; None: never.
+    `members`, `channels`: those of the policy. `digest`: when the digest is sent; None: never.
     """
 
     def __init__(
@@ -49,7 +53,8 @@ class SageAuditStack(cdk.Stack):
         construct_id: str,
         *,
         code: lambda_.Code,
-        roles: Mapping[str, str | None],
+        settings: Settings,
+        members: Members,
         channels: Channels,
         digest: DigestTimes | None,
     ) -> None:
@@ -58,18 +63,18 @@ class SageAuditStack(cdk.Stack):
             construct_id,
             description="Audits what finished SageMaker jobs cost",
             analytics_reporting=False,
-            # The local AWS can create every part of a template except the bootstrap version rule.
-            synthesizer=cdk.DefaultStackSynthesizer(generate_bootstrap_version_rule=False),
         )
         self._code = code
+        self._settings = settings
+        self._members = checked(members)
         self._channels = channels
-        self.history = HistoryTable(self, "History")
+        self.history = HistoryTable(self, "History", adopted=settings.table)
         self.trigger = Trigger(
             self,
             "Trigger",
             delay=self._delay(),
             consumer_timeout=AUDIT_TIMEOUT,
-            other_accounts=list(roles),
+            members=members,
         )
         self.notices = Notices(
             self,
@@ -80,8 +85,8 @@ class SageAuditStack(cdk.Stack):
             own_key=channels[OWN_TOPIC].key_arn,
         )
         workers = {
-            "audit": self._audit(roles),
-            "sweep": self._sweep(roles),
+            "audit": self._audit(),
+            "sweep": self._sweep(),
             "notify": self._notify(),
             "deliver": self._deliver(),
             "digest": self._digest(digest),
@@ -92,7 +97,15 @@ class SageAuditStack(cdk.Stack):
             self.schedules[name] = Schedule(self, named, function=function, when=when)
             # Where Lambda hands on what it could not invoke.
             workers[name].may(HAND_ON, self.schedules[name].dead_letters.queue_arn)
-        self.alarms = Alarms(self, "Alarms", watches=self._watches(workers))
+        watches = list(self._watches(workers))
+        self.alarms = Alarms(self, "Alarms", watches=watches)
+        Dashboard(
+            self,
+            "Dashboard",
+            watches=watches,
+            alarms=self.alarms.all,
+            log_groups={name: worker.log_group for name, worker in workers.items()},
+        )
         for name, value in {
             "TableName": self.history.table.table_name,
             "NoticesTopicArn": self.notices.topic.topic_arn,
@@ -104,9 +117,8 @@ class SageAuditStack(cdk.Stack):
             "NoticesDeadLettersUrl": self.notices.dead_letters.queue_url,
             "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
             "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
-            # Roles in other accounts trust these two.
-            "AuditRoleArn": workers["audit"].role_arn,
-            "SweepRoleArn": workers["sweep"].role_arn,
+            MEMBER_REGIONS: ",".join(members.regions) or "none",
+            "SweepFunctionName": workers["sweep"].function.function_name,
             **{
                 f"{QUEUE_OF}{in_words(name)}": queue.queue_url
                 for name, queue in self.notices.queues.items()
@@ -117,13 +129,19 @@ class SageAuditStack(cdk.Stack):
             },
         }.items():
             cdk.CfnOutput(self, name, value=value)
+        # Cost Explorer shows by it what the auditor itself costs.
+        cdk.Tags.of(self).add("sageaudit", self.stack_name)
+
+    def _worker(self, construct_id: str, **rest: Any) -> Worker:
+        return Worker(self, construct_id, code=self._code, traced=self._settings.tracing, **rest)
+
+    def _trusted(self, function: str) -> str:
+        """The name of a role that the roles of members trust: one for each stack and region."""
+        return f"{cdk.Aws.STACK_NAME}-{cdk.Aws.REGION}-{function}"
 
     def _watches(self, workers: Mapping[str, Worker]) -> Iterator[Watch]:
         return watches(
-            functions={
-                name: FunctionFacts(worker.function.function_name, int(worker.timeout.to_seconds()))
-                for name, worker in workers.items()
-            },
+            functions={name: one.function.function_name for name, one in workers.items()},
             work_queues={
                 "FinishedJobs": self.trigger.queue.queue_name,
                 "Decisions": self.notices.decisions.queue_name,
@@ -150,16 +168,15 @@ class SageAuditStack(cdk.Stack):
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
-    def _audit(self, roles: Mapping[str, str | None]) -> Worker:
+    def _audit(self) -> Worker:
         queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
         table = self.history.table.table_arn
-        audit = Worker(
-            self,
+        audit = self._worker(
             "Audit",
-            code=self._code,
             name="audit",
             timeout=AUDIT_TIMEOUT,
             memory_mib=1024,
+            role_name=self._trusted("audit"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "FINISHED_QUEUE_URL": queue.queue_url,
@@ -168,7 +185,7 @@ class SageAuditStack(cdk.Stack):
                 "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
             },
         )
-        audit.may(sagemaker.PERMISSIONS, *(self._jobs(kind) for kind in JobKind))
+        audit.may(sagemaker.PERMISSIONS, *self._jobs())
         audit.may(cloudwatch.PERMISSIONS, "*")
         audit.may(price_list.PERMISSIONS, "*")
         audit.may(price_cache.PERMISSIONS, table)
@@ -177,20 +194,19 @@ class SageAuditStack(cdk.Stack):
         audit.may(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.may(sqs.WAIT_PERMISSIONS, queue.queue_arn)
         audit.may(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
-        if assumed := [role for role in roles.values() if role is not None]:
-            audit.may(accounts.PERMISSIONS, *assumed)
-        feed_from_queue(audit, queue, max_concurrency=5)
+        for roles, only in assumable(self._members):
+            audit.may(accounts.PERMISSIONS, *roles, only=only)
+        feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
-    def _sweep(self, roles: Mapping[str, str | None]) -> Worker:
+    def _sweep(self) -> Worker:
         queue, table = self.trigger.queue, self.history.table.table_arn
-        sweep = Worker(
-            self,
+        sweep = self._worker(
             "Sweep",
-            code=self._code,
             name="sweep",
             timeout=SWEEP_TIMEOUT,
             memory_mib=512,
+            role_name=self._trusted("sweep"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
                 "FINISHED_QUEUE_URL": queue.queue_url,
@@ -201,24 +217,23 @@ class SageAuditStack(cdk.Stack):
         sweep.may(sweep_notes.PERMISSIONS, table)
         sweep.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
         sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
-        if assumed := [role for role in roles.values() if role is not None]:
-            sweep.may(accounts.PERMISSIONS, *assumed)
+        for roles, only in assumable(self._members):
+            sweep.may(accounts.PERMISSIONS, *roles, only=only)
         return sweep
 
     def _digest(self, times: DigestTimes | None) -> Worker:
         """Its report takes the memory: at most 20,000 jobs have a row of their own."""
         table = self.history.table.table_arn
-        digest = Worker(
-            self,
+        digest = self._worker(
             "Digest",
-            code=self._code,
             name="digest",
             timeout=DIGEST_TIMEOUT,
             memory_mib=1024,
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )
         digest.may(dynamo_history.SUMS_PERMISSIONS, table)
-        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, keys=f"{DIGEST_PREFIX}*")
+        own_items = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{DIGEST_PREFIX}*"]}}
+        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=own_items)
         digest.may(decisions.PERMISSIONS, table)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
@@ -229,10 +244,8 @@ class SageAuditStack(cdk.Stack):
 
     def _notify(self) -> Worker:
         table, notices = self.history.table.table_arn, self.notices
-        notify = Worker(
-            self,
+        notify = self._worker(
             "Notify",
-            code=self._code,
             name="notify",
             timeout=NOTIFY_TIMEOUT,
             memory_mib=512,
@@ -267,10 +280,8 @@ class SageAuditStack(cdk.Stack):
 
     def _deliver(self) -> Worker:
         dead_letters = self.notices.dead_letters
-        deliver = Worker(
-            self,
+        deliver = self._worker(
             "Deliver",
-            code=self._code,
             name="deliver",
             timeout=DELIVER_TIMEOUT,
             memory_mib=256,
@@ -311,9 +322,14 @@ class SageAuditStack(cdk.Stack):
         channel = self._channels[name]
         return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
-    def _jobs(self, kind: JobKind) -> str:
-        """All jobs of a kind in this stack's region, the only one whose events are accepted."""
-        return self.format_arn(service="sagemaker", resource=kind.row.arn_word, resource_name="*")
+    def _jobs(self) -> Iterator[str]:
+        """All jobs of this account, here or in every region: `audit` knows which are accepted."""
+        region = "*" if self._members.regions else self.region
+        for kind in JobKind:
+            word = kind.row.arn_word
+            yield self.format_arn(
+                service="sagemaker", region=region, resource=word, resource_name="*"
+            )
 
     def _secret(self, name: str) -> str:
         """The secret's ARN: Secrets Manager appends six characters to a name."""

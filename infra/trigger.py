@@ -1,4 +1,8 @@
-"""The EventBridge rule for finished jobs, and the delayed queue that receives their events."""
+"""The EventBridge rules for finished jobs, and the delayed queue that receives their events.
+
+Events of this account and region are on its default bus. Other accounts and regions forward theirs
+to a bus of this stack (infra/member.yaml): on the default bus, the rules of others would see them.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,15 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
+from infra.members import may_forward
 from infra.queues import dead_letter_queue, work_queue
 from sageaudit.domain.job.event import BUS_SOURCES, DETAIL_TYPES, TERMINAL
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.members import Members
 
 
 class Trigger(Construct):
-    """The rule on the default bus, and the queue of finished jobs."""
+    """The rules, and the queue of finished jobs. `members`: who may forward to the stack's bus."""
 
     def __init__(
         self,
@@ -24,7 +30,7 @@ class Trigger(Construct):
         *,
         delay: cdk.Duration,
         consumer_timeout: cdk.Duration,
-        other_accounts: Sequence[str],
+        members: Members,
     ) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = dead_letter_queue(self, "FinishedJobsDeadLetters")
@@ -35,11 +41,30 @@ class Trigger(Construct):
             dead_letters=self.dead_letters,
             delay=delay,
         )
-        self.rule = events.Rule(
+        own = _terminal_states(account=[cdk.Aws.ACCOUNT_ID], region=[cdk.Aws.REGION])
+        self._rule("JobEnded", own, None)
+        if members.roles or members.regions:
+            self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME)
+            # No list of accounts, which would be too long for a pattern: `audit` has it.
+            self._rule("MemberJobEnded", _terminal_states(), self.bus)
+        if members.roles:
+            events.CfnEventBusPolicy(
+                self,
+                "MembersMayForward",
+                statement_id="sageaudit",
+                event_bus_name=self.bus.event_bus_name,
+                statement=may_forward(members, self.bus.event_bus_arn),
+            )
+
+    def _rule(
+        self, construct_id: str, pattern: events.EventPattern, bus: events.IEventBus | None
+    ) -> None:
+        events.Rule(
             self,
-            "JobEnded",
+            construct_id,
             description="SageMaker jobs that reached a final state, and events that are sent again",
-            event_pattern=_terminal_states(other_accounts),
+            event_bus=bus,
+            event_pattern=pattern,
             targets=[
                 targets.SqsQueue(
                     self.queue,
@@ -51,12 +76,14 @@ class Trigger(Construct):
         )
 
 
-def _terminal_states(other_accounts: Sequence[str]) -> events.EventPattern:
+def _terminal_states(
+    account: Sequence[str] | None = None, region: Sequence[str] | None = None
+) -> events.EventPattern:
+    """Jobs that ended, and events that a person sends again."""
     return events.EventPattern(
         source=list(BUS_SOURCES),
-        # Others may write to the bus, so the rule names the allowed accounts; so does the handler.
-        account=[cdk.Aws.ACCOUNT_ID, *other_accounts],
-        region=[cdk.Aws.REGION],
+        account=None if account is None else [*account],
+        region=None if region is None else [*region],
         detail_type=list(DETAIL_TYPES),
         detail={"$or": [{f"{kind.row.prefix}JobStatus": sorted(TERMINAL)} for kind in JobKind]},
     )

@@ -47,12 +47,19 @@ class LocalAws:
     """
 
     def __init__(
-        self, clock: LocalClock, *, policy: Policy, transport: Any, on_step: Step, sweeps: bool
+        self,
+        clock: LocalClock,
+        *,
+        policy: Policy,
+        transport: Any,
+        on_step: Step,
+        sweeps: bool,
+        template: str | None = None,
     ) -> None:
         self.clock = clock
         self.schedule = Schedule(clock, on=sweeps)
         self.session = _session()
-        self.resources = create_stack(self.session)
+        self.resources = create_stack(self.session, template)
         handlers = _watched(_session(), on_step)
         self.requests = Requests(handlers)
         self.sagemaker = RecordedSageMaker(self.requests, clock.now)
@@ -186,12 +193,15 @@ class LocalAws:
                 yield QueueSource(sqs, mapping, function)
 
     def _keep_secrets(self, policy: Policy) -> None:
+        """They outlive a stack, so they may be there."""
         store = self.session.client("secretsmanager")
-        store.create_secret(Name=FINGERPRINT_KEY, SecretString="local")
+        secrets = {FINGERPRINT_KEY: "local"}
         for name, channel in policy.channels.items():
             if form := SERVICES[channel.service].secret:
-                address = form.example.replace("local", name)
-                store.create_secret(Name=str(channel.secret), SecretString=address)
+                secrets[str(channel.secret)] = form.example.replace("local", name)
+        for name, text in secrets.items():
+            with suppress(store.exceptions.ResourceExistsException):
+                store.create_secret(Name=name, SecretString=text)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -75,7 +74,7 @@ class LocalFunction:
         self._memory_mib = int(configuration["MemorySize"])
         self._timeout = timedelta(seconds=int(configuration["Timeout"]))
         self._clock: Callable[[], datetime] = wiring["clock"]
-        self._invocations = count(1)
+        self.invoked = 0
         self._wiring = wiring
         self._on_step = on_step
         self._handler: Handler | None = None
@@ -84,6 +83,7 @@ class LocalFunction:
 
     def invoke(self, event: Any) -> Any:
         """The handler's answer. Raises FunctionError when the handler raised or was killed."""
+        self.invoked += 1
         context = self._context()
         with self._environed():
             try:
@@ -105,7 +105,7 @@ class LocalFunction:
         return Context(
             self.name,
             self._memory_mib,
-            f"00000000-0000-4000-8000-{next(self._invocations):012}",
+            f"00000000-0000-4000-8000-{self.invoked:012}",
             self._clock() + self._timeout,
             self._clock,
         )

@@ -82,8 +82,12 @@ def audit_message(
     now: datetime,
 ) -> None:
     """Audits the job of one event, or sends the event again for later."""
-    allowed = {settings.account_id, *deps.policy.accounts}
-    ended = job_ended(message.body, accounts=allowed, region=settings.region)
+    members = deps.policy.members
+    ended = job_ended(
+        message.body,
+        accounts={settings.account_id, *members.roles},
+        regions={settings.region, *members.regions},
+    )
     report.about(job=ended.ref.arn)
     waited = {wait: message.number(f"{WAITED}{wait}", 0) for wait in Wait}
     caller = Caller.REDELIVERY if message.received > 1 else Caller.DELIVERY
@@ -186,7 +190,10 @@ def build(
     settings, limit = AuditSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
     report, policy = Report(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
-    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
+    members = policy.members
+    accounts = Accounts(
+        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    )
     deps = AuditDependencies(
         jobs=SageMakerJobs(accounts.of("sagemaker")),
         metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),

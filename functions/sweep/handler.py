@@ -1,15 +1,17 @@
 """A schedule -> due audits and lost jobs, as events in the queue of finished jobs.
 
 The event is the schedule's and says nothing. Two sweeps at once share a turn in the table, so one
-of them does nothing.
+of them does nothing. An event of `sageaudit doctor --members` asks instead what the members lack:
+`{"members_after": ""}`, or the account after which to go on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import product
 from typing import Any
 
 import boto3
@@ -17,6 +19,7 @@ import boto3
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.aws.job_lists import SweptLists
+from sageaudit.adapters.aws.probes import lacking
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.files import stored_policy
@@ -37,8 +40,15 @@ LEASE_S = 660
 """A turn: longer than a sweep may run, shorter than the time to the next."""
 
 
+ANSWER_WITHIN = timedelta(seconds=40)
+"""Of a question about members: whoever asks waits for the answer."""
+
+
 class Sweeper:
-    """The Lambda function: one sweep for each event. `deps` makes those of one sweep."""
+    """The Lambda function: one sweep for each event. `deps` makes those of one sweep.
+
+    `lacking` says which actions a member refuses; `members` are accounts and regions.
+    """
 
     def __init__(
         self,
@@ -47,7 +57,12 @@ class Sweeper:
         clock: Callable[[], datetime],
         report: Report,
         begin: Callable[[float], None] = lambda _: None,
+        *,
+        members: Sequence[tuple[str, str]] = (),
+        lacking: Callable[[str, str], dict[str, str]] = lambda *_: {},
     ) -> None:
+        self._members = members
+        self._lacking = lacking
         self._deps = deps
         self._notes = notes
         self._clock = clock
@@ -55,9 +70,14 @@ class Sweeper:
         self._begin = begin
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Answers how many parts of the sweep failed. Raises what is not an AwsError."""
-        del event
+        """Answers how many parts of the sweep failed, or about members.
+
+        Raises what is not an AwsError.
+        """
         self._report.begin(context)
+        if (after := event.get("members_after")) is not None:
+            self._begin(context.get_remaining_time_in_millis())
+            return self._of_members(after)
         try:
             failed = self._turn(context)
         except AwsError as error:
@@ -71,6 +91,20 @@ class Sweeper:
         finally:
             self._report.flush()
         return {"failed": failed}
+
+    def _of_members(self, after: str) -> dict[str, Any]:
+        """What each lacks, as far as the time reaches; `next` is where to go on, or null."""
+        until, rows = self._clock() + ANSWER_WITHIN, list[dict[str, Any]]()
+        for account, region in self._members:
+            place = f"{account} {region}"
+            if place <= after:
+                continue
+            if rows and self._clock() >= until:
+                return {"members": rows, "next": after}
+            lacks = self._lacking(account, region)
+            rows.append({"account": account, "region": region, "lacks": lacks})
+            after = place
+        return {"members": rows, "next": None}
 
     def _turn(self, context: Any) -> int:
         self._begin(context.get_remaining_time_in_millis())
@@ -141,7 +175,10 @@ def build(
     settings, session = SweepSettings.from_env(environ), session or boto3.Session()
     report, limit = Report(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
-    accounts = Accounts(limit, settings.account_id, policy.accounts, time.time)
+    members = policy.members
+    accounts = Accounts(
+        limit, settings.account_id, members.roles, time.time, external_id=members.external_id
+    )
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
     notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
     pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
@@ -154,13 +191,21 @@ def build(
             history=history,
             notes=notes,
             queue=queue,
-            accounts=list(dict.fromkeys([settings.account_id, *policy.accounts])),
-            region=settings.region,
+            accounts=list(dict.fromkeys([settings.account_id, *members.roles])),
+            regions=list(dict.fromkeys([settings.region, *members.regions])),
             clock=clock,
             out_of_time=out_of_time,
         )
 
-    return Sweeper(deps, notes, clock, report, limit.begin)
+    return Sweeper(
+        deps,
+        notes,
+        clock,
+        report,
+        limit.begin,
+        members=sorted(product(members.roles, (settings.region, *members.regions))),
+        lacking=partial(lacking, accounts),
+    )
 
 
 handler = entry_point(build)

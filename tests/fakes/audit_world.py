@@ -23,6 +23,7 @@ from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.errors import JobNotFound
@@ -108,7 +109,7 @@ class World:
             metrics=cast("Any", self),
             history=cast("Any", self.history),
             markets=OneMarket(),
-            policy=policy or Policy(accounts={OTHER_ACCOUNT: None}),
+            policy=policy or Policy(members=Members({OTHER_ACCOUNT: "read"})),
             ruleset=Ruleset(catalogue.load(), "test"),
             fingerprint_key=lambda: b"key",
         )

@@ -114,7 +114,7 @@ def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEnde
             **detail,
         },
     }
-    return job_ended(json.dumps(body), accounts={ACCOUNT}, region=REGION)
+    return job_ended(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
 
 
 class House:

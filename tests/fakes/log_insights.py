@@ -66,6 +66,9 @@ def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 def _counted(rest: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = re.fullmatch(r"count\(\*\) as (\w+) by (.+)", rest)
+    if sums := re.fullmatch(r"((?:sum\(\w+\) as \w+(?:, )?)+) by bin\(1d\) as \w+", rest):
+        named = re.findall(r"sum\((\w+)\) as (\w+)", sums[1])
+        return [{name: sum(row.get(field, 0) for row in rows) for field, name in named}]
     if found is None:
         raise ValueError(f"no stats of these tests: {rest}")
     names = re.split(r",\s*", found[2])

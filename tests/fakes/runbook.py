@@ -17,11 +17,16 @@ _SESSION = botocore.session.get_session()
 _NOT_OF_THE_OPERATION = {"query", "output"}
 
 
+def sections() -> dict[str, str]:
+    """The sections by their anchors, also those within an entry."""
+    parts = re.split(r"^##+ (.+)$", PAGE, flags=re.MULTILINE)[1:]
+    titled = zip(parts[::2], parts[1::2], strict=True)
+    return {title.lower().replace(" ", "-"): body for title, body in titled}
+
+
 def entries() -> dict[str, str]:
-    """The entries by their anchors, without the preparation."""
-    sections = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)[1:]
-    titled = zip(sections[::2], sections[1::2], strict=True)
-    return {title.lower().replace(" ", "-"): body for title, body in titled if "Alarms: " in body}
+    """The sections of alarms."""
+    return {anchor: body for anchor, body in sections().items() if "Alarms: " in body}
 
 
 def named(body: str) -> list[str]:
@@ -32,7 +37,7 @@ def named(body: str) -> list[str]:
 
 def commands(text: str) -> Iterator[str]:
     """The lines of the blocks to paste."""
-    for block in re.findall(r"^```\n(.+?)^```$", text, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^ *```\w*\n(.+?)^ *```$", text, re.MULTILINE | re.DOTALL):
         yield from block.replace("\\\n", " ").splitlines()
 
 
@@ -69,7 +74,7 @@ def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
         if option == "query":
             [query] = values
         elif option not in _NOT_OF_THE_OPERATION:
-            name, member = members[option]
+            name, member = members[option if option in members else option.removeprefix("no-")]
             parameters[name] = _value(member, values)
     return service, operation, parameters, query
 
@@ -102,5 +107,7 @@ def _value(member: Any, values: list[str]) -> Any:
         return [dict(part.split("=", 1) for part in value.split(",")) for value in values]
     if member.type_name == "list":
         return values
+    if member.type_name == "structure":
+        return {word.partition("=")[0]: word.partition("=")[2] for word in values}
     [value] = values
     return int(value) if member.type_name in {"integer", "long"} and value.isdigit() else value

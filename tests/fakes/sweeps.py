@@ -35,10 +35,11 @@ def row(
     kind: JobKind = JobKind.TRAINING,
     status: str = "Completed",
     account: str = ACCOUNT,
+    region: str = REGION,
     modified_at: datetime | None = None,
 ) -> Listed:
     """A row of a list; one without an end runs."""
-    arn = f"arn:aws:sagemaker:{REGION}:{account}:{kind.row.arn_word}/{name}"
+    arn = f"arn:aws:sagemaker:{region}:{account}:{kind.row.arn_word}/{name}"
     ref = JobRef.from_arn(arn, name)
     assert ref is not None
     if ended_at is None:
@@ -188,7 +189,7 @@ class SaidPages:
         there = [
             one if one.ended_at is None or one.ended_at <= now else _running(one)
             for one in self.rows
-            if (one.ref.account, one.ref.kind) == (of.account, of.kind)
+            if (one.ref.account, one.ref.region, one.ref.kind) == (of.account, of.region, of.kind)
             and one.created_at <= now
             and after < one.created_at < before
         ]
@@ -235,6 +236,7 @@ class Office:
         self.notes = MemoryNotes()
         self.queue = SentEvents()
         self.accounts = accounts
+        self.regions: tuple[str, ...] = (REGION,)
         self.pages_a_sweep: int | None = None
         self.step: Callable[[], None] = lambda: None
 
@@ -253,7 +255,7 @@ class Office:
             notes=cast("Any", Stepped(self.notes, self._step)),
             queue=cast("Any", Stepped(self.queue, self._step)),
             accounts=self.accounts,
-            region=REGION,
+            regions=self.regions,
             clock=lambda: self.now,
             out_of_time=out_of_time,
         )

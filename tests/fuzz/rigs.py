@@ -372,7 +372,7 @@ def sweep_one(dice: Random) -> list[str]:
         notes=MemoryNotes(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],
-        region=REGION,
+        regions=[REGION],
         clock=lambda: NOON,
         out_of_time=lambda: False,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sageaudit.domain.policy.members import MEMBER_ROLE, Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice
 
@@ -23,7 +24,31 @@ WITH_KEYS = Policy(
     }
 )
 """Topics under keys of their own."""
-REFUSED = (("alarms_to", "ops"), ("notices_to", "http://a.b"))
+ORGANIZATION = Members(
+    {str(200000000000 + number): MEMBER_ROLE for number in range(1000)},
+    "o-a1b2c3d4e5",
+    "of-sageaudit",
+    tuple(
+        f"{area}-{side}-{number}"
+        for area in ("ap", "eu", "us")
+        for side in ("northeast", "west")
+        for number in (1, 2)
+    ),
+)
+"""As many accounts and regions as a large company has."""
+ACCOUNTS = Members(dict(list(ORGANIZATION.roles.items())[:100]))
+"""As many accounts as can be named one by one."""
+TOO_MANY = Members(dict(list(ORGANIZATION.roles.items())[:101]))
+KEPT_TABLE = "kept-table"
+KEPT_STREAM = f"arn:aws:dynamodb:us-east-1:111122223333:table/{KEPT_TABLE}/stream/2026-05-20"
+REFUSED = (
+    ("alarms_to", "ops"),
+    ("notices_to", "http://a.b"),
+    ("stack", "1st"),
+    ("table_name", "kept-table"),
+    ("audits_at_once", "1"),
+    ("tracing", "yes"),
+)
 """Answers in the context that stop a synthesis."""
 
 

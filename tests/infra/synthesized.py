@@ -8,15 +8,29 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from aws_cdk import aws_lambda as lambda_
 
 from infra import assembly
-from infra.template import as_text, from_stub, normalized, synthesized
+from infra.bundling import checked_policy
+from infra.template import POLICY, as_text, from_stub, normalized, synthesized
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
-from tests.infra.reading import OTHER_ACCOUNT, OTHER_ROLE, REFUSED, WITH_KEYS, read
+from tests.infra.reading import (
+    ACCOUNTS,
+    KEPT_STREAM,
+    KEPT_TABLE,
+    ORGANIZATION,
+    OTHER_ACCOUNT,
+    OTHER_ROLE,
+    REFUSED,
+    TOO_MANY,
+    WITH_KEYS,
+    read,
+)
 
 
 def main(folder: Path) -> None:
@@ -26,7 +40,8 @@ def main(folder: Path) -> None:
     def of(**context: str) -> dict[str, Any]:
         code = lambda_.Code.from_asset(str(folder / "stub"))
         out = str(folder / "out")
-        return assembly.synthesize(code=code, policy=WITH_KEYS, outdir=out, context=context)
+        policy = replace(WITH_KEYS, members=TOO_MANY if "too_many" in context else Members())
+        return assembly.synthesize(code=code, policy=policy, outdir=out, context=context)
 
     def refusal(key: str, value: str) -> str:
         try:
@@ -41,10 +56,17 @@ def main(folder: Path) -> None:
     documents: dict[str, Any] = {
         "deployed": normalized(read(folder, "assembly/SageAudit.template.json")),
         "every-channel": synthesized(),
-        "quiet": normalized(from_stub(Policy(accounts={OTHER_ACCOUNT: OTHER_ROLE}))),
+        "quiet": normalized(from_stub(Policy(members=Members({OTHER_ACCOUNT: OTHER_ROLE})))),
         "plain": normalized(from_stub(Policy())),
+        "organization": normalized(from_stub(Policy(members=ORGANIZATION))),
+        "accounts": normalized(from_stub(Policy(members=ACCOUNTS))),
+        "adopted": normalized(
+            from_stub(checked_policy(POLICY), table_name=KEPT_TABLE, table_stream_arn=KEPT_STREAM)
+        ),
+        "tuned": normalized(from_stub(Policy(), tracing="on", audits_at_once="20", stack="Mine")),
         "context": of(alarms_to=told, notices_to="team@example.com"),
         "refused": [refusal(key, value) for key, value in REFUSED],
+        "too-many": refusal("too_many", "accounts"),
     }
     for name, document in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 
-from docs import build_alarms
-from infra.alarm_list import RUNBOOK, FunctionFacts, Watch, watches
+from docs import build_alarms, build_running_cost
+from infra.alarm_list import RUNBOOK, Watch, watches
 from infra.template import POLICY
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.files.policy_file import load
 from sageaudit.adapters.lambda_runtime import batch
-from tests.fakes.runbook import entries, named
+from tests.fakes.runbook import PAGE, entries, named, queries, sections
 from tests.infra.reading import of_type, one, text
 
 
@@ -21,10 +22,7 @@ def every(*channels: str) -> list[Watch]:
     """All alarms of a stack with these channels."""
     return list(
         watches(
-            functions={
-                name: FunctionFacts(name, 60)
-                for name in ("audit", "notify", "deliver", "sweep", "digest")
-            },
+            functions={name: name for name in build_alarms.FUNCTIONS},
             work_queues={"FinishedJobs": "finished", "Decisions": "decisions"},
             notices_queues={name: name for name in channels},
             dead_letters={name: name for name in build_alarms.DEAD_LETTERS},
@@ -54,11 +52,38 @@ def test_the_template_has_the_alarms_of_the_list(template: dict[str, Any]) -> No
     assert set(by_name(template)) == {watch.name for watch in EVERY}
 
 
-def test_a_stack_without_channels_has_the_alarms_of_its_topic(
-    quiet_template: dict[str, Any],
-) -> None:
-    """And of no other."""
+def test_about_25_alarms_however_many_channels(quiet_template: dict[str, Any]) -> None:
+    """A channel adds none: ten metrics, the most that one may watch, are together in one alarm."""
     assert set(by_name(quiet_template)) == {watch.name for watch in every("sns")}
+    assert len(EVERY) == len(every("sns")) == 25
+    many = every(*(f"channel-{number}" for number in range(20)))
+    assert len(many) == 29
+    assert max(len(watch.sources) for watch in many) == 10
+
+
+def test_one_cause_is_counted_by_one_alarm() -> None:
+    """No two alarms watch a metric of one function or queue, but for a sum that leaves one out."""
+    seen = [
+        (source.metric, tuple(source.dimensions.items())) for one in EVERY for source in one.sources
+    ]
+    twice = {metric for metric in seen if seen.count(metric) > 1}
+    assert twice == {("ReconcilerFound", (("service", "sweep"),))}
+    # A time-out is an error; a notice or an event that is given up is a dead letter.
+    metrics = {source.metric for one in EVERY for source in one.sources}
+    assert not metrics & {"Duration", "RejectedEvents", "NotifyFailed", "NotifyUnknown"}
+
+
+def test_the_dashboard_shows_money_freshness_and_every_alarm(template: dict[str, Any]) -> None:
+    """Its queries are the runbook's, which are all saved."""
+    saved = {q["QueryString"] for q in of_type(template, "AWS::Logs::QueryDefinition").values()}
+    asked = {query for _, query in queries(PAGE) if "REQUEST ID" not in query}
+    assert saved == asked
+    body = json.dumps(one(template, "AWS::CloudWatch::Dashboard")["DashboardBody"])
+    for _, query in queries(sections()["money-and-messages"]):
+        assert query.partition("|")[2].strip() in body
+    for word in ("ApproximateAgeOfOldestMessage", "IteratorAge", "JobsMissing"):
+        assert word in body
+    assert all(f"Alarms{watch.name}" in body for watch in EVERY)
 
 
 def test_an_entry_says_how_to_see_what_to_do_and_when_it_is_over() -> None:
@@ -83,7 +108,8 @@ def test_an_alarm_says_in_one_sentence_what_it_means_and_where_its_entry_is(
 def test_every_alarm_goes_to_the_operators(template: dict[str, Any]) -> None:
     """And none to job owners."""
     for alarm in by_name(template).values():
-        assert [text(topic) for topic in alarm["AlarmActions"]] == ["${AlarmsTopic}"]
+        for actions in ("AlarmActions", "OKActions"):
+            assert [text(topic) for topic in alarm[actions]] == ["${AlarmsTopic}"]
 
 
 def test_only_cloudwatch_of_this_account_may_publish_alarms(template: dict[str, Any]) -> None:
@@ -108,11 +134,15 @@ def test_cloudwatch_can_evaluate_every_alarm() -> None:
 
 
 def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[str, Any]) -> None:
-    """A quiet day is no failure, except of the sweep, which always counts."""
+    """A quiet day is no failure, except of the sweep, which always runs.
+
+    A new alarm has no data. It is no change of its state, so that nobody is told in the first hour.
+    """
     assert [watch.name for watch in EVERY if watch.silence] == ["SweepSilent"]
     for name, alarm in by_name(template).items():
         silent = name == "SweepSilent"
-        assert alarm["TreatMissingData"] == ("breaching" if silent else "notBreaching")
+        assert alarm["TreatMissingData"] == ("missing" if silent else "notBreaching")
+        assert ("InsufficientDataActions" in alarm) == silent
         assert alarm["ComparisonOperator"] == (
             "LessThanThreshold" if silent else "GreaterThanThreshold"
         )
@@ -123,10 +153,11 @@ def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[
     [
         ("AuditErrors", "Errors", {"FunctionName": "${AuditFunction}"}),
         ("StreamLate", "IteratorAge", {"FunctionName": "${NotifyFunction}"}),
-        ("AuditDefects", batch.DEFECTS, {"service": "audit"}),
-        ("EventsRejected", batch.REJECTED, {"service": "audit"}),
-        ("SlackBroken", "NotifyFailed", {"service": "deliver", "channel": "slack"}),
-        ("SnsUnknown", "NotifyUnknown", {"service": "deliver", "channel": "sns"}),
+        ("Defects", batch.DEFECTS, {"service": "deliver"}),
+        ("DeliverFailing", "DeliveryFailed", {"service": "deliver", "channel": "slack"}),
+        ("DeliverFailing", "DeliveryFailed", {"service": "deliver"}),
+        ("JobsMissing", "ReconcilerFound", {"service": "sweep"}),
+        ("FunctionsThrottled", "Throttles", {"FunctionName": "${SweepFunction}"}),
     ],
 )
 def test_what_an_alarm_watches(
@@ -134,8 +165,12 @@ def test_what_an_alarm_watches(
 ) -> None:
     """By the names under which AWS and the functions count; the rest is in the snapshot."""
     alarm = by_name(template)[name]
-    assert alarm["MetricName"] == metric
-    assert {d["Name"]: text(d["Value"]) for d in alarm["Dimensions"]} == dimensions
+    stats = [one["MetricStat"]["Metric"] for one in alarm.get("Metrics", ()) if "MetricStat" in one]
+    watched = [
+        (one["MetricName"], {d["Name"]: text(d["Value"]) for d in one["Dimensions"]})
+        for one in stats or [alarm]
+    ]
+    assert (metric, dimensions) in watched
 
 
 def test_the_table_of_alarms_is_fresh() -> None:
@@ -143,3 +178,10 @@ def test_the_table_of_alarms_is_fresh() -> None:
     text = build_alarms.PAGE.read_text(encoding="utf-8")
     fresh = text == build_alarms.page(text, build_alarms.listed())
     assert fresh, "docs/runbook.md is old: run make docs"
+
+
+def test_the_table_of_costs_is_fresh() -> None:
+    """`make docs` rewrites it."""
+    text = build_running_cost.PAGE.read_text(encoding="utf-8")
+    fresh = text == build_running_cost.page(text)
+    assert fresh, "docs/before-you-deploy.md is old: run make docs"

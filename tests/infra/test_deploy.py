@@ -18,8 +18,10 @@ from infra import deploy, subscribers
 from infra.deploy_flags import Flags
 from infra.names import FINGERPRINT_KEY
 from infra.subscribers import Address
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, own_topic
+from tests.adapters.history.tables import new_table
 
 SLACK_WEBHOOK = "sageaudit/channel/slack"
 WEBHOOK = "https://hooks.slack.com/services/T0000/B0000/not-a-real-one"
@@ -27,8 +29,13 @@ OTHER_WEBHOOK = "https://hooks.slack-gov.com/services/T0000/B0000/another"
 
 
 STACK = """{"Resources": {
+    "Table": {"Type": "AWS::DynamoDB::Table", "Properties": {
+      "TableName": "history", "BillingMode": "PAY_PER_REQUEST",
+      "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+      "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}]}},
     "Alarms": {"Type": "AWS::SNS::Topic"}, "Notices": {"Type": "AWS::SNS::Topic"}},
   "Outputs": {
+    "TableName": {"Value": {"Ref": "Table"}},
     "AlarmsTopicArn": {"Value": {"Ref": "Alarms"}},
     "NoticesTopicArn": {"Value": {"Ref": "Notices"}}}}"""
 """What the rest of the deployment reads of the stack."""
@@ -403,3 +410,34 @@ def test_a_secret_that_is_about_to_be_deleted_stops_the_deployment(runs: Runs) -
     assert result.exit_code == 1
     assert f"restore-secret --secret-id {SLACK_WEBHOOK}" in result.output
     assert len(runs.calls) == calls
+
+
+def test_the_history_is_protected_once_it_is_deployed(runs: Runs) -> None:
+    """By the template, CloudFormation could not roll a first deployment back."""
+    assert dialogue(runs, "y\n").exit_code == 0
+    table = boto3.client("dynamodb").describe_table(TableName="history")["Table"]
+    assert table["DeletionProtectionEnabled"]
+
+
+def test_a_table_that_is_named_is_adopted_with_its_stream_of_today(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The setting is in cdk.json, so that the next deployment has it too."""
+    kept = new_table(boto3.client("dynamodb"))
+    monkeypatch.setattr(deploy, "cdk_context", lambda: {"stack": "SageAudit", "table_name": kept})
+    assert dialogue(runs, "y\n").exit_code == 0
+    stream = boto3.client("dynamodb").describe_table(TableName=kept)["Table"]["LatestStreamArn"]
+    assert runs.calls[-1][0] == ["deploy", "--context", f"table_stream_arn={stream}"]
+
+
+def test_the_regions_of_the_policy_forward_after_the_deployment(runs: Runs) -> None:
+    """That of the deployment itself has no rule to make."""
+    policy = Policy(members=Members(regions=("us-east-1", "eu-west-1")))
+    assert dialogue(runs, "y\n", policy=policy).exit_code == 0
+    there = boto3.client("cloudformation", region_name="eu-west-1").describe_stacks()["Stacks"]
+    assert [stack["StackName"] for stack in there] == ["SageAudit-member"]
+    [rule] = boto3.client("events", region_name="eu-west-1").list_rules()["Rules"]
+    [target] = boto3.client("events", region_name="eu-west-1").list_targets_by_rule(
+        Rule=rule["Name"]
+    )["Targets"]
+    assert target["Arn"] == "arn:aws:events:us-east-1:111122223333:event-bus/SageAudit"

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from infra.bundling import ROOT
 from tests.fakes import log_insights, runbook
 
-COMMANDS = sorted(set(runbook.aws_commands(runbook.PAGE)))
+PAGES = ("before-you-deploy", "update-and-remove", "organization")
+TEXTS = [(ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8") for page in PAGES]
+COMMANDS = sorted({one for text in (runbook.PAGE, *TEXTS) for one in runbook.aws_commands(text)})
 QUERIES = sorted(set(runbook.queries(runbook.PAGE)))
 LINES = "\n".join(
     json.dumps(line)

@@ -16,10 +16,11 @@ import pytest
 from moto import mock_aws
 
 from infra.names import STUB_CODE
-from local.stack import TEMPLATE
+from local.stack import TEMPLATE, for_moto
 
 IGNORED = {
     "AWS::CloudWatch::Alarm",
+    "AWS::Logs::QueryDefinition",
     "AWS::Lambda::EventInvokeConfig",
     "AWS::SNS::TopicPolicy",
     "AWS::SQS::QueuePolicy",
@@ -37,7 +38,7 @@ def local_stack() -> Iterator[set[str]]:
         _put_stub_code()
         boto3.client("cloudformation").create_stack(
             StackName="sageaudit",
-            TemplateBody=TEMPLATE.read_text(encoding="utf-8"),
+            TemplateBody=for_moto(TEMPLATE.read_text(encoding="utf-8")),
             Parameters=[{"ParameterKey": "AuditDelaySeconds", "ParameterValue": "0"}],
             Capabilities=["CAPABILITY_IAM"],
         )

@@ -13,10 +13,8 @@ from datetime import timedelta
 from typing import Any
 
 from local.aws import LocalAws
-from local.stack import TEMPLATE
+from local.stack import STACK, TEMPLATE
 
-NOT_LOCAL = {"Throttles", "Duration", "IteratorAge"}
-"""Metrics of Lambda that the local AWS does not have: nothing runs beside, or for long, there."""
 WITHIN = timedelta(hours=12)
 
 
@@ -33,12 +31,13 @@ class AlarmStates:
         }
         self._read: dict[str, int] = {}
         self._failures: dict[str, int] = {}
+        self._invoked: dict[str, int] = {}
         self._mark()
 
     def becomes(self, name: str, *, raised: bool, within: timedelta = WITHIN) -> bool:
         """Lets time pass until the alarm has this state; False where it never has."""
         alarm = self._alarms[name]
-        periods, period_s = int(alarm["EvaluationPeriods"]), int(alarm["Period"])
+        periods, period_s = int(alarm["EvaluationPeriods"]), _period_s(alarm)
         needed = int(alarm.get("DatapointsToAlarm", periods))
         last: deque[bool] = deque(maxlen=periods)
         end = self._aws.clock.now() + within
@@ -52,10 +51,20 @@ class AlarmStates:
                 return True
         return False
 
+    def breaching(self) -> set[str]:
+        """Which alarms a value of all the time since this was made, or of now, breaches."""
+        local = {name: one for name, one in self._alarms.items() if not _not_local(one)}
+        values = {name: self._value(one) for name, one in local.items()}
+        return {
+            name
+            for name, value in values.items()
+            if value is not None and self._breaches(value, self._alarms[name])
+        }
+
     @staticmethod
     def _breaches(value: float | None, alarm: Mapping[str, Any]) -> bool:
-        if value is None:
-            return bool(alarm["TreatMissingData"] == "breaching")
+        if value is None:  # one that is told of missing data has no other data to be told of
+            return "InsufficientDataActions" in alarm
         if alarm["ComparisonOperator"] == "LessThanThreshold":
             return bool(value < alarm["Threshold"])
         return bool(value > alarm["Threshold"])
@@ -64,24 +73,40 @@ class AlarmStates:
         for name, function in self._aws.functions.items():
             self._read[name] = len(function.log.getvalue())
             self._failures[name] = len(function.failures)
+            self._invoked[name] = function.invoked
 
     def _value(self, alarm: Mapping[str, Any]) -> float | None:
-        dimensions = {d["Name"]: self._physical(d["Value"]) for d in alarm["Dimensions"]}
-        metric = alarm["MetricName"]
-        if alarm["Namespace"] == "AWS/SQS":
+        """Of one metric, or of an expression about several."""
+        if "Metrics" not in alarm:
+            return self._of_metric(alarm, alarm["Statistic"])
+        stats = {one["Id"]: one["MetricStat"] for one in alarm["Metrics"] if "MetricStat" in one}
+        [expression] = [one["Expression"] for one in alarm["Metrics"] if "Expression" in one]
+        values = [self._of_metric(one["Metric"], one["Stat"]) for one in stats.values()]
+        known = [value or 0.0 for value in values]
+        if expression.startswith("SUM"):
+            return sum(known)
+        if expression.startswith("MAX"):
+            return max(known)
+        first, second = known
+        return first - second if " - " in expression else float(first > 0 and second < 1)
+
+    def _of_metric(self, one: Mapping[str, Any], statistic: str) -> float | None:
+        dimensions = {d["Name"]: self._physical(d["Value"]) for d in one["Dimensions"]}
+        metric, namespace = one["MetricName"], self._physical(one["Namespace"])
+        values: list[float]
+        if namespace == "AWS/SQS":
             values = [self._of_queue(metric, dimensions["QueueName"])]
-        elif alarm["Namespace"] == "AWS/Lambda":
-            values = [self._of_function(metric, dimensions["FunctionName"])]
+        elif namespace == "AWS/Lambda":
+            values = [*self._of_function(metric, dimensions["FunctionName"])]
         else:
-            values = list(self._printed(alarm["Namespace"], metric, dimensions))
+            values = list(self._printed(namespace, metric, dimensions))
         if not values:
             return None
         statistics: dict[str, Callable[[list[float]], float]] = {
             "Sum": sum,
             "Maximum": max,
-            "SampleCount": len,
         }
-        return float(statistics[alarm["Statistic"]](values))
+        return float(statistics[statistic](values))
 
     def _printed(
         self, namespace: str, metric: str, dimensions: Mapping[str, str]
@@ -118,16 +143,36 @@ class AlarmStates:
         sent = [int(message["Attributes"]["SentTimestamp"]) / 1000 for message in messages]
         return self._aws.clock.now().timestamp() - min(sent) if sent else 0.0
 
-    def _of_function(self, metric: str, name: str) -> float:
-        assert metric == "Errors", f"{metric} is not of the local AWS"
+    def _of_function(self, metric: str, name: str) -> Iterator[float]:
+        """Of `Invocations`, none where there was none, as of a function that is not started."""
         [function] = [f for f in self._aws.functions.values() if f.arn.endswith(f":{name}")]
-        return len(function.failures) - self._failures[function.name]
+        if metric == "Errors":
+            yield len(function.failures) - self._failures[function.name]
+        elif started := function.invoked - self._invoked[function.name]:
+            assert metric == "Invocations", f"{metric} is not of the local AWS"
+            yield started
 
     def _physical(self, value: Any) -> str:
         if isinstance(value, str):
             return value
+        if value == {"Ref": "AWS::StackName"}:
+            return STACK
         if "Ref" in value:
             return self._aws.resources[value["Ref"]]
         [logical, attribute] = value["Fn::GetAtt"]
         assert attribute == "QueueName"
         return self._aws.resources[logical].rpartition("/")[2]
+
+
+def _not_local(alarm: Mapping[str, Any]) -> bool:
+    """Whether it watches what the local AWS has not: nothing runs beside, or for long, there."""
+    return any(metric in json.dumps(alarm) for metric in ("Throttles", "IteratorAge"))
+
+
+def _period_s(alarm: Mapping[str, Any]) -> int:
+    """All metrics of an alarm have one period."""
+    periods = {
+        one["MetricStat"]["Period"] for one in alarm.get("Metrics", ()) if "MetricStat" in one
+    } or {alarm["Period"]}
+    [period] = periods
+    return int(period)

@@ -16,7 +16,7 @@ from tests.fakes.recorded import DATA
 def read(name: str) -> JobEnded:
     """The job of one fixture."""
     body = (DATA / "events" / f"{name}.json").read_text(encoding="utf-8")
-    return job_ended(body, accounts={"123456789012"}, region="us-east-1")
+    return job_ended(body, accounts={"123456789012"}, regions={"us-east-1"})
 
 
 @pytest.mark.parametrize(

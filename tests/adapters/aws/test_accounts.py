@@ -27,10 +27,13 @@ JOB = JobRef(
 class Sts:
     """STS that assumes a role of this account, whichever it is asked for."""
 
+    asked: ClassVar[list[tuple[str, str]]] = []
+
     def __init__(self, account: str | None) -> None:
         self.account = account
 
-    def assume_role(self, **_: Any) -> dict[str, Any]:
+    def assume_role(self, *, RoleArn: str, ExternalId: str, **_: Any) -> dict[str, Any]:  # noqa: N803
+        self.asked.append((RoleArn, ExternalId))
         answer: dict[str, Any] = {
             "Credentials": {
                 "AccessKeyId": "id",
@@ -67,9 +70,9 @@ class Session:
         return Sts(self.assumed) if service == "sts" else SageMaker()
 
 
-def jobs(session: Session, role: str | None = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
+def jobs(session: Session, role: str = f"arn:aws:iam::{OTHER}:role/read") -> SageMakerJobs:
     """SageMaker in the own and the other account."""
-    accounts = Accounts(session, OWN, {OTHER: role}, NOON.timestamp)
+    accounts = Accounts(session, OWN, {OTHER: role}, NOON.timestamp, external_id="x1")
     SageMaker.asked.clear()
     return SageMakerJobs(accounts.of("sagemaker"))
 
@@ -82,6 +85,13 @@ def test_another_account_is_read_with_its_role() -> None:
     reader.describe(JOB)
     assert session.made == [("sts", None), ("sagemaker", "token")]
     assert len(SageMaker.asked) == 2
+
+
+def test_a_role_is_asked_for_by_its_name_and_the_external_id() -> None:
+    """In the partition of the job's region."""
+    Sts.asked.clear()
+    jobs(Session(OTHER), "read").describe(JOB)
+    assert Sts.asked == [(f"arn:aws:iam::{OTHER}:role/read", "x1")]
 
 
 def test_the_own_account_is_read_without_a_role() -> None:

@@ -32,7 +32,9 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     (tmp_path / "own-rates.json").write_text(rates, encoding="utf-8")
     policy = load(path)
     assert policy.discounts.learnt is not None
-    names = ("thresholds", "accounts", "mentions", "exemptions", "sections", "objectives")
+    assert len(policy.members.roles) == 2
+    assert policy.members.regions
+    names = ("thresholds", "mentions", "exemptions", "sections", "objectives")
     assert all(getattr(policy, name) for name in (*names, "commitment_usd_per_hour"))
 
 

@@ -17,6 +17,7 @@ from sageaudit.errors import Malformed, RejectedEvent
 from tests.fakes.jobs import training_answer
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
+NEAR = "us-east-2"
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert"
 EVENT: dict[str, Any] = {
     "version": "0",
@@ -55,7 +56,7 @@ def event(path: str = "", value: object = None) -> str:
 
 def read(body: str) -> JobEnded:
     """The job of an event for one account in one region."""
-    return job_ended(body, accounts={ACCOUNT, "222233334444"}, region=REGION)
+    return job_ended(body, accounts={ACCOUNT, "222233334444"}, regions={REGION, NEAR})
 
 
 def test_an_event_names_its_job() -> None:
@@ -141,6 +142,10 @@ FORGED: dict[str, list[tuple[str, Any]]] = {
     "wrong_region": [
         ("detail/TrainingJobArn", ARN.replace(REGION, "eu-west-1")),
         *(("region", x) for x in ("eu-west-1", "us-east-1\nx", None)),
+    ],
+    "region_disagrees": [
+        ("region", NEAR),
+        ("detail/TrainingJobArn", ARN.replace(REGION, NEAR)),
     ],
     "account_disagrees": [
         ("account", "222233334444"),

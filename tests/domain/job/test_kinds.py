@@ -103,7 +103,7 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
         "detail-type": row.detail_type,
         "detail": answer | {row.arn_key: arn},
     }
-    ended = job_ended(json.dumps(event), accounts={"111122223333"}, region="eu-west-1")
+    ended = job_ended(json.dumps(event), accounts={"111122223333"}, regions={"eu-west-1"})
     assert ended.ref.kind is describe.parse(answer, {}).kind is kind
 
 

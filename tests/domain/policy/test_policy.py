@@ -8,6 +8,7 @@ import pytest
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.parts import Direction
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy, parse
 from sageaudit.errors import BadPolicy
 
@@ -37,7 +38,7 @@ def test_an_empty_policy_is_the_default() -> None:
     policy = read("")
     assert (policy.mode, policy.floor_usd) == ("tell", 5)
     assert (policy.severity.high_usd, policy.severity.medium_usd) == (100, 10)
-    assert (policy.rules_off, policy.accounts) == (frozenset(), {})
+    assert (policy.rules_off, policy.members) == (frozenset(), Members())
 
 
 def test_a_whole_policy_is_read() -> None:
@@ -47,7 +48,11 @@ def test_a_whole_policy_is_read() -> None:
         floor_usd = 2.5
         owner_tags = ["squad"]
         family_tag = "model"
+        regions = ["eu-west-1", "eu-west-1"]
         [accounts]
+        members = ["333344445555"]
+        organization = "o-a1b2c3d4e5"
+        external_id = "of-sageaudit"
         222233334444 = "arn:aws:iam::222233334444:role/sageaudit-read"
         [mentions]
         vision = "S0123456789"
@@ -78,7 +83,15 @@ def test_a_whole_policy_is_read() -> None:
         Decimal("2.5"),
         "model",
     )
-    assert policy.accounts == {"222233334444": "arn:aws:iam::222233334444:role/sageaudit-read"}
+    assert policy.members == Members(
+        {
+            "333344445555": "sageaudit-read",
+            "222233334444": "arn:aws:iam::222233334444:role/sageaudit-read",
+        },
+        "o-a1b2c3d4e5",
+        "of-sageaudit",
+        ("eu-west-1",),
+    )
     assert policy.rules_off == {"spot-not-used"}
     assert policy.rules_on == {"no-owner"}
     assert policy.thresholds == {"gpu-underused": {"mean_below": 30.0}}
@@ -142,6 +155,11 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
         ("[accounts]\n222233334444 = 5", "accounts.222233334444"),
         ('[accounts]\n222233334444 = "arn:aws:iam::555566667777:role/r"',
          "accounts.222233334444 names a role of another account, 555566667777"),
+        ('[accounts]\nmembers = ["12"]', "accounts.members"),
+        ('[accounts]\norganization = "acme"', "accounts.organization"),
+        ('[accounts]\nexternal_id = "a b"', "accounts.external_id"),
+        ('[accounts]\nrole = "a/b c"', "accounts.role"),
+        ('regions = ["Ireland"]', "regions names 'Ireland'"),
         ('[tags]\nmay_accept = "all"', "tags.may_accept"),
         ('[tags]\nmay_accept = ["gpu-underuse"]', "did you mean gpu-underused?"),
         ('[tags]\nmay_accept = ["SA601"]', "tags.may_accept names 'SA601'"),

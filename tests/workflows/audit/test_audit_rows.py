@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
@@ -303,7 +304,9 @@ CALLS = {"Describe", "GetItem", "ListTags", "GetMetricData", "TransactWriteItems
 
 def a_world() -> World:
     """One with a second account."""
-    return World(Policy(accounts={OTHER_ACCOUNT: f"arn:aws:iam::{OTHER_ACCOUNT}:role/read"}))
+    return World(
+        Policy(members=Members({OTHER_ACCOUNT: f"arn:aws:iam::{OTHER_ACCOUNT}:role/read"}))
+    )
 
 
 def disagreements(row: dict[str, Any], world: World) -> list[str]:

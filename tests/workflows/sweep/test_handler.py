@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -149,3 +150,30 @@ def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]
     assert len(office.pages.asked) == asked
     assert not counts(capsys)
     assert office.notes.state(TRAINING) is not None
+
+
+def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> None:
+    """Whoever asks goes on after the last one; no list is swept."""
+    office, members = an_office(), [(str(222200000000 + n), "us-east-1") for n in range(300)]
+
+    def lacking(account: str, _: str) -> dict[str, str]:
+        office.now += MINUTE / 6
+        return {"sts:AssumeRole": "no such role"} if account.endswith("7") else {}
+
+    function = handler.Sweeper(
+        office.dependencies,
+        office.notes,
+        lambda: office.now,
+        Report(ENVIRON),
+        members=members,
+        lacking=lacking,
+    )
+    rows: list[dict[str, Any]] = []
+    asked: dict[str, Any] = {"next": ""}
+    while asked["next"] is not None:
+        asked = function({"members_after": asked["next"]}, Context())
+        assert len(asked["members"]) <= 4
+        rows += asked["members"]
+    assert [(row["account"], row["region"]) for row in rows] == members
+    assert len([row for row in rows if row["lacks"]]) == 30
+    assert not office.pages.asked

@@ -110,6 +110,18 @@ def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
     assert (counts.found, counts.looked_back, counts.ended) == (0, 1, 0)
 
 
+def test_every_region_of_the_policy_is_swept() -> None:
+    """A job of another one is found as soon as the policy has that region."""
+    office = an_office(row("far", NOON - HOUR, region="eu-west-1"))
+    assert together(office.sweep()).found == 0
+    office.regions = (REGION, "eu-west-1")
+    parts = office.sweep()
+    assert {part.of.region for part in parts if isinstance(part, Swept)} == {REGION, "eu-west-1"}
+    assert together(parts).looked_back == 1
+    [body] = office.queue.bodies
+    assert (body["region"], body["detail"]["TrainingJobName"]) == ("eu-west-1", "far")
+
+
 def test_a_table_that_does_not_answer_moves_no_watermark() -> None:
     """Whether a job is audited is not known."""
     office = an_office(row("lost", NOON - HOUR))

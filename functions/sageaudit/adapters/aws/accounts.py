@@ -40,11 +40,16 @@ class Role:
 
     def arn(self, account: str, region: str) -> str:
         """Its ARN in an account, in the partition of a region."""
-        return f"arn:{partition_of(region)}:iam::{account}:role/{self.name}"
+        return role_arn(self.name, account, region)
+
+
+def role_arn(role: str, account: str, region: str) -> str:
+    """The ARN of a role in an account, in the partition of a region; `role` may be it already."""
+    return role if ":" in role else f"arn:{partition_of(region)}:iam::{account}:role/{role}"
 
 
 PERMISSIONS = ("sts:AssumeRole",)
-"""Only on the roles that the policy lists."""
+"""Only on the roles that the policy lists, or on those of one name in one organization."""
 _EARLY_S = 300
 _MOST_CLIENTS = 256
 """Clients that are kept, of all accounts: each takes half a megabyte."""
@@ -53,9 +58,9 @@ _MOST_CLIENTS = 256
 class Accounts:
     """Creates clients, on any thread, and keeps them until their credentials expire.
 
-    `own` is the account of the session; `roles` maps every other account to the ARN of the role to
-    assume there, where `region` is, else in the region that is asked. `clock` returns seconds since
-    the epoch.
+    `own` is the account of the session; `roles` maps every other account to the ARN or the name of
+    the role to assume there, where `region` is, else in the region that is asked. `clock` returns
+    seconds since the epoch.
     """
 
     def __init__(
@@ -94,7 +99,8 @@ class Accounts:
             return known
         role, credentials, until = self._roles.get(account), dict[str, str](), None
         if role is not None and account != self._own:
-            credentials, until = self.credentials(account, role, region)
+            arn = role_arn(role, account, region)
+            credentials, until = self.credentials(account, arn, region)
         with self._lock:
             made = self._session.client(service, region_name=region, config=config, **credentials)
             if len(self._clients) >= _MOST_CLIENTS:

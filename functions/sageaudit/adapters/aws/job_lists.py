@@ -137,7 +137,6 @@ class SweptLists:
         self._client_of = client_of
         self._clock = clock
         self._sleep = sleep
-        self._last: float | None = None
         self._paced: WeakSet[Any] = WeakSet()
 
     def pages(
@@ -155,10 +154,21 @@ class SweptLists:
             raise Unavailable(f"{error}.") from error
         if found not in self._paced:
             self._paced.add(found)
-            found.meta.events.register_first("before-send.sagemaker", self._take_turn)
+            turns = _OneApart(self._clock, self._sleep)
+            found.meta.events.register_first("before-send.sagemaker", turns.take)
         return found
 
-    def _take_turn(self, **_: Any) -> None:
+
+class _OneApart:
+    """Keeps the requests of one client apart: AWS counts them by account and region."""
+
+    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._last: float | None = None
+
+    def take(self, **_: Any) -> None:
+        """Waits where the request before it is not long ago."""
         now = self._clock()
         wait_s = 0.0 if self._last is None else max(self._last + APART_S - now, 0.0)
         if wait_s:

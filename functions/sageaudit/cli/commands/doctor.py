@@ -24,7 +24,15 @@ from sageaudit.cli.support.account.accounts import (
 )
 from sageaudit.cli.support.doctor import checkup, permissions
 from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
-from sageaudit.cli.support.doctor.permissions import COVERAGE, OF_STACK, ORGANIZATION, ROLE, TABLE
+from sageaudit.cli.support.doctor.members import members as checked_members
+from sageaudit.cli.support.doctor.permissions import (
+    COVERAGE,
+    OF_MEMBERS,
+    OF_STACK,
+    ORGANIZATION,
+    ROLE,
+    TABLE,
+)
 from sageaudit.errors import BadUsage, SageauditError
 from sageaudit.output.terminal.layout import plain_table
 from sageaudit.output.text.untrusted import terminal
@@ -35,7 +43,7 @@ Examples:
   sageaudit doctor
   sageaudit doctor scan --organization --role sageaudit-read
   sageaudit doctor history --table NAME --region eu-west-1
-  sageaudit doctor --stack SageAudit
+  sageaudit doctor --stack SageAudit --members
   sageaudit doctor --policy scan audit > policy.json"""
 
 
@@ -55,6 +63,11 @@ Examples:
     metavar="NAME",
     help="Check also a deployed stack: dead letters, who gets alarms, the last sweep.",
 )
+@click.option(
+    "--members",
+    is_flag=True,
+    help="Check also each other account that the stack audits: its role, and whether events come.",
+)
 @click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
 @options.PROFILE
 @options.PRINTED
@@ -66,6 +79,7 @@ def doctor(
     others: OtherAccounts,
     coverage: bool,
     stack: str | None,
+    members: bool,
     region: str | None,
     profile: str | None,
     printed: options.Printed,
@@ -79,19 +93,21 @@ def doctor(
         if name not in permissions.EVERY:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
     given = {TABLE: table, ROLE: others.role, ORGANIZATION: others.organization, COVERAGE: coverage}
-    given |= {OF_STACK: stack} if policy else {}
+    given |= {OF_STACK: stack, OF_MEMBERS: members} if policy else {}
     names = commands or permissions.COMMANDS
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:
         _print_policy(asked, permissions.PolicyScope(region, table, others.role, stack))
         return Exit.DONE
     others.check()
+    if members and stack is None:
+        raise BadUsage("--members needs the stack that audits them: --stack NAME")
     checks = [
         checkup.versions(),
         checkup.prices(datetime.now(UTC).date()),
         *([] if table and history is None else [checkup.file(history)]),
         *_of_aws(profile, region, asked, table, others),
-        *([] if stack is None else _of_stack(profile, region, stack)),
+        *([] if stack is None else _of_stack(profile, region, stack, members=members)),
     ]
     printed.show(checks, _show, _document)
     return gravest(check.code for check in checks)
@@ -141,12 +157,17 @@ def _of_accounts(others: OtherAccounts, session: Any, region: str) -> Iterator[C
     yield from checkup.roles(listed, session, region)
 
 
-def _of_stack(profile: str | None, region: str | None, stack: str) -> Iterator[Check]:
+def _of_stack(
+    profile: str | None, region: str | None, stack: str, *, members: bool
+) -> Iterator[Check]:
     """Only where there is a region; the checks before these say what is wrong without one."""
     with suppress(SageauditError):
         session = open_session(profile, region)
         if session.region_name is not None:
-            yield from checkup.stack(stack, session, session.region_name, datetime.now(UTC))
+            at = session.region_name, datetime.now(UTC)
+            yield from checkup.stack(stack, session, *at)
+            if members:
+                yield from checked_members(stack, session, *at)
             return
     yield not_checked(f"stack {stack}", "without a region nothing can be asked")
 

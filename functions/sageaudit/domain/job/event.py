@@ -48,11 +48,11 @@ class JobEnded:
     replayed: bool = False
 
 
-def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
+def job_ended(body: str, *, accounts: Collection[str], regions: Collection[str]) -> JobEnded:
     """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
 
     Account and region of the event and of the job's ARN must agree, and be one of `accounts` and
-    `region`.
+    `regions`.
     """
     event, kind, detail = _envelope(body)
     try:
@@ -63,14 +63,14 @@ def job_ended(body: str, *, accounts: Collection[str], region: str) -> JobEnded:
         raise RejectedEvent("malformed", f"detail: {error}") from error
     if status is None or (status not in TERMINAL and event["source"] != SWEEP_SOURCE):
         raise RejectedEvent("not_terminal", "the event's status is not final")
-    _check_place(event, ref, accounts=accounts, region=region)
+    _check_place(event, ref, accounts=accounts, regions=regions)
     replayed = event["source"] == REPLAY_SOURCE
     tags = {} if replayed else _tags(detail.get("Tags"))
     return JobEnded(ref, status, created_at, at, tags, replayed)
 
 
 def _check_place(
-    event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], region: str
+    event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
     """Raises RejectedEvent unless the event and the ARN name one account and region, both allowed.
 
@@ -80,10 +80,12 @@ def _check_place(
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
     for source, place in (("ARN", ref.region), ("event", event.get("region", ref.region))):
-        if place != region:
-            raise RejectedEvent("wrong_region", f"the {source}'s region is not the audited region")
+        if not isinstance(place, str) or place not in regions:
+            raise RejectedEvent("wrong_region", f"the {source}'s region is not one that is audited")
     if event.get("account", ref.account) != ref.account:
         raise RejectedEvent("account_disagrees", "the event and the ARN are of different accounts")
+    if event.get("region", ref.region) != ref.region:
+        raise RejectedEvent("region_disagrees", "the event and the ARN are of different regions")
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:

@@ -18,12 +18,12 @@ from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
-from sageaudit.domain.job.ref import is_account_id
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import digest, discounts
+from sageaudit.domain.policy import digest, discounts, members
 from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
+from sageaudit.domain.policy.members import Members
 from sageaudit.domain.policy.routes import (
     ChannelChoice,
     Routes,
@@ -39,7 +39,6 @@ from sageaudit.errors import BadPolicy
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MOST_SHOWN = 3
 """Cost tags that are stored with each audit: each one makes its row longer."""
-_ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>\d{12}):role/[\w+=,.@/-]+\Z", re.ASCII)
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
@@ -107,8 +106,7 @@ class Policy:
     """A run that cost so much more than its like is notified. Our choice."""
     digest: DigestTimes | None = DigestTimes()
     """When the weekly digest is sent; None: never."""
-    accounts: Mapping[str, str | None] = field(default_factory=dict)
-    """Accounts to audit, each with the role to assume there (None: the function's own role)."""
+    members: Members = Members()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
@@ -192,7 +190,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
         digest=digest.parse(reader.within("digest")),
-        accounts=_accounts(reader.within("accounts")),
+        members=members.parse(reader.within("accounts"), members.region_names(reader)),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),
         mentions=_mentions(reader.within("mentions")),
@@ -302,20 +300,6 @@ def _commitment(reader: TableReader) -> Decimal | None:
     reader.used.add("usd_per_hour")
     reader.done()
     return rate
-
-
-def _accounts(reader: TableReader) -> dict[str, str | None]:
-    accounts: dict[str, str | None] = {}
-    for account, role in reader.table.items():
-        if not is_account_id(account):
-            raise reader.refusal(account, "is not an account id of 12 digits")
-        arn = _ROLE_ARN.match(role) if isinstance(role, str) else None
-        if arn is None:
-            raise reader.refusal(account, "is not the ARN of a role to assume")
-        if arn["account"] != account:
-            raise reader.refusal(account, f"names a role of another account, {arn['account']}")
-        accounts[account] = role
-    return accounts
 
 
 def _mentions(reader: TableReader) -> dict[str, str]:

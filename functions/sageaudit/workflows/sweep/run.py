@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import product, starmap
 
 from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.job.kinds import JobKind
@@ -42,7 +43,8 @@ DUE_AGAIN_AFTER = timedelta(days=4)
 class SweepDependencies:
     """What a sweep reads, and where it writes.
 
-    `accounts`: those whose jobs are audited. `out_of_time` says when to leave the rest to the next.
+    `accounts`, `regions`: those whose jobs are audited. `out_of_time` says when to leave the rest
+    to the next.
     """
 
     pages: JobPages
@@ -50,7 +52,7 @@ class SweepDependencies:
     notes: SweepNotes
     queue: Queue
     accounts: Sequence[str]
-    region: str
+    regions: Sequence[str]
     clock: Callable[[], datetime]
     out_of_time: Callable[[], bool]
 
@@ -94,7 +96,7 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
     deps.notes.note_installation()
     states = {
         one: deps.notes.state(one)
-        for one in (ListOfJobs(a, deps.region, k) for a in deps.accounts for k in JobKind)
+        for one in starmap(ListOfJobs, product(deps.accounts, deps.regions, JobKind))
     }
     yield _send_due(deps)
     for one in sorted(states, key=lambda one: _tried_at(states[one])):
@@ -206,7 +208,7 @@ def _send_due(deps: SweepDependencies) -> DueSent:
 def _send_head(deps: SweepDependencies, head: Head, now: datetime) -> bool:
     """Sends a due run's event, if its job is one that may be audited here."""
     ref = JobRef.from_arn(head.key.arn, head.name)
-    if ref is None or ref.account not in deps.accounts or ref.region != deps.region:
+    if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
     known = deps.notes.sent(head.key)
     if known is not None and known.due_at == head.due_at and now - known.at < DUE_AGAIN_AFTER:

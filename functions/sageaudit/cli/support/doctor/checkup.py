@@ -27,6 +27,7 @@ from sageaudit.adapters.aws.clients import (
     unanswered,
 )
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
+from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
@@ -37,7 +38,6 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
 from sageaudit.cli.support.doctor import permissions
-from sageaudit.cli.support.doctor.probes import probe
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.domain.policy.routes import OWN_TOPIC
@@ -151,7 +151,7 @@ def actions(names: Sequence[str], session: Any, region_name: str, own: Identity)
         elif name.startswith(_CHANGES_A_QUEUE):
             advice = "try it with `sageaudit redrive notices --dry-run`"
             yield not_checked(name, "asking could change a queue", advice)
-        elif error := probe(name, partial(client, session), region_name, own):
+        elif error := probe(name, partial(client, session), region_name, own.account):
             yield failed(name, error, _next(error))
         else:
             yield ok(name, "permitted")
@@ -180,9 +180,9 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
         def there(service: str, region: str, account: str = account) -> Any:
             return clients.of(service)(account, region)
 
-        names, whose = permissions.IN_EACH_ACCOUNT, Identity(account, "")
+        names = permissions.IN_EACH_ACCOUNT
         missing = {
-            one: refused for one in names if (refused := probe(one, there, region_name, whose))
+            one: refused for one in names if (refused := probe(one, there, region_name, account))
         }
         if missing:
             code = exit_of(next(iter(missing.values())))

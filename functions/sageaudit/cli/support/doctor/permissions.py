@@ -21,6 +21,7 @@ from sageaudit.adapters.aws import (
     sqs,
     stack_outputs,
 )
+from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.channels import sns
 from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
@@ -32,7 +33,7 @@ from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
-OF_STACK, SEND = "--stack", "--send"
+OF_STACK, OF_MEMBERS, SEND = "--stack", "--members", "--send"
 """Options with which a command needs more."""
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
@@ -42,6 +43,8 @@ STACK_CHECKS = (
     *secrets.PERMISSIONS,
 )
 """What `doctor --stack` calls."""
+MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
+"""What `doctor --stack NAME --members` calls, too."""
 _DESCRIBES = tuple(f"sagemaker:{kind.row.describe_call}" for kind in JobKind)
 _CHILDREN = sagemaker.CHILDREN_PERMISSIONS
 _READ = (*cloudwatch.PERMISSIONS, *price_list.PERMISSIONS)
@@ -85,7 +88,7 @@ COMMANDS: Mapping[str, Needs] = {
     "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "prices": Needs(),
     "rules": Needs(),
-    "doctor": Needs((), {OF_STACK: STACK_CHECKS}),
+    "doctor": Needs((), {OF_STACK: STACK_CHECKS, OF_MEMBERS: MEMBER_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
 
@@ -116,7 +119,7 @@ _OF_DECISIONS = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.ADVICE_PK]}}
 }
 """Who may decide about advices writes no other item of the table."""
-IN_EACH_ACCOUNT = tuple(sorted({*COMMANDS["scan"].always} - {*price_list.PERMISSIONS}))
+IN_EACH_ACCOUNT = IN_A_MEMBER
 """What the role of `scan --role` needs: prices are read once, with the user's own credentials."""
 
 
@@ -146,6 +149,8 @@ class PolicyScope:
         if action in stack_outputs.CLI_PERMISSIONS:
             return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
         service = action.partition(":")[0]
+        if service == "lambda":
+            return (f"arn:{partition}:lambda:{place}:function:{stack}-*",)
         if service in {"sns", "sqs"}:
             return (f"arn:{partition}:{service}:{place}:{stack}-*",)
         if action in secrets.PERMISSIONS:
@@ -190,6 +195,7 @@ def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
         "cloudformation": "Stack",
         "sns": "Topics",
         "sqs": "Queues",
+        "lambda": "Functions",
         "secretsmanager": "ChannelSecrets",
     }
     service = resources[0].split(":")[2] if resources != ("*",) else ""

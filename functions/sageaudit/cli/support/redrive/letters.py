@@ -26,6 +26,7 @@ HOPELESS = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
         *("not_terminal", "wrong_account", "wrong_region", "arn_disagrees", "account_disagrees"),
+        "region_disagrees",
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
@@ -123,8 +124,8 @@ def _read_event(letter: DeadLetter) -> None:
     sender = json.loads(body)
     if isinstance(sender, dict) and isinstance(sender.get("account"), str):
         accounts.add(sender["account"])
-    region = places[0][0] if places else ""
-    letter.job = job_ended(body, accounts=accounts, region=region).ref.arn
+    regions = {places[0][0]} if places else set()
+    letter.job = job_ended(body, accounts=accounts, regions=regions).ref.arn
 
 
 def _read_keys(letter: DeadLetter) -> None:

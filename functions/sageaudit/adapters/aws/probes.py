@@ -12,16 +12,16 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
+from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import translated, unanswered
 from sageaudit.adapters.prices.price_list import SERVICE, endpoint_of
-from sageaudit.cli.support.account.accounts import Identity
-from sageaudit.cli.support.doctor.permissions import STACK
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import partition_of
-from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled
+from sageaudit.errors import AccessDenied, AwsError, NoCredentials, RejectedEvent, Throttled
 
 _NAME = "sageaudit-doctor"
-"""Of a job that does not exist."""
+"""Of a job, or a stack, that does not exist."""
 _SERVER_ERROR = 500
 _SPECS = {kind.row.describe_call: kind for kind in JobKind}
 _LISTS = {kind.row.list_call: kind for kind in JobKind}
@@ -29,16 +29,16 @@ _CHILDREN = {kind.row.rollup.list_children: kind for kind in JobKind if kind.row
 
 
 def probe(
-    action: str, client_of: Callable[[str, str], Any], region: str, own: Identity
+    action: str, client_of: Callable[[str, str], Any], region: str, account: str
 ) -> AwsError | None:
     """What keeps an account from calling an action in a region; None where it may.
 
-    `client_of` gives the client of a service in a region, `own` is the account. Raises
+    `client_of` gives the client of a service in a region, `account` is its own. Raises
     KeyError for an action without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_of(region) if service == "pricing" else region
-    call = _call(operation, region, own)
+    call = _call(operation, region, account)
     try:
         getattr(client_of(service, endpoint), call[0])(**call[1])
     except ClientError as error:
@@ -53,7 +53,7 @@ def probe(
     return None
 
 
-def _call(operation: str, region: str, own: Identity) -> tuple[str, Mapping[str, Any]]:
+def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, Any]]:
     """The client's method and what it is called with."""
     if (kind := _SPECS.get(operation)) is not None:
         return kind.row.describe_method, {kind.row.name_key: _NAME}
@@ -62,15 +62,15 @@ def _call(operation: str, region: str, own: Identity) -> tuple[str, Mapping[str,
     if operation in _CHILDREN:
         name = JobKind.TUNING.row.name_key
         return "list_training_jobs_for_hyper_parameter_tuning_job", {name: _NAME, "MaxResults": 1}
-    return _OTHERS[operation](region, own)
+    return _OTHERS[operation](region, account)
 
 
-def _tags(region: str, own: Identity) -> tuple[str, Mapping[str, Any]]:
-    job = f"arn:{partition_of(region)}:sagemaker:{region}:{own.account}:training-job/{_NAME}"
+def _tags(region: str, account: str) -> tuple[str, Mapping[str, Any]]:
+    job = f"arn:{partition_of(region)}:sagemaker:{region}:{account}:training-job/{_NAME}"
     return "list_tags", {"ResourceArn": job, "MaxResults": 50}
 
 
-def _metric_data(_: str, __: Identity) -> tuple[str, Mapping[str, Any]]:
+def _metric_data(_: str, __: str) -> tuple[str, Mapping[str, Any]]:
     now = datetime.now(UTC)
     metric = {"Namespace": "/aws/sagemaker/TrainingJobs", "MetricName": "CPUUtilization"}
     query = {"Id": "m", "MetricStat": {"Metric": metric, "Period": 3600, "Stat": "Average"}}
@@ -81,12 +81,36 @@ def _metric_data(_: str, __: Identity) -> tuple[str, Mapping[str, Any]]:
     }
 
 
-_OTHERS: Mapping[str, Callable[[str, Identity], tuple[str, Mapping[str, Any]]]] = {
+_OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
     "ListTags": _tags,
     "ListMetrics": lambda *_: ("list_metrics", {"Namespace": "/aws/sagemaker/TrainingJobs"}),
     "GetMetricData": _metric_data,
     "GetProducts": lambda *_: ("get_products", {"ServiceCode": SERVICE, "MaxResults": 1}),
     "ListAccounts": lambda *_: ("list_accounts", {"MaxResults": 1}),
-    "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": STACK}),
+    "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": _NAME}),
     "DescribeOrganization": lambda *_: ("describe_organization", {}),
 }
+
+
+IN_A_MEMBER = tuple(
+    sorted({*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *job_lists.PERMISSIONS})
+)
+"""What the role of a member needs: prices are asked for at home."""
+ASSUME = "sts:AssumeRole"
+
+
+def lacking(accounts: Accounts, account: str, region: str) -> dict[str, str]:
+    """The actions that the functions need in a member and may not call, each with the reason.
+
+    If its role cannot be assumed, that alone.
+    """
+    try:
+        accounts.of("sagemaker")(account, region)
+    except (AwsError, RejectedEvent) as error:
+        return {ASSUME: str(error)}
+
+    def client_of(service: str, place: str) -> Any:
+        return accounts.of(service)(account, place)
+
+    refused = {action: probe(action, client_of, region, account) for action in IN_A_MEMBER}
+    return {action: str(error) for action, error in refused.items() if error is not None}

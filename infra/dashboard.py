@@ -1,0 +1,104 @@
+"""The dashboard and the saved queries: made of the alarms and of the runbook's own queries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.alarm_list import Watch
+from infra.alarms import metric
+from infra.bundling import ROOT
+
+MONEY = "money-and-messages"
+"""The runbook's section whose queries the dashboard shows."""
+FRESH = {
+    "ApproximateAgeOfOldestMessage": "How long messages wait, in seconds",
+    "IteratorAge": "How long new audits wait for notify, in ms",
+    "JobsMissing": "Jobs that ended and have no audit",
+}
+_TITLES = ("Dollars of new audits, by day", "Jobs, by how much could be judged", "Messages sent")
+_QUERY = re.compile(r"^insights (\w+) '(.+)'$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQuery:
+    """A query of one section of the runbook; `function` is the one whose log it asks."""
+
+    entry: str
+    function: str
+    text: str
+
+
+def saved_queries() -> Iterator[SavedQuery]:
+    """Those of docs/runbook.md, which has them to paste, in its order."""
+    page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
+    for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
+        entry = section.partition("\n")[0].lower().replace(" ", "-")
+        for function, text in _QUERY.findall(section):
+            if "REQUEST ID" not in text:
+                yield SavedQuery(entry, function.lower(), text)
+
+
+class Dashboard(Construct):
+    """Money, freshness, health. `log_groups` is by the name of the function."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        watches: Sequence[Watch],
+        alarms: Sequence[cloudwatch.IAlarm],
+        log_groups: Mapping[str, logs.ILogGroup],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        queries = list(saved_queries())
+        for number, query in enumerate(queries):
+            logs.CfnQueryDefinition(
+                self,
+                f"Query{number}",
+                name=f"{cdk.Aws.STACK_NAME}/{query.entry}/{number + 1}",
+                query_string=query.text,
+                log_group_names=[log_groups[query.function].log_group_name],
+            )
+        self._dashboard = cloudwatch.Dashboard(
+            self, "Dashboard", default_interval=cdk.Duration.days(1)
+        )
+        self._row(
+            [
+                cloudwatch.LogQueryWidget(
+                    title=title,
+                    log_group_names=[log_groups[query.function].log_group_name],
+                    query_string=query.text,
+                    view=cloudwatch.LogQueryVisualizationType.TABLE,
+                    width=8,
+                    height=6,
+                )
+                for title, query in zip(
+                    _TITLES, (q for q in queries if q.entry == MONEY), strict=True
+                )
+            ]
+        )
+        self._row(
+            [
+                cloudwatch.GraphWidget(
+                    title=title,
+                    left=[metric(one) for one in watches if one.sources[0].metric == name],
+                    width=8,
+                    height=6,
+                )
+                for name, title in FRESH.items()
+            ]
+        )
+        self._row(
+            [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=[*alarms], width=24, height=5)]
+        )
+
+    def _row(self, widgets: Sequence[cloudwatch.IWidget]) -> None:
+        self._dashboard.add_widgets(*widgets)

@@ -1,0 +1,71 @@
+"""The history's table beside its stack: one that is there already, and what protects either.
+
+A table that was restored has no stream, no expiry, no further recovery and no tag.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sageaudit.adapters.history.dynamo import table as schema
+
+STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+
+
+class NotAHistory(Exception):
+    """The table that is to be adopted does not fit; says why."""
+
+
+def adopted(dynamodb: Any, name: str) -> str:
+    """The ARN of the stream of a table that fits, which is switched on where it is off.
+
+    Raises NotAHistory, ClientError.
+    """
+    try:
+        found = dynamodb.describe_table(TableName=name)["Table"]
+    except dynamodb.exceptions.ResourceNotFoundException as error:
+        raise NotAHistory(f"there is no table {name} in this account and region") from error
+    keys = [
+        _keys(found),
+        {i["IndexName"]: _keys(i) for i in found.get("GlobalSecondaryIndexes", ())},
+    ]
+    wanted = [
+        (schema.PARTITION_KEY, schema.SORT_KEY),
+        {index.name: (index.partition_key, index.sort_key) for index in schema.INDEXES},
+    ]
+    if keys != wanted:
+        raise NotAHistory(f"the table {name} has not the keys and indexes of this version")
+    stream = found.get("StreamSpecification", {})
+    if not stream.get("StreamEnabled"):
+        found = dynamodb.update_table(TableName=name, StreamSpecification=STREAM)[
+            "TableDescription"
+        ]
+        dynamodb.get_waiter("table_exists").wait(TableName=name)
+    elif stream.get("StreamViewType") not in {"NEW_IMAGE", "NEW_AND_OLD_IMAGES"}:
+        raise NotAHistory(f"the stream of the table {name} has no new images: switch it off")
+    return str(found["LatestStreamArn"])
+
+
+def protect(dynamodb: Any, name: str, stack: str) -> None:
+    """Switches on what is off: protection, recovery, expiry; and tags it. Raises ClientError."""
+    found = dynamodb.describe_table(TableName=name)["Table"]
+    if not found.get("DeletionProtectionEnabled"):
+        dynamodb.update_table(TableName=name, DeletionProtectionEnabled=True)
+        dynamodb.get_waiter("table_exists").wait(TableName=name)
+    backups = dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
+    recovery = backups.get("PointInTimeRecoveryDescription", {})
+    if recovery.get("PointInTimeRecoveryStatus") != "ENABLED":
+        wanted = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+    expiry = dynamodb.describe_time_to_live(TableName=name)["TimeToLiveDescription"]
+    if expiry.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
+        on = {"Enabled": True, "AttributeName": schema.TTL_ATTRIBUTE}
+        dynamodb.update_time_to_live(TableName=name, TimeToLiveSpecification=on)
+    dynamodb.tag_resource(
+        ResourceArn=found["TableArn"], Tags=[{"Key": "sageaudit", "Value": stack}]
+    )
+
+
+def _keys(described: Any) -> tuple[str, ...]:
+    by_type = {key["KeyType"]: key["AttributeName"] for key in described["KeySchema"]}
+    return by_type["HASH"], by_type.get("RANGE", "")

@@ -1,0 +1,108 @@
+"""Other accounts and regions: what they may do here, what the functions may do there.
+
+`infra/member.yaml` is their side. `make deploy` creates it in the other regions of this account;
+in other accounts, whoever administers the organization does (docs/organization.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from botocore.exceptions import ClientError
+
+from sageaudit.domain.policy.members import Members
+
+TEMPLATE = Path(__file__).parent / "member.yaml"
+MOST_WITHOUT_ORGANIZATION = 100
+"""Accounts that are named one by one: IAM and EventBridge limit the length of their policies."""
+Grant = tuple[list[str], Mapping[str, Any] | None]
+"""Resources, and the condition under which they are granted."""
+
+
+def checked(members: Members) -> Members:
+    """Raises ValueError for more accounts than policies without an organization can name."""
+    if members.organization is None and len(members.roles) > MOST_WITHOUT_ORGANIZATION:
+        raise ValueError(
+            f"policy.toml names {len(members.roles)} accounts: with more than"
+            f" {MOST_WITHOUT_ORGANIZATION}, set organization in [accounts]"
+        )
+    return members
+
+
+def may_forward(members: Members, bus_arn: str) -> dict[str, Any]:
+    """The bus's policy: for all accounts of the organization, or for those that are named."""
+    who: dict[str, Any] = {
+        "Principal": {"AWS": [f"arn:{cdk.Aws.PARTITION}:iam::{one}:root" for one in members.roles]}
+    }
+    if members.organization is not None:
+        in_it = {"StringEquals": {"aws:PrincipalOrgID": members.organization}}
+        who = {"Principal": "*", "Condition": in_it}
+    return {
+        "Sid": "sageaudit",
+        "Effect": "Allow",
+        "Action": "events:PutEvents",
+        "Resource": bus_arn,
+        **who,
+    }
+
+
+def assumable(members: Members) -> Iterator[Grant]:
+    """The roles of one name in the organization, and those that the policy names by ARN."""
+    by_arn = {role for role in members.roles.values() if ":" in role}
+    by_name = {account: role for account, role in members.roles.items() if role not in by_arn}
+    if members.organization is None:
+        by_arn |= {_role(account, role) for account, role in by_name.items()}
+    elif by_name:
+        in_it = {"StringEquals": {"aws:ResourceOrgID": members.organization}}
+        yield sorted({_role("*", role) for role in by_name.values()}), in_it
+    if by_arn:
+        yield sorted(by_arn), None
+
+
+def _role(account: str, name: str) -> str:
+    return f"arn:{cdk.Aws.PARTITION}:iam::{account}:role/{name}"
+
+
+def forward(
+    session: Any, home: tuple[str, str], stack: str, *, regions: list[str], before: list[str]
+) -> None:
+    """Has this account's events of `regions` forwarded, and no more those of `before` alone.
+
+    `home`: the account and region of the stack. Raises ClientError, WaiterError.
+    """
+    account, region = home
+    values = {"HomeAccount": account, "HomeRegion": region, "HomeStack": stack}
+    # The home region first: it makes the role, and has no rule.
+    for place in [region, *regions] if regions else []:
+        _created(session.client("cloudformation", region_name=place), f"{stack}-member", values)
+    left = [place for place in before if place not in regions]
+    for place in [*left, *([region] if before and not regions else [])]:
+        session.client("cloudformation", region_name=place).delete_stack(
+            StackName=f"{stack}-member"
+        )
+
+
+def _created(formation: Any, name: str, values: Mapping[str, str]) -> None:
+    """Creates the stack, or updates it."""
+    call = {
+        "StackName": name,
+        "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),
+        "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in values.items()],
+        "Capabilities": ["CAPABILITY_NAMED_IAM"],
+        "Tags": [{"Key": "sageaudit", "Value": values["HomeStack"]}],
+    }
+    try:
+        formation.update_stack(**call)
+        waiter = "stack_update_complete"
+    except ClientError as error:
+        said = error.response["Error"].get("Message", "")
+        if "No updates" in said:
+            return
+        if "does not exist" not in said:
+            raise
+        formation.create_stack(**call)
+        waiter = "stack_create_complete"
+    formation.get_waiter(waiter).wait(StackName=name)

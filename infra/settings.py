@@ -1,0 +1,56 @@
+"""The settings of a deployment that are no policy: the context of cdk.json."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.bundling import ROOT
+from infra.names import STACK
+
+_STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}\Z")
+"""Shorter than CloudFormation's: names of roles are made of it, and of the region."""
+_STREAM_ARN = re.compile(
+    r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[\w.-]+/stream/[\w.:-]+\Z"
+)
+SETTINGS = ("stack", "table_name", "table_stream_arn", "audits_at_once", "tracing")
+_MOST_AT_ONCE = 1000
+"""Of one event source mapping: Lambda's own limit. The least is 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`table`: name and stream's ARN of one that is there already, kept from an earlier stack or
+    restored. `audits_at_once`: how many functions audit. `tracing`: by X-Ray.
+    """
+
+    stack: str = STACK
+    table: tuple[str, str] | None = None
+    audits_at_once: int = 5
+    tracing: bool = False
+
+
+def settings(context: Mapping[str, Any]) -> Settings:
+    """The settings of a context. Raises ValueError with the key."""
+    table, stream = (str(context.get(key) or "") for key in ("table_name", "table_stream_arn"))
+    stack, tracing = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
+    at_once = str(context.get("audits_at_once") or Settings().audits_at_once)
+    if not _STACK_NAME.match(stack):
+        raise ValueError("context stack: not 1 to 30 letters, digits or -, a letter first")
+    if table and not _STREAM_ARN.match(stream):
+        raise ValueError("context table_name: needs table_stream_arn, which make deploy finds")
+    if not at_once.isdecimal() or not 1 < int(at_once) <= _MOST_AT_ONCE:
+        raise ValueError(f"context audits_at_once: is no number from 2 to {_MOST_AT_ONCE}")
+    if tracing not in {"on", "off"}:
+        raise ValueError(f"context tracing: is on or off, not {tracing!r}")
+    return Settings(stack, (table, stream) if table else None, int(at_once), tracing == "on")
+
+
+def cdk_context() -> dict[str, Any]:
+    """The context of cdk.json, so that the stack is the same with and without the CDK CLI."""
+    document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
+    context: dict[str, Any] = document["context"]
+    return context

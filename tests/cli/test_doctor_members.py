@@ -1,0 +1,116 @@
+"""`sageaudit doctor --members`: what each account lacks, as the deployed function finds it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
+from sageaudit.cli.support.doctor import permissions
+from sageaudit.domain.policy.members import Members
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.sweep import SentNote
+from sweep import handler
+from tests.adapters.history.entries import ended
+from tests.adapters.history.tables import new_table
+from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.command_line import Run
+
+REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
+ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"
+POLICY = Policy(members=Members(dict.fromkeys((FINE, DENIED, GONE), "sageaudit-read")))
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
+    """A stack whose function answers itself, and three members of which two lack something."""
+    monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with mock_aws(), aws_calls() as made:
+        table = new_table(boto3.client("dynamodb", region_name=REGION))
+        outputs = {"TableName": table, "SweepFunctionName": "SageAudit-Sweep"}
+        said = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+        made.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
+        refused = made.answers[
+            "sagemaker:ListTags"
+        ]  # moto has no answer for a job that is not there
+        made.answer("sagemaker:ListTags", lambda *asked: refused(*asked) or {"Tags": []})
+        made.refuse("sts:AssumeRole", "AccessDenied", when=lambda asked: GONE in asked["RoleArn"])
+        function = handler.build(
+            {
+                "TABLE_NAME": table,
+                "FINISHED_QUEUE_URL": "https://sqs.invalid/q",
+                "ACCOUNT_ID": "123456789012",
+                "AWS_REGION": REGION,
+                "POWERTOOLS_SERVICE_NAME": "sweep",
+                "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
+            },
+            session=boto3.Session(region_name=REGION),
+            policy=POLICY,
+        )
+
+        class Context:
+            aws_request_id = "one"
+
+            def get_remaining_time_in_millis(self) -> int:
+                return 600_000
+
+        def invoked(_: str, asked: Any) -> dict[str, Any]:
+            answer = function(json.loads(asked["Payload"]), Context())
+            return {"Payload": io.BytesIO(json.dumps(answer).encode())}
+
+        made.answer("lambda:Invoke", invoked)
+        yield made
+
+
+def checks(run: Run) -> dict[str, dict[str, Any]]:
+    """The checks of members, by name."""
+    asked = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
+    done = run("doctor", "doctor", *asked)
+    assert done.stdout, done.stderr
+    rows = json.loads(done.stdout)["checks"]
+    return {row["name"]: row for row in rows if row["name"].startswith(("member", "events of"))}
+
+
+def test_each_member_says_what_it_lacks(calls: AwsCalls, run: Run) -> None:
+    """The role, or the very action."""
+    found = checks(run)
+    fine, denied, gone = (found[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
+    assert fine["state"] == "ok"
+    assert denied["found"].startswith("lacks sagemaker:ListTags: ")
+    assert gone["found"].startswith("lacks sts:AssumeRole: ")
+    assert {denied["exit_code"], gone["exit_code"]} == {4}
+    asked = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
+    assert {FINE, DENIED} <= asked
+
+
+def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
+    calls: AwsCalls, run: Run
+) -> None:
+    """Nothing is said of a member without a job."""
+    table, now = boto3.client("dynamodb", region_name=REGION), datetime.now(UTC)
+    name = table.list_tables()["TableNames"][0]
+    history, notes = DynamoHistory(table, name), DynamoSweepNotes(table, name)
+    told, lost = (
+        ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
+        for job, account in (("told", FINE), ("lost", DENIED))
+    )
+    for entry in (told, lost):
+        history.record(entry)
+    notes.note_sent(lost.key, SentNote(now, None))
+    found = checks(run)
+    states = [found[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
+    assert states == ["ok", "failed", "not_checked"]
+    declared = permissions.COMMANDS["doctor"].actions([permissions.OF_MEMBERS])
+    used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
+    assert declared <= used

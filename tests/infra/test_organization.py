@@ -1,0 +1,257 @@
+"""Other accounts and regions: the template of a member, and the stack of an organization."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml  # type: ignore[import-untyped]
+from moto import mock_aws
+
+from infra.members import TEMPLATE, forward
+from sageaudit.adapters.aws import cloudwatch, job_lists, sagemaker
+from sageaudit.domain.policy.members import MEMBER_ROLE
+from tests.infra.reading import ACCOUNTS, ORGANIZATION, Template, of_type, one, read
+
+MEMBER: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+HOME, OTHER, REGION, FAR = "111122223333", "222233334444", "us-east-1", "eu-west-1"
+LONGEST = {
+    "AWS::IAM::Policy": 10_240,
+    "AWS::IAM::ManagedPolicy": 6_144,
+    "AWS::Events::Rule": 2_048,
+    "AWS::Events::EventBusPolicy": 10_240,
+    "AWS::SQS::QueuePolicy": 262_144,
+}
+"""Characters, by the default quotas. What is too long for the inline policies of a role, the CDK
+puts into a managed one. A queue's policy counts with its attributes."""
+LONGEST_NAME = 64
+
+
+def documents(template: Template) -> Iterator[tuple[str, str]]:
+    """Each policy and pattern as AWS counts it: filled in, without white space."""
+    for kind, keys in {
+        "AWS::IAM::Policy": "PolicyDocument",
+        "AWS::IAM::ManagedPolicy": "PolicyDocument",
+        "AWS::Events::Rule": "EventPattern",
+        "AWS::Events::EventBusPolicy": "Statement",
+        "AWS::SQS::QueuePolicy": "PolicyDocument",
+    }.items():
+        for properties in of_type(template, kind).values():
+            yield kind, json.dumps(filled(properties[keys]), separators=(",", ":"))
+
+
+def filled(value: Any, values: dict[str, str] | None = None) -> Any:
+    """Intrinsics with long values in their place."""
+    known = {
+        "AWS::AccountId": HOME,
+        "AWS::Partition": "aws-us-gov",
+        "AWS::Region": "ap-southeast-1",
+        "AWS::StackName": "a-stack-with-a-name-of-thirty-",
+        **(values or {}),
+    }
+    match value:
+        case {"Ref": name}:
+            return known.get(name, f"arn:aws-us-gov:sqs:ap-southeast-1:{HOME}:a-long-name-{name}")
+        case {"Fn::GetAtt": [name, _]}:
+            return f"arn:aws-us-gov:sqs:ap-southeast-1:{HOME}:a-long-name-{name}"
+        case {"Fn::Join": [separator, parts]}:
+            return separator.join(filled(part, known) for part in parts)
+        case {"Fn::Sub": str(text)}:
+            for name, put in known.items():
+                text = text.replace(f"${{{name}}}", put)
+            assert "${" not in text
+            return text
+        case dict():
+            return {key: filled(inner, known) for key, inner in value.items()}
+        case list():
+            return [filled(inner, known) for inner in value]
+    return value
+
+
+@pytest.mark.parametrize("name", ["organization", "accounts", "every-channel"])
+def test_every_document_is_within_the_default_quotas(templates: Path, name: str) -> None:
+    """Of a thousand accounts in twelve regions, and of as many as are named one by one."""
+    template = read(templates, f"{name}.json")
+    found = list(documents(template))
+    assert {kind for kind, text in found if len(text) > LONGEST[kind]} == set()
+    assert {"AWS::IAM::Policy", "AWS::Events::Rule"} <= {kind for kind, _ in found}
+
+
+def test_a_thousand_accounts_make_the_template_no_longer(templates: Path) -> None:
+    """It names none of them: the list is in the asset."""
+    text = json.dumps(read(templates, "organization.json"))
+    assert not [account for account in ORGANIZATION.roles if account in text]
+    assert str(ORGANIZATION.external_id) not in text
+
+
+def test_roles_are_assumed_by_name_in_the_organization_only(templates: Path) -> None:
+    """Without an organization, each one is granted by itself."""
+    in_it = {"StringEquals": {"aws:ResourceOrgID": ORGANIZATION.organization}}
+    for function in ("AuditRole", "SweepRole"):
+        [grant] = assuming(read(templates, "organization.json"), function)
+        assert filled(grant["Resource"]) == f"arn:aws-us-gov:iam::*:role/{MEMBER_ROLE}"
+        assert grant["Condition"] == in_it
+        grants = assuming(read(templates, "accounts.json"), function)
+        resources = [role for grant in grants for role in grant["Resource"]]
+        assert len(resources) == len(ACCOUNTS.roles)
+        assert "*" not in json.dumps(resources)
+
+
+def test_more_accounts_need_their_organization(templates: Path) -> None:
+    """CloudFormation would say it late, and not how to go on."""
+    assert "set organization in [accounts]" in read(templates, "too-many.json")
+
+
+def assuming(template: Template, function: str) -> list[dict[str, Any]]:
+    """The statements of a role about assuming others."""
+    policies = [
+        *of_type(template, "AWS::IAM::Policy").items(),
+        *of_type(template, "AWS::IAM::ManagedPolicy").items(),
+    ]
+    return [
+        statement
+        for _, policy in policies
+        if any(role["Ref"].startswith(function) for role in policy["Roles"])
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "sts:AssumeRole"
+    ]
+
+
+def test_events_of_the_organization_come_to_a_bus_of_the_stack(templates: Path) -> None:
+    """The rules of others on the default bus see none of them; any other account is refused."""
+    template = read(templates, "organization.json")
+    bus = one(template, "AWS::Events::EventBus")
+    assert bus["Name"] == {"Ref": "AWS::StackName"}
+    statement = one(template, "AWS::Events::EventBusPolicy")["Statement"]
+    assert (statement["Principal"], statement["Action"]) == ("*", "events:PutEvents")
+    in_it = {"StringEquals": {"aws:PrincipalOrgID": ORGANIZATION.organization}}
+    assert statement["Condition"] == in_it
+    own = one(template, "AWS::Events::Rule", "TriggerJobEnded")["EventPattern"]
+    assert own["account"] == [{"Ref": "AWS::AccountId"}]
+    forwarded = one(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
+    assert {*own} - {*forwarded} == {"account", "region"}
+
+
+def test_a_stack_of_one_account_has_no_bus(templates: Path) -> None:
+    """Nobody may forward anything to it."""
+    assert not of_type(read(templates, "plain.json"), "AWS::Events::EventBus")
+
+
+def test_a_member_lets_read_what_the_code_reads_there_and_nothing_else() -> None:
+    """PERMISSIONS stand beside the calls; prices are asked for at home."""
+    [policy] = MEMBER["Resources"]["ReadRole"]["Properties"]["Policies"]
+    granted = [action for s in policy["PolicyDocument"]["Statement"] for action in s["Action"]]
+    called = {*sagemaker.PERMISSIONS, *cloudwatch.PERMISSIONS, *job_lists.PERMISSIONS}
+    assert sorted(granted) == sorted(called)
+
+
+def test_a_member_forwards_what_the_stack_takes(templates: Path) -> None:
+    """The same pattern; the bus and the role by the names that the stack has."""
+    template = read(templates, "organization.json")
+    rule = MEMBER["Resources"]["ForwardRule"]["Properties"]
+    assert (
+        rule["EventPattern"]
+        == one(template, "AWS::Events::Rule", "TriggerMemberJobEnded")["EventPattern"]
+    )
+    [target] = rule["Targets"]
+    names = values(OTHER, FAR)
+    assert filled(target["Arn"], names) == f"arn:aws:events:{REGION}:{HOME}:event-bus/SageAudit"
+    role = MEMBER["Resources"]["ForwardRole"]["Properties"]["RoleName"]
+    assert filled(target["RoleArn"], names) == f"arn:aws:iam::{OTHER}:role/{filled(role, names)}"
+
+
+def test_a_member_trusts_the_two_roles_by_the_names_that_the_stack_gives_them(
+    templates: Path,
+) -> None:
+    """Through the account: a role that is made again under its name is trusted again."""
+    [statement] = MEMBER["Resources"]["ReadRole"]["Properties"]["AssumeRolePolicyDocument"][
+        "Statement"
+    ]
+    names = values(OTHER, REGION)
+    assert filled(statement["Principal"], names) == {"AWS": f"arn:aws:iam::{HOME}:root"}
+    trusted = filled(statement["Condition"]["ArnEquals"]["aws:PrincipalArn"], names)
+    named = {
+        filled(role["RoleName"], values(HOME, REGION) | {"AWS::StackName": "SageAudit"})
+        for role in of_type(read(templates, "plain.json"), "AWS::IAM::Role").values()
+        if "RoleName" in role
+    }
+    assert {arn.partition("role/")[2] for arn in trusted} == named
+    longest = filled({"Fn::Sub": "${AWS::StackName}-${AWS::Region}-forward"})
+    assert len(longest) <= LONGEST_NAME
+
+
+@pytest.mark.parametrize(
+    ("account", "region", "made"),
+    [
+        (HOME, REGION, {"ForwardRole"}),
+        (HOME, FAR, {"ForwardRule"}),
+        (OTHER, REGION, {"ReadRole", "ForwardRole", "ForwardRule"}),
+        (OTHER, FAR, {"ForwardRule"}),
+    ],
+)
+def test_what_a_member_makes_where(account: str, region: str, made: set[str]) -> None:
+    """Roles once in each account; no rule where the stack itself has one."""
+    found = {
+        name
+        for name, resource in MEMBER["Resources"].items()
+        if holds(MEMBER["Conditions"][resource["Condition"]], values(account, region))
+    }
+    assert found == made
+
+
+@mock_aws
+def test_the_own_account_forwards_from_the_regions_of_the_policy_and_no_others() -> None:
+    """Created, left alone, and deleted where a region leaves the policy, the roles last."""
+    session = boto3.Session(region_name=REGION)
+
+    def deployed(regions: list[str], before: list[str]) -> dict[str, set[str]]:
+        forward(session, (HOME, REGION), "SageAudit", regions=regions, before=before)
+        return {
+            place: {
+                row["ResourceType"]
+                for stack in formation.describe_stacks()["Stacks"]
+                for row in formation.list_stack_resources(StackName=stack["StackName"])[
+                    "StackResourceSummaries"
+                ]
+                if row["ResourceType"]  # moto: of one whose condition is false, none
+            }
+            for place in (REGION, FAR, "eu-west-2")
+            if (formation := session.client("cloudformation", region_name=place))
+        }
+
+    role, rule, none = {"AWS::IAM::Role"}, {"AWS::Events::Rule"}, set[str]()
+    assert deployed([], []) == {REGION: none, FAR: none, "eu-west-2": none}
+    assert deployed([FAR], []) == {REGION: role, FAR: rule, "eu-west-2": none}
+    assert deployed([FAR, "eu-west-2"], [FAR]) == {REGION: role, FAR: rule, "eu-west-2": rule}
+    assert deployed(["eu-west-2"], [FAR, "eu-west-2"]) == {
+        REGION: role,
+        FAR: none,
+        "eu-west-2": rule,
+    }
+    assert deployed([], ["eu-west-2"]) == {REGION: none, FAR: none, "eu-west-2": none}
+
+
+def values(account: str, region: str) -> dict[str, str]:
+    """The parameters' values in an account and region."""
+    given = {"HomeAccount": HOME, "HomeRegion": REGION}
+    defaults = {k: p["Default"] for k, p in MEMBER["Parameters"].items() if "Default" in p}
+    place = {"AWS::AccountId": account, "AWS::Region": region, "AWS::Partition": "aws"}
+    return {**defaults, **given, **place}
+
+
+def holds(condition: Any, known: dict[str, str]) -> bool:
+    """A condition of CloudFormation."""
+    match condition:
+        case {"Condition": str(name)}:
+            return holds(MEMBER["Conditions"][name], known)
+        case {"Fn::Not": [inner]}:
+            return not holds(inner, known)
+        case {"Fn::And": parts}:
+            return all(holds(part, known) for part in parts)
+        case {"Fn::Equals": [left, right]}:
+            return bool(filled(left, known) == filled(right, known))
+    raise ValueError(f"no condition: {condition}")
