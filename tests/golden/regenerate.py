@@ -51,7 +51,8 @@ def _due(
 ) -> Notify:
     """A message that is due for an advice, by what its family came to in a month."""
     usd = Decimal(month)
-    whole = Month(of, Decimal(more.pop("total", usd)), usd, more.pop("runs", 12))
+    runs = more.pop("runs", 12)
+    whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
     idle = of in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
     advice = advised(rule, of)
     return Notify(worth=of, idle=idle, month=whole, saves=whole, advice=advice, **more)

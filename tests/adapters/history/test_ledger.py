@@ -59,7 +59,7 @@ def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
 def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
     """A message about a run."""
     return Told(
-        run, "f", kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"), of_one_run=True
+        run, "f", kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"), of_one_occasion=True
     )
 
 

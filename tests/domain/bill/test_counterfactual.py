@@ -243,7 +243,7 @@ def test_the_order_of_findings_does_not_matter() -> None:
         (1, SetPurchase(Decimal("0.4")), Bucket.POSSIBLE, "info"),
     ],
 )
-def test_severity_follows_the_dollars_of_one_run(
+def test_severity_follows_the_dollars_of_one_occasion(
     seconds: int, change: Change, bucket: Bucket, severity: str
 ) -> None:
     """Low under $10, medium under $100; a trial is low however dear."""

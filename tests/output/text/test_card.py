@@ -43,7 +43,8 @@ LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Notify:
     """A message about 12 runs of a month."""
-    month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), more.pop("runs", 12))
+    runs = more.pop("runs", 12)
+    month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
     idle = worth in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
     return Notify(worth=worth, idle=idle, month=month, saves=month, **more)
 
@@ -82,7 +83,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (document(), due(said="9.46", runs=1), "about $9.50 a month, 1 run: use"),
         (document(), due(said="1249"), "about $1,200 a month, 12 runs: use"),
         (document(), due(said="0"), "dollars not known, 12 runs: use"),
-        (document(), due(total="61"), "heading for $540 a month, 12 runs: use"),
+        (document(), due(total="61"), "heading for $540 a month, after 12 runs: use"),
         (document(), due(total="61", runs=1), "about $61, 1 run: use"),
         (document(), due(kind=Kind.BACK), "back, about $540 a month, 12 runs: use"),
         (lost_document(), due(), "about $540 a month lost, 12 runs: look at it"),
@@ -95,7 +96,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
          "about $540 a month of idle capacity, 12 runs: look at the communication between hosts"),
         (unpriced_idle_document(), due(Worth.UNPRICED), "542 unpriced GPU-hours idle in 30 days"),
         (idle_document(), due(Worth.PREPAID), "542 prepaid GPU-hours idle in 30 days, 12 runs"),
-        (dearer_document(), DEAR, "one run cost $182.00, expected $24.00: look at it"),
+        (dearer_document(), DEAR, "one run cost $182.00, expected $24.00: look at what changed"),
         (document(findings=[finding(fix=[], first_step="Exit when done: join threads")]), due(),
          "about $540 a month, 12 runs: exit when done"),
         (document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]), due(),
@@ -131,7 +132,7 @@ def saves(audit: AuditDocument, **more: Any) -> str:
     [
         (document(), "saves $1.53 a run, $540 a month"),
         (estimated_document(), "saves about $0.96 a run, $540 a month"),
-        (rollup_document(), "saves $3.80 a tuning job like this"),
+        (rollup_document(), "saves $3.80 in such a tuning job"),
         (perhaps_lost_document(), "up to $4.55 was lost, $540 a month"),
         (document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
          "its saving is not known"),
@@ -153,16 +154,16 @@ def labelled(audit: AuditDocument, label: str) -> str:
         ("ResourceConfig.InstanceCount", 1, "ResourceConfig.InstanceCount = 1"),
         ("ResourceConfig.InstanceType", "ml.g4dn.xlarge", 'InstanceType = "ml.g4dn.xlarge"'),
         ("CheckpointConfig.S3Uri", "s3://<bucket>/<prefix>",
-         'CheckpointConfig.S3Uri = "s3://<bucket>/<prefix>"'),
+         'CheckpointConfig.S3Uri = "s3://…"'),
         ("InputDataConfig[train].InputMode", "FastFile",
          'InputDataConfig[train].InputMode = "FastFile"'),
     ],
 )  # fmt: skip
 def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
-    """Its path stays where it fits, or says what the name does not; two lines at most."""
-    ways = [fix(parameter, None, new)] * 3
+    """Its path stays where it fits, or says what the name does not; three at most, none open."""
+    ways = [fix(parameter, None, new)] * 4
     lines = card_of(document(findings=[finding(fix=ways)]), due()).lines
-    assert [one.text for one in lines if one.code] == [line, line]
+    assert [one.text for one in lines if one.code] == [line, line, line]
     assert lines[-1].text == "and 1 parameter more"
 
 
@@ -206,7 +207,7 @@ def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
     card = card_of(dearer_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
-    assert card.place == "MEDIUM, 111122223333"
+    assert card.place == "dear run, 111122223333"
 
 
 def test_severity_is_that_of_the_month() -> None:

@@ -42,9 +42,9 @@ IDLE = Alert(1, AlertFigures(Severity.INFO, None, None, idle=HOURS), NINE)
 SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
-def further(kind: Kind, why: str, after: Alert = LOW, *, of_one_run: bool = False) -> Notify:
+def further(kind: Kind, why: str, after: Alert = LOW, *, of_one_occasion: bool = False) -> Notify:
     """A message about what is new."""
-    said = Decimal(6), of_one_run
+    said = Decimal(6), of_one_occasion
     told = Told("train-bert-0001", "train-bert", Kind.FIRST, Worth.COUNTED, after, (), *said)
     return Notify(kind, why, told, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
 
@@ -53,7 +53,7 @@ def further(kind: Kind, why: str, after: Alert = LOW, *, of_one_run: bool = Fals
     ("notify", "news", "says"),
     [
         (further(Kind.WORSE, TEN_TIMES), "now about $60 a month, was $6.00, 12 runs", TEN_TIMES),
-        (further(Kind.GREW, "it", of_one_run=True), "now about $60 a month, 12 runs", "it"),
+        (further(Kind.GREW, "it", of_one_occasion=True), "now about $60 a month, 12 runs", "it"),
         (further(Kind.GREW, "it grew"), "now about $60 a month, was $6.00, 12 runs", "it grew"),
         (further(Kind.CHANGED, "another"), "about $60 a month, 12 runs", "another"),
         (further(Kind.BACK, "it came back"), "back, about $60 a month, 12 runs", "it came back"),

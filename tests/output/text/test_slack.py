@@ -51,7 +51,6 @@ def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     assert LINK.sub("link", foot).split("\n") == [
         "anna, HIGH, 111122223333",
         "link  link  link  gpu-underused",
-        "*Numbers*: `sageaudit audit train-bert-0412`",
         "*Snooze 30 days*: `sageaudit advice snooze abcdefgh`",
     ]
 

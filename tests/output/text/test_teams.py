@@ -38,10 +38,9 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
         "Do this: saves $1.53 a run",
         'InstanceType = "ml.g4dn.xlarge"',
         "Caveat: The data loader gets 4 vCPUs in place of 8.",
-        "Not counted: spot-not-used about $0.90",
+        "Second best: set InputMode to FastFile, $0.51 a run",
         "anna, HIGH, 111122223333",
         "Rule: sageaudit rules gpu-underused",
-        "Numbers: sageaudit audit train-bert-0412",
         "Snooze 30 days: sageaudit advice snooze abcdefgh",
         "[Job]  [Metrics]  [Logs]",
     ]

@@ -100,7 +100,8 @@ def compared(
     """
     first, after = started_at(carriers[0]), {run.key for run in carriers}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    if failing := _failing(before, carriers):
+    lost = 2 * len(_completed(told)) < len(told)
+    if not lost and (failing := _failing(before, carriers)):
         return Comparison(Effect.WORSE, failing)
     was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
     was, done = was[-COMPARED:], _completed(carriers)
@@ -112,7 +113,7 @@ def compared(
         len(done),
         median(promises) if promises else None,
     )
-    if len(done) >= COMPARED and 2 * len(_completed(told)) < len(told):
+    if len(done) >= COMPARED and lost:
         return found
     free = paths | {advised.parameter, *advised.also}
     odd = {run.key: list(_changed(was, run, free)) for run in done[:_LOOKED_AT]}

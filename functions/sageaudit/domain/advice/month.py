@@ -31,20 +31,21 @@ class Month:
     total: Decimal
     said: Decimal
     runs: int
+    occasions: int = 1
 
     @property
-    def of_one_run(self) -> bool:
-        """Whether one run is all that is known of a month: `said` is then a guess that no text
-        shows.
+    def of_one_occasion(self) -> bool:
+        """Whether one run, or one storm of them, is all that is known of a month: `said` is then a
+        guess that no text shows.
         """
-        return self.runs == 1 and self.said != self.total
+        return self.occasions == 1 and self.said != self.total
 
     @property
     def usd(self) -> Decimal | None:
         """The dollars that a message says; None where these are hours, or not known."""
         if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.said:
             return None
-        return self.total if self.of_one_run else self.said
+        return self.total if self.of_one_occasion else self.said
 
     @property
     def severity(self) -> Severity:
@@ -52,6 +53,11 @@ class Month:
         if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
             return Severity.INFO
         return severity_of(self.said)
+
+
+def least_usd(severity: Severity) -> Decimal:
+    """From so many USD a month something has this severity."""
+    return _MONTHLY_USD.get(severity, Decimal(0))
 
 
 def severity_of(usd: Decimal) -> Severity:
@@ -76,7 +82,7 @@ def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
     if count > 1:
         span_s = Decimal((occasions[-1] - occasions[0]).total_seconds())
         days = min(span_s / 86_400 * count / (count - 1), Decimal(MONTH_DAYS))
-    return Month(worth, total, total * MONTH_DAYS / days, runs)
+    return Month(worth, total, total * MONTH_DAYS / days, runs, count)
 
 
 def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:

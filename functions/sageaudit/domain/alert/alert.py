@@ -86,7 +86,8 @@ def matters(figures: AlertFigures, before: AlertFigures) -> bool:
         return _changed(idle.hours, last.hours, CHANGED_HOURS)
     if (figures.usd is None) != (before.usd is None):
         return True
-    if figures.of_money and before.of_money and figures.severity.rank > before.severity.rank:
+    rose = figures.severity.rank > before.severity.rank and figures.usd == before.usd
+    if figures.of_money and before.of_money and rose:
         return True
     certain = _changed(figures.usd or Decimal(0), before.usd or Decimal(0), CHANGED_USD)
     return certain or _changed(figures.perhaps_usd, before.perhaps_usd, CHANGED_USD)
@@ -128,7 +129,7 @@ class Told:
 
     `worth`: what it was about; None of a run that cost far more than its like. `advices`: the ids
     of what was open then, the dearest first. `amount`: the family's month; of a run that cost more,
-    how much more. `of_one_run`: then the month is a guess that no text showed.
+    how much more. `of_one_occasion`: then the month is a guess that no text showed.
     """
 
     run: str
@@ -138,7 +139,7 @@ class Told:
     alert: Alert
     advices: tuple[str, ...]
     amount: Decimal
-    of_one_run: bool = False
+    of_one_occasion: bool = False
 
     @property
     def holds(self) -> bool:

@@ -11,10 +11,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sageaudit.domain.advice.advice import WAITING, Advice, State
+from sageaudit.domain.advice.advice import WAITING, Advice, State, Verb
 from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.episodes import CLOSED_AFTER
-from sageaudit.domain.advice.month import MONTH_DAYS, Month, floor_of, month_of, severity_of
+from sageaudit.domain.advice.month import (
+    MONTH_DAYS,
+    Month,
+    floor_of,
+    least_usd,
+    month_of,
+    severity_of,
+)
 from sageaudit.domain.alert.alert import (
     CHANGED_USD,
     Alert,
@@ -190,7 +197,7 @@ def _told(
     advices = case.of(worth, waiting=notify.kind is Kind.WORSE)
     month = month_of(advices, worth, case.now)
     ids = tuple(one.id for one in advices if one.hits)
-    return Told(run, family, notify.kind, worth, alert, ids, month.said, month.of_one_run)
+    return Told(run, family, notify.kind, worth, alert, ids, month.said, month.of_one_occasion)
 
 
 def _about(worth: Worth) -> Reason:
@@ -213,6 +220,12 @@ A new reason is a function here."""
 NOTHING_FOUND = "no finding worth a message"
 _WAITS = "another step of its pipeline has just had a message: the next one speaks of it"
 _TEN_TIMES = f"it is {TIMES} times as much or more"
+_ANSWERS = {
+    Verb.SNOOZE: "snooze",
+    Verb.ACCEPT: 'answer "accepted"',
+    Verb.EXEMPT: "exemption",
+    Verb.REOPEN: "other answer",
+}
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 _News = tuple[Kind | None, str, Told | None]
 _NOTHING: _News = (None, "", None)
@@ -220,7 +233,8 @@ _NOTHING: _News = (None, "", None)
 
 def _news(case: AlertCase, worth: Worth, before: Told | None) -> _News:
     """What is new since the family's last message of this worth."""
-    if before and case.fresh(case.of(worth, waiting=True)):
+    given = case.fresh(case.of(worth, waiting=True))
+    if before and given and not all(_came_again(case, one) for one in given):
         month = month_of(case.of(worth, waiting=True), worth, case.now)
         if why := _worse(month, before, apart=case.now - before.alert.at >= _APART):
             return Kind.WORSE, why, before
@@ -246,20 +260,28 @@ def _news_of(case: AlertCase, advice: Advice, before: Told, month: Month) -> _Ne
         floor = floor_of(advice.worth, [advice], case.policy)
         if of_line is None and advice.of_days(case.now, MONTH_DAYS) < floor:
             return _NOTHING
-        return Kind.CHANGED, "the advice is another one", of_line or before
+        return Kind.CHANGED, _another(case, advice, of_line), of_line or before
     if case.recently(same):
         return _NOTHING
     at = same.alert.at
-    if advice.times > 1 and advice.since > at:
+    if _came_again(case, advice):
         return Kind.BACK, _came_back(advice), same
     decision = advice.decision
     if decision and decision.over_at and at < decision.over_at <= case.now:
-        return Kind.AWAKE, f"what {decision.by} decided has ended", same
+        return Kind.AWAKE, f"{decision.by}'s {_ANSWERS[decision.verb]} has ended", same
     if of_line is not None and of_line is not same:
-        return Kind.CHANGED, "the advice is another one", of_line
+        return Kind.CHANGED, _another(case, advice, of_line), of_line
     if month.said >= GROWN * before.amount:
         return Kind.GREW, "the family's month grew by a third or more", before
     return _NOTHING
+
+
+def _came_again(case: AlertCase, advice: Advice) -> bool:
+    """Whether it was followed and came back, which is news of its own; not just told."""
+    told = case.last_of(advice)
+    if told is None or case.recently(told):
+        return False
+    return advice.times > 1 and advice.since > told.alert.at
 
 
 def _seen_again(case: AlertCase, advice: Advice) -> bool:
@@ -271,7 +293,14 @@ def _seen_again(case: AlertCase, advice: Advice) -> bool:
 
 def _came_back(advice: Advice) -> str:
     nth = _ORDINALS.get(advice.times, f"{advice.times}th")
-    return f"what was fixed came back: {nth} time, ${advice.total:,.2f} so far"
+    return f"what was fixed came back: {nth} time, ${advice.total:,.2f} wasted so far"
+
+
+def _another(case: AlertCase, advice: Advice, of_line: Told | None) -> str:
+    """What was advised in its place, where the same parameter was told before."""
+    known = map(case.advices.get, of_line.advices if of_line else ())
+    before = next((one.new for one in known if one and one.line == advice.line), None)
+    return f"before, {before} was advised" if before else "this advice is new"
 
 
 def _unknown(advice: Advice) -> bool:
@@ -288,7 +317,7 @@ def _worse(month: Month, before: Told, *, apart: bool) -> str:
         return _TEN_TIMES
     step = month.severity.rank > severity_of(was).rank and month.severity is not Severity.INFO
     more = step and apart and month.said >= GROWN * was
-    return f"its month is {month.severity.value} now" if more else ""
+    return f"it comes to ${least_usd(month.severity):,.0f} a month or more now" if more else ""
 
 
 def _why_quiet(case: AlertCase) -> str:

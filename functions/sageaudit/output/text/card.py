@@ -43,10 +43,11 @@ _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _ASIDE = re.compile(r" \([^()]*\)")
+_OPEN = re.compile(r"<.*")
 _IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
 _ACCOUNT, _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 12, 30, 60, 120, 1000, 24
-_FIXES, _FEW = 2, 3
+_FIXES, _FEW = 3, 3
 _CLEAR = 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
 
@@ -146,7 +147,8 @@ def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
     why = " ".join(rest) if rest and is_regression(finding) else first
     for longer in (_IN_ASIDE, _ASIDE):
         why = why if rows(why) <= _FEW else longer.sub("", why)
-    caveat = _SENTENCE_END.split(finding["caution"] or "")[0]
+    caution = "" if is_regression(finding) else finding["caution"] or ""
+    caveat = _SENTENCE_END.split(caution)[0]
     return why, finding.get("first_step") or "", caveat
 
 
@@ -167,7 +169,7 @@ def _step(document: AuditDocument, top: FindingDocument | None, step: str, notif
     if top and top["fix"] and not step and not notify.dearer:
         return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
     if notify.dearer or not step:
-        return "look at it"
+        return "look at what changed" if notify.dearer else "look at it"
     clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
     first, _, rest = clause.partition(" ")
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
@@ -196,20 +198,29 @@ def _to_do(
     document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify
 ) -> Iterator[CardLine]:
     """The parameters to set, or the first step; then what that saves."""
-    fix = top["fix"] if top else []
+    fix = sorted(
+        top["fix"] if top else [], key=lambda one: _OPEN.search(str(one["new"])) is not None
+    )
     label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
+    lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if step:
         yield CardLine(step, f"{label} first")
     if top and not notify.dearer:
-        yield CardLine(_saves(document, top, notify), label if fix and not step else "")
-    for one in fix[:_FIXES]:
-        yield CardLine(middle(_short(one), _CODE), "Then" if step else "", code=True)
+        yield CardLine(_saves(document, top, notify), label if fix and not (step or lost) else "")
+    for at, one in enumerate(fix[:_FIXES]):
+        before = "" if at or not lost else "Then" if step else label
+        yield CardLine(middle(_short(one), _CODE), before, code=True)
     if len(fix) > _FIXES:
         yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
 
 
 def _short(fix: FixDocument) -> str:
-    """The line to paste; without its path where that is too long and the name says enough."""
+    """The line to paste; without its path where that is too long and the name says enough.
+
+    A value that is left open, as `s3://<bucket>/<prefix>`, is cut there.
+    """
+    if isinstance(fix["new"], str):
+        fix = {**fix, "new": _OPEN.sub(DOTS, fix["new"])}
     return assignment({**fix, "parameter": _path(fix["parameter"], len(assignment(fix)))})
 
 
@@ -233,9 +244,9 @@ def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str
         return "its saving is not known"
     else:
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        each = "a tuning job like this" if document["rollup"] else "a run"
+        each = "in such a tuning job" if document["rollup"] else "a run"
         text = f"{verb} {known} {each}"
-    if month is None or not month.said or month.of_one_run or document["rollup"]:
+    if month is None or not month.said or month.of_one_occasion or document["rollup"]:
         return text
     rough = str(Figure(month.said, rough=NEAREST)).removeprefix("about ")
     return f"{text}, {rough} a month"
@@ -253,7 +264,7 @@ def _besides(
     others = [one for one in (*findings, *possible) if one is not top]
     if top and others and others[0]["fix"]:
         change = _change(others[0]["fix"], document, trial=others[0] in possible)
-        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=4)
+        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=1)
         others = others[1:]
     rest = [f"{one['rule']} {saving(one)}" for one in others if one in possible]
     if document["not_judged"]:
@@ -264,7 +275,7 @@ def _besides(
         rest.append(idle_headline(document))
     rest += gaps(document["bill"])
     if rest:
-        yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=3)
+        yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=4)
 
 
 def _other_steps(besides: Sequence[Told]) -> Iterator[CardLine]:
@@ -297,14 +308,14 @@ def _last_part(family: str, below: str | None = None) -> str:
 def _place(document: AuditDocument, notify: Notify) -> str:
     """`MEDIUM, 111122223333`."""
     severity = message_severity(document, notify).upper()
-    apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: severity}
+    apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: "dear run"}
     word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
     account = document["job"]["account"]
     return f"{word}, {middle(account, _ACCOUNT) if account else 'account unknown'}"
 
 
 def _more(name: str, notify: Notify) -> Iterator[CardLine]:
-    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=1)
+    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=3)
     if notify.advice and not notify.dearer:
         yield CardLine(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
 

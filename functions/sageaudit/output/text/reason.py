@@ -48,20 +48,21 @@ def _month(document: AuditDocument, notify: Notify) -> str:
         return f"{_rough(figures.at_stake_usd)} in a tuning job"
     if not month.said:
         return f"{_NO_DOLLARS}, {runs}"
-    about = _rough(month.total if month.of_one_run else month.said)
+    about = _rough(month.total if month.of_one_occasion else month.said)
     perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
     if month.worth is Worth.TRIAL or perhaps:
         about = about.replace("about", "maybe")
-    elif month.said != month.total and not month.of_one_run:
+    elif month.said != month.total and not month.of_one_occasion:
         about = about.replace("about", "heading for")
     lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
     what = " of idle capacity" if notify.idle else " lost" if lost else ""
-    each = "" if month.of_one_run else " a month"
+    each = "" if month.of_one_occasion else " a month"
+    runs = f"after {runs}" if about.startswith("heading") else runs
     month_words = f"{about}{each}{what if month.worth is not Worth.TRIAL else ''}"
     after = notify.after
     if after and notify.kind in {Kind.WORSE, Kind.GREW} and after.amount:
         was = _rough(after.amount).removeprefix("about ")
-        month_words = f"now {month_words}{'' if after.of_one_run else f', was {was}'}"
+        month_words = f"now {month_words}{'' if after.of_one_occasion else f', was {was}'}"
     return f"{'back, ' if notify.kind is Kind.BACK else ''}{month_words}, {runs}"
 
 

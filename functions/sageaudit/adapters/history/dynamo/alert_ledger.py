@@ -171,7 +171,7 @@ def _told_item(told: Told) -> Item:
         **({} if told.worth is None else {"worth": told.worth.value}),
         "advices": list(told.advices),
         "amount": told.amount,
-        "of_one_run": told.of_one_run,
+        "of_one_occasion": told.of_one_occasion,
         **_alert_item(told.alert),
     }
 
@@ -185,7 +185,7 @@ def _read_told(item: Item) -> Told:
         _read_alert(item),
         tuple(item["advices"]),
         Decimal(item["amount"]),
-        item["of_one_run"],
+        item["of_one_occasion"],
     )
 
 
