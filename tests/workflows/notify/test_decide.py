@@ -190,7 +190,7 @@ def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
         ),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )
-    sent = []
+    sent: list[Any] = []
     for step, day in (("a", 0), ("b", 0), ("c", 7), ("a", 0)):
         at = NOON + timedelta(days=day, minutes=ord(step))
         whole = run_document(f"{step}-{day}", avoidable="9" if sent else "30", ended_at=at)
