@@ -39,6 +39,7 @@ from sageaudit.errors import BadPolicy
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MOST_SHOWN = 3
 """Cost tags that are stored with each audit: each one makes its row longer."""
+_OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
@@ -352,7 +353,9 @@ def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
 
 
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
-    canonical = json.dumps(table, sort_keys=True, default=str)
+    """Names what audits are judged by: where messages go and when changes none."""
+    judged_by = {key: value for key, value in table.items() if key not in _OF_MESSAGES}
+    canonical = json.dumps(judged_by, sort_keys=True, default=str)
     if learnt is not None:
         canonical += "".join(str(rate) for rate in learnt.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]

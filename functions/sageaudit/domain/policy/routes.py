@@ -23,13 +23,13 @@ IDLE_RULE = "idle-capacity"
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
 MOST_CHANNELS = 20
-"""The environment of a function has 4 KB for the URLs of their queues."""
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MOST_AN_HOUR = 20
 """Our choice: whoever gets more in an hour reads none of them."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*\Z")
-_LONGEST_NAME = 30
+_LONGEST_NAME = 20
+"""Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
@@ -143,7 +143,11 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelChoice]:
         if not _NAME.match(name) or len(name) > _LONGEST_NAME:
             why = f"is no name of a channel: small letters, digits and -, {_LONGEST_NAME} at most"
             raise reader.refusal(name, why)
-        channels[name] = _channel(reader.within(name), name)
+        one = _channel(reader.within(name), name)
+        same = [of for of, other in channels.items() if one.secret and other.secret == one.secret]
+        if same:
+            raise reader.within(name).refusal("secret", f"is that of channels.{same[0]} too")
+        channels[name] = one
     if len(channels) > MOST_CHANNELS:
         raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MOST_CHANNELS} at most")
     return channels
