@@ -90,7 +90,7 @@ def test_requests_that_hang_end_before_the_function(
     ("service", "ask"),
     [
         ("dynamodb", lambda dynamodb: dynamodb.list_tables()),
-        ("s3", lambda s3: s3.head_bucket(Bucket="reports")),
+        ("s3", lambda s3: s3.get_object(Bucket="reports", Key="page")),
     ],
 )
 def test_once_the_time_is_up_nothing_is_asked(
@@ -101,7 +101,7 @@ def test_once_the_time_is_up_nothing_is_asked(
     one = made(limit, service, wire)
     limit.begin(TIMEOUT_S * 1000)
     clock.now += timedelta(seconds=TIMEOUT_S - RESERVE_S)
-    with pytest.raises(Unavailable, match="no time was left to ask [LH]"):
+    with pytest.raises(Unavailable, match="no time was left to ask "):
         asks(lambda: ask(one))
     assert wire.tries == 0
     limit.begin(TIMEOUT_S * 1000)

@@ -135,9 +135,8 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
         (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 20 at most"),
         (
-            "[channels.a]\nservice = 'slack'\n[channels.b]\nservice = 'slack'\n"
-            "secret = 'sageaudit/channel/a'",
-            "channels.b.secret is that of channels.a too",
+            f"{CHANNELS}[channels.b]\nservice = 'slack'\nsecret = 'vision/teams'",
+            "channels.b.secret is that of channels.vision-team too",
         ),
         ("[channels.sns]\nservice = 'slack'", "sns is the stack's own topic"),
         ("[channels.a]\nservice = 'sns'", "channels.a.topic_arn is not the ARN"),
