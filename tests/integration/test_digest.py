@@ -135,6 +135,22 @@ def test_the_report_is_behind_its_link() -> None:
         assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in mail
 
 
+def test_a_report_that_takes_long_leaves_the_digest_its_time() -> None:
+    """90 seconds before the function ends, the report is given up, and the digest is written."""
+    scenes: list[Scene] = []
+
+    def on_step(name: str) -> None:
+        if scenes and name == "before PutObject":
+            scenes[0].aws.clock.forward(15 * 60 - 90)
+
+    with a_week_later(on_step=on_step) as scene:
+        scenes.append(scene)
+        start(scene.aws)
+        assert scene.count("ReportNotWritten", "digest") == 1
+        assert [len(found) for found in digests(scene)] == [1, 1]
+        assert "no time was left to ask PutObject" in scene.aws.functions["digest"].log.getvalue()
+
+
 def test_a_digest_without_its_report_says_so_and_counts_it() -> None:
     """The bucket is gone: the digest is sent."""
     with a_week_later() as scene:
