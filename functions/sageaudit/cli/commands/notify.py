@@ -159,7 +159,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     for number, route in routes.items():
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
-        say(f"route {named}: none, as tags.show does not have its tag")
+        say(f"route {named}")
     return [digest_card(found[number]) for number in mine]
 
 

@@ -77,6 +77,11 @@ class Route(Conditions):
     usd: Decimal | None = None
     to: tuple[str, ...] = ()
 
+    @property
+    def of_jobs(self) -> bool:
+        """Whether it selects jobs; else it selects messages about any."""
+        return any((self.family, self.tag, self.account, self.owner, self.kind))
+
     def takes(self, one: Subject) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
         return (

@@ -55,7 +55,9 @@ class DigestDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without one."""
+    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without a digest,
+    and why.
+    """
 
     last_day: date
     unwritten: AwsError | None
@@ -103,18 +105,21 @@ def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
 
 
 def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """By its number each route with a digest, 0 for all jobs; and the routes that have none.
+    """By its number each route with a digest, 0 for all jobs; and of the others why they have none.
 
-    The history knows only the tags that it shows.
+    The history knows only the tags that it shows. The spend of a route that selects advices alone
+    would be that of all jobs.
     """
-    numbered = dict(enumerate(policy.routes.rows, 1))
-    unknown = {
-        number: route
-        for number, route in numbered.items()
-        if route.tag and route.tag[0] not in policy.tags_shown
-    }
-    routes = {number: route for number, route in numbered.items() if number not in unknown}
-    return {0: None, **routes}, tuple(map(str, unknown.values()))
+    routes: dict[int, Route | None] = {0: None}
+    left_out = []
+    for number, route in enumerate(policy.routes.rows, 1):
+        if route.tag and route.tag[0] not in policy.tags_shown:
+            left_out.append(f"{route}: none, as tags.show does not have its tag")
+        elif not route.of_jobs:
+            left_out.append(f"{route}: none, as it selects no jobs")
+        else:
+            routes[number] = route
+    return routes, tuple(left_out)
 
 
 def read_digests(
