@@ -72,7 +72,7 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestTimes | None)
     ("table", "why"),
     [
         ({"day": "Monday"}, "digest.day is not one of monday"),
-        ({"hour": 24}, "digest.hour is not a whole hour from 0 to 23"),
+        ({"hour": 23}, "digest.hour is not a whole hour from 0 to 22"),
         ({"hour": True}, "digest.hour is not a whole hour"),
         ({"zone": "Europe/Atlantis"}, "digest.zone is no time zone that this computer knows"),
         ({"zone": "../etc"}, "digest.zone is no time zone"),

@@ -55,8 +55,8 @@ class DigestDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without a digest,
-    and why.
+    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without
+    a digest, and why.
     """
 
     last_day: date
