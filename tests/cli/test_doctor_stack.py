@@ -75,7 +75,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     subscribe(stack)
     found = checks(run, exit_code=0)
     assert {row["state"] for row in found.values()} == {"ok"}
-    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 4
+    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 5
     assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
     assert "has looked for all jobs" in found["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"

@@ -114,6 +114,8 @@ def test_a_channel_has_its_address_and_its_most_an_hour() -> None:
     assert channels["vision-team"].secret == "vision/teams"
     assert channels["data"].topic_arn == "arn:aws:sns:eu-west-1:111122223333:data"
     assert (channels["sns"].most_an_hour, channels["ml"].most_an_hour) == (5, 20)
+    assert channels["data"].most_an_hour is None
+    assert read("").channels["sns"].most_an_hour is None
 
 
 def test_the_tag_of_a_route_is_read_and_kept() -> None:

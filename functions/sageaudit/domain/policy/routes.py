@@ -26,7 +26,8 @@ MOST_CHANNELS = 20
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MOST_AN_HOUR = 20
-"""Our choice: whoever gets more in an hour reads none of them."""
+"""Of Slack and Teams, our choice: whoever gets more in an hour reads none of them. On a topic, a
+subscription with a filter may get few of them, and not the one that stands for the rest."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*\Z")
 _LONGEST_NAME = 20
 """Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
@@ -40,13 +41,14 @@ class ChannelChoice:
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
+    `most_an_hour`: the messages above it are held; None holds none.
     """
 
     service: Service
     secret: str | None = None
     topic_arn: str | None = None
     key_arn: str | None = None
-    most_an_hour: int = _MOST_AN_HOUR
+    most_an_hour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,8 @@ def _channel(reader: TableReader, name: str) -> ChannelChoice:
         raise reader.refusal("service", f"is not one of {', '.join(services)}{near}")
     if name == OWN_TOPIC and service != "sns":
         raise reader.refusal("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
-    most = reader.take("most_an_hour", int, _MOST_AN_HOUR)
-    if isinstance(most, bool) or most < 1:
+    most = reader.take("most_an_hour", int, None if service == "sns" else _MOST_AN_HOUR)
+    if most is not None and (isinstance(most, bool) or most < 1):
         raise reader.refusal("most_an_hour", "is not a number from 1 on")
     own = {"most_an_hour": most}
     if service == "sns":
