@@ -33,7 +33,6 @@ SWEEP = When(
     f"rate({int(EVERY.to_minutes())} minutes)",
     EVERY,
 )
-_LAST_HOUR = 23
 
 
 def weekly(times: DigestTimes | None) -> When:
@@ -43,10 +42,9 @@ def weekly(times: DigestTimes | None) -> When:
     which EventBridge Scheduler starts nothing, and for a first one that failed.
     """
     at = times or DigestTimes()
-    hours = f"{at.hour},{at.hour + 1}" if at.hour < _LAST_HOUR else f"{at.hour}"
     return When(
         "sageaudit: the weekly digest",
-        f"cron(0 {hours} ? * {at.day[:3].upper()} *)",
+        f"cron(0 {at.hour},{at.hour + 1} ? * {at.day[:3].upper()} *)",
         cdk.Duration.hours(1),
         at.zone,
         on=times is not None,

@@ -82,7 +82,8 @@ class Deliverer:
             notice = read_body(message.body, self.checks)
         except Malformed as error:
             raise RejectedEvent("malformed_notice", str(error)) from error
-        if self.queue_names.get(notice.channel) != message.queue_name:
+        # of a channel that has left the policy, `deliver` says so: its queue is not known here
+        if self.queue_names.get(notice.channel, message.queue_name) != message.queue_name:
             why = f"a notice for {notice.channel} came from the queue {message.queue_name}"
             raise RejectedEvent("malformed_notice", why)
         return notice

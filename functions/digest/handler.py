@@ -26,8 +26,13 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
+from sageaudit.queries.digest import MOST_RUNS
 from sageaudit.settings import DigestSettings
 from sageaudit.workflows.digest.run import DigestDependencies, send_digest
+from sageaudit.workflows.report.contents import ReportSource
+
+_TO_WRITE_MS = 60_000
+"""What the report leaves, so that a digest without it is still written."""
 
 
 class Digester:
@@ -84,8 +89,15 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, limit = DigestSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    settings, session = DigestSettings.from_env(environ), session or boto3.Session()
+    limit, of_report = TimeLimit(session, clock), TimeLimit(session, clock)
     dynamodb = client(limit, "dynamodb")
+    history = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)
+
+    def begin(left_ms: float) -> None:
+        limit.begin(left_ms)
+        of_report.begin(left_ms - _TO_WRITE_MS)
+
     policy = policy or stored_policy.load()
     bucket = policy.digest and policy.digest.report_bucket
     deps = DigestDependencies(
@@ -94,10 +106,10 @@ def build(
         decisions=DynamoDecisions(dynamodb, settings.table_name),
         policy=policy,
         writers=writers(policy.channels),
-        pages=S3Pages(client(limit, "s3"), bucket, settings.account_id) if bucket else None,
-        types=packaged.types(),
+        pages=S3Pages(client(of_report, "s3"), bucket, settings.account_id) if bucket else None,
+        source=ReportSource(history, packaged.types(), most_runs=MOST_RUNS),
     )
-    return Digester(deps, clock, Report(environ), limit.begin)
+    return Digester(deps, clock, Report(environ), begin)
 
 
 handler = entry_point(build)

@@ -75,7 +75,7 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
     subscribe(stack)
     found = checks(run, exit_code=0)
     assert {row["state"] for row in found.values()} == {"ok"}
-    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 4
+    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 5
     assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
     assert "has looked for all jobs" in found["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
@@ -126,12 +126,12 @@ def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:
     assert (row["state"], row["found"]) == ("ok", "nobody gets the stack's own topic")
 
 
-@pytest.mark.parametrize("kind", [*DEAD, "sweep"])
+@pytest.mark.parametrize("kind", [*DEAD, "sweep", "digest"])
 def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, kind: str) -> None:
-    """Exit 1. A sweep is not sent again: the next one does the same work."""
+    """Exit 1. A start is not sent again: the next one does the same work."""
     swept(stack, timedelta(minutes=20))
     subscribe(stack)
-    url = stack.outputs[DEAD.get(kind, "SweepDeadLettersUrl")]
+    url = stack.outputs[DEAD.get(kind, f"{kind.capitalize()}DeadLettersUrl")]
     stack.sqs.send_message(QueueUrl=url, MessageBody=event())
     row = checks(run, exit_code=1)[f"dead letters, {kind}"]
     assert (row["state"], row["found"]) == ("failed", "about 1 letter")

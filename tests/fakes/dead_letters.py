@@ -20,6 +20,7 @@ URLS = {
     "UndecidedAuditsUrl": "SageAudit-undecided",
     "NoticesDeadLettersUrl": "SageAudit-notices-dead",
     "SweepDeadLettersUrl": "SageAudit-sweep-dead",
+    "DigestDeadLettersUrl": "SageAudit-digest-dead",
     "NoticesQueueUrlSns": "SageAudit-sns",
     "NoticesQueueUrlSlack": "SageAudit-slack",
 }

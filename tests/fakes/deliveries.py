@@ -260,9 +260,9 @@ class Delivery:
         working = cast("Mapping[str, Channel]", {name: connected[name] for name in channels})
         self.handle = wired(
             DeliverDependencies(cast("Any", self.ledger), working, self.clock),
-            queues=cast("dict[str, SqsQueue]", self.queues),
+            queues=cast("dict[str, SqsQueue]", {name: self.queues[name] for name in channels}),
             dead_letters=self.dead,
-            checks=checks(CHANNELS),
+            checks={name: one for name, one in checks(CHANNELS).items() if name in channels},
             report=cast("Report", Counting(self.counts, self.texts)),
         )
 

@@ -157,7 +157,6 @@ DIGEST_AT = [
     (DigestTimes(), ("cron(0 8,9 ? * MON *)", "UTC")),
     (DigestTimes("friday", 17, "Europe/Berlin"), ("cron(0 17,18 ? * FRI *)", "Europe/Berlin")),
     (DigestTimes("sunday", 2, "America/New_York"), ("cron(0 2,3 ? * SUN *)", "America/New_York")),
-    (DigestTimes("sunday", 23), ("cron(0 23 ? * SUN *)", "UTC")),
 ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -15,6 +16,7 @@ from local.demo import POLICY
 from local.functions import Step
 from local.slack import slack_stand_in
 from sageaudit.adapters.files.policy_file import load
+from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
 from tests.fakes.one_copy import one_copy_a_transaction
@@ -99,8 +101,12 @@ def test_a_digest_that_was_killed_is_written_once(step: str) -> None:
 
 
 def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
-    """A route by a tag that the history does not show has none."""
-    rows = (Route(owner="mara", to=("slack",)), Route(tag=("team", "x"), to=("slack", "sns")))
+    """A route by a tag that the history does not show has none, nor one that selects no jobs."""
+    rows = (
+        Route(owner="mara", to=("slack",)),
+        Route(tag=("team", "x"), to=("slack", "sns")),
+        Route(usd=Decimal(1), severity=Severity.LOW, rule="failed-spend", to=("slack", "sns")),
+    )
     with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as scene:
         start(scene.aws)
         posts, mails = digests(scene)
@@ -108,7 +114,9 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
             f"{mails[0].partition(': ')[0]} for owner mara"
         ]
         assert len(mails) == 1
-        assert "tag team=x" in scene.aws.functions["digest"].log.getvalue()
+        log = scene.aws.functions["digest"].log.getvalue()
+        assert "tag team=x: none, as tags.show does not have its tag" in log
+        assert "usd_a_month 1: none, as it selects no jobs" in log
 
 
 @pytest.mark.parametrize("changes", [{"mode": "observe"}, {"digest": None}])
@@ -133,6 +141,22 @@ def test_the_report_is_behind_its_link() -> None:
         assert a_failed_job().name in page["Body"].read().decode()
         [mail] = [json.loads(mail["Body"])["Message"] for mail in scene.aws.mails][-1:]
         assert f"/s3/object/{BUCKET}?region=us-east-1&prefix=sageaudit%2F20" in mail
+
+
+def test_a_report_that_takes_long_leaves_the_digest_its_time() -> None:
+    """90 seconds before the function ends, the report is given up, and the digest is written."""
+    scenes: list[Scene] = []
+
+    def on_step(name: str) -> None:
+        if scenes and name == "before PutObject":
+            scenes[0].aws.clock.forward(15 * 60 - 90)
+
+    with a_week_later(on_step=on_step) as scene:
+        scenes.append(scene)
+        start(scene.aws)
+        assert scene.count("ReportNotWritten", "digest") == 1
+        assert [len(found) for found in digests(scene)] == [1, 1]
+        assert "no time was left to ask PutObject" in scene.aws.functions["digest"].log.getvalue()
 
 
 def test_a_digest_without_its_report_says_so_and_counts_it() -> None:

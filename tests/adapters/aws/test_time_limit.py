@@ -86,17 +86,26 @@ def test_requests_that_hang_end_before_the_function(
     assert (clock.now - NOON).total_seconds() < TIMEOUT_S - RESERVE_S + _TRY_S + 16
 
 
-def test_once_the_time_is_up_nothing_is_asked(clock: Clock) -> None:
+@pytest.mark.parametrize(
+    ("service", "ask"),
+    [
+        ("dynamodb", lambda dynamodb: dynamodb.list_tables()),
+        ("s3", lambda s3: s3.get_object(Bucket="reports", Key="page")),
+    ],
+)
+def test_once_the_time_is_up_nothing_is_asked(
+    clock: Clock, service: str, ask: Callable[[Any], Any]
+) -> None:
     """The error names what was not asked; the next record has its own time."""
     limit, wire = limited(clock), Wire(clock, 1)
-    dynamodb = made(limit, "dynamodb", wire)
+    one = made(limit, service, wire)
     limit.begin(TIMEOUT_S * 1000)
     clock.now += timedelta(seconds=TIMEOUT_S - RESERVE_S)
-    with pytest.raises(Unavailable, match="no time was left to ask ListTables"):
-        asks(dynamodb.list_tables)
+    with pytest.raises(Unavailable, match="no time was left to ask "):
+        asks(lambda: ask(one))
     assert wire.tries == 0
     limit.begin(TIMEOUT_S * 1000)
-    asks(dynamodb.list_tables)
+    asks(lambda: ask(one))
     assert wire.tries == 1
 
 

@@ -321,6 +321,21 @@ def test_the_version_follows_the_content() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "[channels.ml]\nservice = 'slack'",
+        'default_to = ["sns"]',
+        "[[route]]\nowner = 'ana'\nto = ['sns']",
+        "[digest]\nhour = 9",
+        "[mentions]\nana = 'U0123456'",
+    ],
+)
+def test_where_and_when_messages_go_makes_no_other_version(text: str) -> None:
+    """No audit is made again for it, and no figure changed by it."""
+    assert read(text).version == read("").version
+
+
+@pytest.mark.parametrize(
     ("tags", "owner"),
     [
         ({"owner": "ana", "team": "vision"}, "ana"),

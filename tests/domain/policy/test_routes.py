@@ -114,6 +114,8 @@ def test_a_channel_has_its_address_and_its_most_an_hour() -> None:
     assert channels["vision-team"].secret == "vision/teams"
     assert channels["data"].topic_arn == "arn:aws:sns:eu-west-1:111122223333:data"
     assert (channels["sns"].most_an_hour, channels["ml"].most_an_hour) == (5, 20)
+    assert channels["data"].most_an_hour is None
+    assert read("").channels["sns"].most_an_hour is None
 
 
 def test_the_tag_of_a_route_is_read_and_kept() -> None:
@@ -133,6 +135,11 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.ml]\nservice = 'slack'\nmost_an_hour = true", "is not"),
         ("[channels.ML]\nservice = 'slack'", "channels.ML is no name of a channel"),
         ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
+        (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 20 at most"),
+        (
+            f"{CHANNELS}[channels.b]\nservice = 'slack'\nsecret = 'vision/teams'",
+            "channels.b.secret is that of channels.vision-team too",
+        ),
         ("[channels.sns]\nservice = 'slack'", "sns is the stack's own topic"),
         ("[channels.a]\nservice = 'sns'", "channels.a.topic_arn is not the ARN"),
         (

@@ -28,7 +28,7 @@ def test_a_body_is_read_back_as_it_was_written() -> None:
     [
         ({"schema": 2}, "schema"),
         ({"schema": None}, "schema"),
-        ({"channel": "teams"}, "channel"),
+        ({"channel": "teams"}, "notice_id"),
         ({"channel": None}, "channel"),
         ({"channel": ["slack"]}, "channel"),
         ({"notice_id": ""}, "notice_id"),
@@ -58,6 +58,11 @@ def test_a_body_that_is_no_notice_names_its_key(change: dict[str, Any], key: str
     with pytest.raises(Malformed) as raised:
         read_body(json.dumps({**json.loads(notice_body()), **change}), CHECKS)
     assert raised.value.key == key
+
+
+def test_a_notice_of_a_channel_that_left_the_policy_is_one() -> None:
+    """Its payload cannot be checked: it is not posted."""
+    assert read_body(notice_body("sns"), {"slack": slack.check}).channel == "sns"
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "7", '"x"', "\ud800", "[" * 200_000])

@@ -204,6 +204,7 @@ def test_above_its_most_a_channel_has_one_notice_for_the_rest_of_the_hour() -> N
     hour = stream.story.ledger.hour("sns", hour_of(NOON))
     assert (hour.sent, hour.held) == (1, 5)
     card = plain.message(rest_card(hour))
+    assert card["attributes"]["message_kind"]["value"] == "rest"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
         *(one.title for one in hour.dearest),
@@ -214,6 +215,21 @@ def test_above_its_most_a_channel_has_one_notice_for_the_rest_of_the_hour() -> N
     stream.written(document(job=job(name="later", family="later"), avoidable_usd=Decimal(7)))
     stream.settle()
     assert stream.posted("sns")[-1]["payload"]["subject"].startswith("later: ")
+
+
+def test_a_correction_is_never_held() -> None:
+    """No list of open advices has it; it is not counted either."""
+    stream = Stream(FamilyStory(FEW))
+    other_families(stream, "20", "3", "9")
+    stream.settle()
+    run = job(name="run-0", family="family-0")
+    stream.written(document(job=run, avoidable_usd=Decimal(40)), version=2)
+    stream.settle()
+    posted = [one["payload"] for one in stream.posted("sns") if one["payload"]]
+    kinds = [one["attributes"]["message_kind"]["value"] for one in posted]
+    assert sorted(kinds) == ["correction", "first"]
+    hour = stream.story.ledger.hour("sns", hour_of(NOON))
+    assert (hour.sent, hour.held) == (1, 2)
 
 
 def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:

@@ -12,11 +12,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
-UNLIMITED = frozenset({"s3", "sqs"})
-"""S3 is asked within limits of its own; SQS must still hear what became of the record."""
+UNLIMITED = frozenset({"sqs"})
+"""SQS must still hear what became of the record."""
 RESERVE_S = 60
 """Seconds before the function's end after which no try begins. One that has begun takes at most 13
-s, a pause between two tries 16 s, S3 13 s; then SQS is told, within two tries of 8 s each."""
+s, a pause between two tries 16 s; then SQS is told, within two tries of 8 s each."""
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]

@@ -35,6 +35,7 @@ from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
 from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.digest import digest_card
 from sageaudit.output.text.envelope import Payload
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import time_of
@@ -148,7 +149,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
         return []
     deps = weekly.DigestDependencies(source.history, table, source.decisions, policy, {})
     week = weekly.week_of(policy, now)
-    found = weekly.cards(deps, week, now)
+    found = weekly.read_digests(deps, week, source.decisions.decisions(), now)
     routes, left_out = weekly.editions(policy)
     to = {number: route.to if route else policy.routes.default for number, route in routes.items()}
     mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
@@ -158,8 +159,8 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     for number, route in routes.items():
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
-        say(f"route {named}: none, as tags.show does not have its tag")
-    return [found[number] for number in mine]
+        say(f"route {named}")
+    return [digest_card(found[number]) for number in mine]
 
 
 def _choice(name: str, policy: Policy) -> ChannelChoice:

@@ -12,7 +12,8 @@ from sageaudit.domain.policy.table_reader import TableReader
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 OFF = "off"
 WEEK_DAYS = 7
-_LAST_HOUR = 23
+_LAST_HOUR = 22
+"""The digest is started again an hour later, on the same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _A_MONDAY = date(2026, 1, 5)
 _AUDITED_AFTER = timedelta(hours=1)

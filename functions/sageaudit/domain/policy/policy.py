@@ -39,6 +39,7 @@ from sageaudit.errors import BadPolicy
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MOST_SHOWN = 3
 """Cost tags that are stored with each audit: each one makes its row longer."""
+_OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
@@ -141,6 +142,11 @@ class Policy:
         sections = (one.tag[0] for one in (*self.sections, *self.routes.rows) if one.tag)
         family = () if self.family_tag is None else (self.family_tag,)
         return TAGS.union(self.owner_tags, self.tags_shown, sections, family)
+
+    @property
+    def most_an_hour(self) -> dict[str, int]:
+        """By name, of the channels that hold messages: how many are sent in an hour."""
+        return {n: one.most_an_hour for n, one in self.channels.items() if one.most_an_hour}
 
     def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""
@@ -352,7 +358,9 @@ def _exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
 
 
 def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
-    canonical = json.dumps(table, sort_keys=True, default=str)
+    """Names what audits are judged by: where messages go and when changes none."""
+    judged_by = {key: value for key, value in table.items() if key not in _OF_MESSAGES}
+    canonical = json.dumps(judged_by, sort_keys=True, default=str)
     if learnt is not None:
         canonical += "".join(str(rate) for rate in learnt.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]

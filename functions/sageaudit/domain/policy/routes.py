@@ -23,15 +23,16 @@ IDLE_RULE = "idle-capacity"
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
 MOST_CHANNELS = 20
-"""The environment of a function has 4 KB for the URLs of their queues."""
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MOST_AN_HOUR = 20
-"""Our choice: whoever gets more in an hour reads none of them."""
+"""Of Slack and Teams, our choice: whoever gets more in an hour reads none of them. On a topic, a
+subscription with a filter may get few of them, and not the one that stands for the rest."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of one."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
-_LONGEST_NAME = 30
+_LONGEST_NAME = 20
+"""Of a channel: the environment of a function has 4 KB for the URLs of all their queues."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
@@ -42,13 +43,14 @@ class ChannelChoice:
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
+    `most_an_hour`: the messages above it are held; None holds none.
     """
 
     service: Service
     secret: str | None = None
     topic_arn: str | None = None
     key_arn: str | None = None
-    most_an_hour: int = _MOST_AN_HOUR
+    most_an_hour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class Route(Conditions):
     severity: Severity | None = None
     usd: Decimal | None = None
     to: tuple[str, ...] = ()
+
+    @property
+    def of_jobs(self) -> bool:
+        """Whether it selects jobs; else it selects messages about any."""
+        return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def takes(self, one: Subject) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
@@ -145,7 +152,11 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelChoice]:
         if not _NAME.match(name) or len(name) > _LONGEST_NAME:
             why = f"is no name of a channel: small letters, digits and -, {_LONGEST_NAME} at most"
             raise reader.refusal(name, why)
-        channels[name] = _channel(reader.within(name), name)
+        one = _channel(reader.within(name), name)
+        same = [of for of, other in channels.items() if one.secret and other.secret == one.secret]
+        if same:
+            raise reader.within(name).refusal("secret", f"is that of channels.{same[0]} too")
+        channels[name] = one
     if len(channels) > MOST_CHANNELS:
         raise BadPolicy(f"channels has {len(channels)} with {OWN_TOPIC}: {MOST_CHANNELS} at most")
     return channels
@@ -160,8 +171,8 @@ def _channel(reader: TableReader, name: str) -> ChannelChoice:
         raise reader.refusal("service", f"is not one of {', '.join(services)}{near}")
     if name == OWN_TOPIC and service != "sns":
         raise reader.refusal("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
-    most = reader.take("most_an_hour", int, _MOST_AN_HOUR)
-    if isinstance(most, bool) or most < 1:
+    most = reader.take("most_an_hour", int, None if service == "sns" else _MOST_AN_HOUR)
+    if most is not None and (isinstance(most, bool) or most < 1):
         raise reader.refusal("most_an_hour", "is not a number from 1 on")
     own = {"most_an_hour": most}
     if service == "sns":

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sageaudit.domain.alert.alert import ChannelHour
+from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.words import counted
+
+_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "rest"}}
 
 
 def rest_card(hour: ChannelHour) -> MessageCard:
@@ -16,5 +21,6 @@ def rest_card(hour: ChannelHour) -> MessageCard:
             *(CardLine(one.title) for one in hour.dearest),
             *([CardLine(f"and {counted(others, 'other')}")] if others else []),
         ),
+        attributes=_ATTRIBUTES,
         more=(CardLine("sageaudit advice", "All open advices", code=True),),
     )

@@ -1,6 +1,6 @@
 """Writes the digest of the newest week that is over, once, with a notice for each channel.
 
-was it written? -> report -> the week's figures -> card -> one transaction
+was it written? -> the week's figures -> report -> cards -> one transaction
 
 The transaction has an item of the week, on condition that there is none: of two starts one writes.
 The table's stream has the notices afterwards, as those of audits
@@ -10,21 +10,21 @@ second start writes the same one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from sageaudit import __version__
+from sageaudit.domain.advice.advice import Decision
+from sageaudit.domain.alert.digest import Digest
 from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
-from sageaudit.domain.prices.market import InstanceType
 from sageaudit.errors import AwsError
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
-from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
@@ -40,7 +40,8 @@ _NOT_WRITTEN = "it could not be written: the log of digest says why"
 class DigestDependencies:
     """What the digest reads, writes and is written by.
 
-    `writers`: of each channel of the policy. `pages`: where the report goes; None for none.
+    `writers`: of each channel of the policy. `source`: what the report is read from, and `pages`
+    where it goes; None for no report.
     """
 
     history: History
@@ -49,12 +50,14 @@ class DigestDependencies:
     policy: Policy
     writers: Mapping[str, Writer]
     pages: Pages | None = None
-    types: Mapping[str, InstanceType] | None = None
+    source: ReportSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without one."""
+    """A digest was written; `unwritten`: why its report was not. `left_out`: routes without
+    a digest, and why.
+    """
 
     last_day: date
     unwritten: AwsError | None
@@ -70,15 +73,17 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
     written = Quiet(f"the digest of the week to {last_day} was written before")
     if deps.ledger.has_digest(last_day):
         return written
+    decided = deps.decisions.decisions()
+    found = read_digests(deps, week, decided, now)
     report, unwritten = NO_REPORT, None
     try:
-        report = _report(deps, last_day, now)
+        report = _report(deps, last_day, decided, now)
     except AwsError as error:  # a digest without its report is better than none
         report, unwritten = DigestReport(missing=_NOT_WRITTEN), error
     routes, left_out = editions(deps.policy)
     bodies = {}
-    for number, card in cards(deps, week, now, report).items():
-        route = routes[number]
+    for number, digest in found.items():
+        route, card = routes[number], digest_card(digest, report)
         for channel in route.to if route else deps.policy.routes.default:
             payload = deps.writers[channel](card, NOBODY)
             notice = Notice(f"digest to {last_day}|{number}|{channel}", channel, payload)
@@ -100,43 +105,41 @@ def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
 
 
 def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """By its number each route with a digest, 0 for all jobs; and the routes that have none.
+    """By its number each route with a digest, 0 for all jobs; and of the others why they have none.
 
-    The history knows only the tags that it shows.
+    The history knows only the tags that it shows. The spend of a route that selects advices alone
+    would be that of all jobs.
     """
-    numbered = dict(enumerate(policy.routes.rows, 1))
-    unknown = {
-        number: route
-        for number, route in numbered.items()
-        if route.tag and route.tag[0] not in policy.tags_shown
-    }
-    routes = {number: route for number, route in numbered.items() if number not in unknown}
-    return {0: None, **routes}, tuple(map(str, unknown.values()))
+    routes: dict[int, Route | None] = {0: None}
+    left_out = []
+    for number, route in enumerate(policy.routes.rows, 1):
+        if route.tag and route.tag[0] not in policy.tags_shown:
+            left_out.append(f"{route}: none, as tags.show does not have its tag")
+        elif not route.of_jobs:
+            left_out.append(f"{route}: none, as it selects no jobs")
+        else:
+            routes[number] = route
+    return routes, tuple(left_out)
 
 
-def cards(
-    deps: DigestDependencies,
-    week: tuple[date, date],
-    now: datetime,
-    report: DigestReport = NO_REPORT,
-) -> dict[int, MessageCard]:
-    """The cards by the numbers of their editions."""
+def read_digests(
+    deps: DigestDependencies, week: tuple[date, date], decided: Sequence[Decision], now: datetime
+) -> dict[int, Digest]:
+    """What the digests say, by the numbers of their editions."""
     routes, _ = editions(deps.policy)
-    decided = deps.decisions.decisions()
     found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
-    return {
-        number: digest_card(digest, report) for number, digest in zip(routes, found, strict=True)
-    }
+    return dict(zip(routes, found, strict=True))
 
 
-def _report(deps: DigestDependencies, last_day: date, now: datetime) -> DigestReport:
+def _report(
+    deps: DigestDependencies, last_day: date, decided: Sequence[Decision], now: datetime
+) -> DigestReport:
     """Stores the page of the last 30 days, and links it. Raises AwsError."""
-    if deps.pages is None:
+    if deps.pages is None or deps.source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
-    source = ReportSource(deps.history, deps.types or {})
-    heads, left_out = heads_of(source, period, None)
-    contents = account_report(source, period, None, heads, left_out, last_day)
+    heads, left_out = heads_of(deps.source, period, None)
+    contents = account_report(deps.source, period, None, heads, left_out, last_day, decided)
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__
     )

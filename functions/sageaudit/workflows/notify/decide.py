@@ -187,15 +187,18 @@ def _addressed(
     deps: NotifyDependencies,
     now: datetime,
 ) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
-    """With what is held; the hours of its channels, and by channel the bodies of the notices."""
-    to, held = outcome.to, HeldMessage(card.news, usd)
+    """With what is held; the hours that count it, and by channel the bodies of the notices."""
+    to, held, began = outcome.to, HeldMessage(card.news, usd), hour_of(now)
+    # what is in no open advice is never held, since nobody would find it
+    most = {} if outcome.corrects or outcome.dearer else deps.policy.most_an_hour
     hours = [
-        deps.ledger.hour(name, hour_of(now)).with_message(
-            held, deps.policy.channels[name].most_an_hour
-        )
+        deps.ledger.hour(name, began).with_message(held, most[name])
         for name in to.channels
+        if name in most
     ]
-    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
+    unheld = [ChannelHour(name, began) for name in to.channels if name not in most]
+    speaking = [*unheld, *(one for one in hours if one.speaks)]
+    bodies = {one.channel: _body(audit, one, card, deps) for one in speaking}
     above = tuple(one.channel for one in hours if one.held)
     return replace(outcome, held=above), hours, bodies
 

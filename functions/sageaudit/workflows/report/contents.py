@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
 
-from sageaudit.domain.advice.advice import Decision, advices_of
+from sageaudit.domain.advice.advice import Decision, dearest_first
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
@@ -37,6 +37,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
+from sageaudit.queries.advices import by_family
 from sageaudit.queries.changes import changed_families, changes, covers_before, window_before
 from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists, heads_of_period, place
@@ -55,11 +56,15 @@ def _unwatched(rows: Iterable[Any], word: str, doing: str) -> Iterable[Any]:
 
 @dataclass(frozen=True, slots=True)
 class ReportSource:
-    """What a report is read from. `watched` shows a person how many rows came so far."""
+    """What a report is read from. `watched` shows a person how many rows came so far.
+
+    `most_runs`: of a family, the newest by which its advices are judged; None for all.
+    """
 
     history: History
     types: Mapping[str, InstanceType]
     watched: Watched = _unwatched
+    most_runs: int | None = None
 
 
 def heads_of(source: ReportSource, period: Period, account: str | None) -> tuple[list[Head], int]:
@@ -106,9 +111,16 @@ def account_report(
     named = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, last))
     back = window_of(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
-    past = _past(lists, accounts, back)
-    then = _of(past, before.window) if before and before.window.since >= back.since else None
-    by = [*_sums_by(lists, before, account), *([] if left_out else _sums_by_tag(heads, then))]
+    advised = by_family(
+        lists.within(back),
+        Question(back, account=account),
+        decisions,
+        back.until,
+        most_runs=source.most_runs,
+    )
+    by = [*_sums_by(lists, before, account)]
+    if not left_out:
+        by += _sums_by_tag(source, heads, before.window if before else None, account)
     days_before = None
     if before is not None:
         days_before = DaysBefore(
@@ -127,22 +139,12 @@ def account_report(
         days=grouped(of_accounts, lambda row: row.day),
         by=by,
         heads=heads,
-        advised=advices_of(past, decisions, back.until),
+        advised=dearest_first((one for _, found in advised for one in found), back.until),
         advice=[*islice(_advice(found, families), _ADVISED)],
         details=found.read_all(),
         before=days_before,
         left_out=left_out,
     )
-
-
-def _past(lists: Lists, accounts: Iterable[str], window: Window) -> list[Head]:
-    """The audits of these accounts by which advices are judged."""
-    wide = lists.within(window)
-    return [head for one in accounts for head in wide.heads(Question(window, account=one))]
-
-
-def _of(heads: Iterable[Head], window: Window) -> list[Head]:
-    return [head for head in heads if window.since <= head.ended_at < window.until]
 
 
 def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterator[SumsBy]:
@@ -155,13 +157,21 @@ def _sums_by(lists: Lists, before: Lists | None, account: str | None) -> Iterato
             yield SumsBy(column, sums, then)
 
 
-def _sums_by_tag(heads: Sequence[Head], before: Sequence[Head] | None) -> Iterator[SumsBy]:
+def _sums_by_tag(
+    source: ReportSource, heads: Sequence[Head], before: Window | None, account: str | None
+) -> Iterator[SumsBy]:
     """The sums by each cost tag, of which a history has no daily sums: only where all jobs have a
     row.
     """
-    for name in sorted({name for head in heads for name in head.tags}):
-        then = None if before is None else _by_tag(before, name)
-        yield SumsBy(tag_title(name), _by_tag(heads, name), then)
+    names = sorted({name for head in heads for name in head.tags})
+    then, left_out = list[Head](), 1
+    if names and before:
+        days = Period(before.first_day, before.last_day)
+        then, left_out = heads_of(source, days, account)
+    for name in names:
+        yield SumsBy(
+            tag_title(name), _by_tag(heads, name), None if left_out else _by_tag(then, name)
+        )
 
 
 def _by_tag(heads: Sequence[Head], name: str) -> dict[str | None, Sums]:

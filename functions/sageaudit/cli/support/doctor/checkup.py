@@ -233,12 +233,12 @@ def _asked(name: str, call: Callable[[], object]) -> Check:
     return ok(name, "permitted")
 
 
-_SWEEP = "sweep"
 _DEAD = {
     **{kind.value: output for kind, output in DEAD_LETTERS.items()},
-    _SWEEP: "SweepDeadLettersUrl",
+    "sweep": "SweepDeadLettersUrl",
+    "digest": "DigestDeadLettersUrl",
 }
-"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no sweep again."""
+"""Outputs of the stack, by the word of `sageaudit redrive`, which sends no start again."""
 _LATE = timedelta(hours=3)
 """A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
 _PENDING = "PendingConfirmation"
@@ -279,9 +279,9 @@ def _dead(session: Any, region: str, kind: str, url: str) -> Check:
     letters = depth.visible + depth.hidden
     if not letters:
         return ok(name, "none")
-    advice = f"`sageaudit redrive {kind} --dry-run` shows why"
-    if kind == _SWEEP:
-        advice = "docs/runbook.md#dead-letters says how to read and delete them"
+    advice = "docs/runbook.md#dead-letters says how to read and delete them"
+    if kind in DEAD_LETTERS:
+        advice = f"`sageaudit redrive {kind} --dry-run` shows why"
     return failed(name, f"about {counted(letters, 'letter')}", advice)
 
 

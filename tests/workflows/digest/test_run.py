@@ -1,0 +1,111 @@
+"""The digest beside its report: what people answered counts in both, and the report may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.domain.advice.advice import Decision, Verb
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import Unavailable
+from sageaudit.output.text import plain
+from sageaudit.output.text.card import MessageCard
+from sageaudit.queries.digest import digests
+from sageaudit.workflows.digest.run import DigestDependencies, Digested, send_digest
+from sageaudit.workflows.report.contents import ReportSource
+from tests.fakes.weeks import record
+
+NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
+WEEK = (date(2026, 11, 16), date(2026, 11, 22))
+
+
+class Kept:
+    """Ledger, decisions and pages; `done` has what was asked of them, in its order."""
+
+    def __init__(self, *decided: Decision) -> None:
+        self.decided = decided
+        self.pages: list[str] = []
+        self.done: list[str] = []
+
+    def decisions(self) -> Sequence[Decision]:
+        return self.decided
+
+    def told(self, group: str) -> tuple[()]:
+        self.done.append(f"told {group.rpartition('/')[2]}")
+        return ()
+
+    def has_digest(self, last_day: date) -> bool:
+        return False
+
+    def write_digest(self, last_day: date, bodies: object, now: datetime) -> bool:
+        self.done.append("written")
+        return True
+
+    def put(self, name: str, page: str) -> str:
+        self.done.append(name)
+        self.pages.append(page)
+        return f"https://pages/{name}"
+
+
+@pytest.fixture
+def history() -> Iterator[SqliteHistory]:
+    """A family with an open advice of six weeks."""
+    with SqliteHistory() as made:
+        for day in range(1, 40, 2):
+            record(made, "ranker", NOW - timedelta(days=day), 10, 4, tags={"team": "search"})
+        yield made
+
+
+def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> Digested:
+    """The digest of the week was written."""
+
+    def write(card: MessageCard, _: object) -> dict[str, Any]:
+        return dict(plain.message(card))
+
+    deps = DigestDependencies(
+        history,
+        kept,
+        cast("Any", kept),
+        Policy(),
+        {"sns": write},
+        kept,
+        ReportSource(source or history, {}),
+    )
+    outcome = send_digest(deps, now=NOW)
+    assert isinstance(outcome, Digested)
+    return outcome
+
+
+def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:
+    """As that of the command: a snoozed advice is not open."""
+    [digest] = digests(history, WEEK, [None], (), lambda _: (), NOW)
+    snoozed = Decision(
+        digest.advices[0].id, Verb.SNOOZE, "ana", NOW - timedelta(days=2), date(2027, 1, 1)
+    )
+    pages = []
+    for kept in (Kept(), Kept(snoozed)):
+        sent(history, kept)
+        pages += kept.pages
+    assert ["Snoozed" in page for page in pages] == [False, True]
+
+
+class Broken(SqliteHistory):
+    """A history that has no time left."""
+
+    def sums(self, *_: Any, **__: Any) -> Any:
+        raise Unavailable("no time was left to ask Query")
+
+
+def test_a_report_without_time_takes_none_of_the_digest(history: SqliteHistory) -> None:
+    """All that the digest says was read before."""
+    kept = Kept()
+    with Broken() as broken:
+        assert sent(history, kept, broken).unwritten is not None
+    assert kept.done == ["told ranker", "written"]
+    kept = Kept()
+    assert sent(history, kept).unwritten is None
+    assert kept.done == ["told ranker", "2026-11-22.html", "written"]
