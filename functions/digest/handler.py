@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.pages import S3Pages
+from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.aws.time_limit import TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
@@ -94,7 +94,7 @@ def build(
         decisions=DynamoDecisions(dynamodb, settings.table_name),
         policy=policy,
         writers=writers(policy.channels),
-        pages=S3Pages(client(limit, "s3"), bucket, settings.account_id) if bucket else None,
+        reports=S3ReportStore(client(limit, "s3"), bucket, settings.account_id) if bucket else None,
         types=packaged.types(),
     )
     return Digester(deps, clock, Report(environ), limit.begin)

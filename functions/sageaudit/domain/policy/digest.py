@@ -30,7 +30,7 @@ class DigestTimes:
 
     day: str = DAYS[0]
     hour: int = 8
-    zone: str = "UTC"
+    timezone: str = "UTC"
     utc_day: int = 0
     report_bucket: str | None = None
 
@@ -44,7 +44,7 @@ class DigestTimes:
 def parse(reader: TableReader) -> DigestTimes | None:
     """Reads the table; None where the digest is off. Raises BadPolicy."""
     day = reader.take("day", str, DAYS[0])
-    hour, zone = reader.take("hour", int, 8), reader.take("zone", str, "UTC")
+    hour, timezone = reader.take("hour", int, 8), reader.take("timezone", str, "UTC")
     bucket = reader.take("report_bucket", str, None)
     reader.done()
     if day not in {*DAYS, OFF}:
@@ -56,11 +56,11 @@ def parse(reader: TableReader) -> DigestTimes | None:
     if day == OFF:
         return None
     try:
-        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(zone))
+        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         why = "is no time zone that this computer knows, such as Europe/Berlin"
-        raise reader.refusal("zone", why) from error
-    return DigestTimes(day, hour, zone, utc_day, bucket)
+        raise reader.refusal("timezone", why) from error
+    return DigestTimes(day, hour, timezone, utc_day, bucket)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:

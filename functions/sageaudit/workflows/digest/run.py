@@ -28,7 +28,7 @@ from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
-from sageaudit.ports import Decisions, DigestLedger, History, Pages
+from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
 from sageaudit.queries.digest import digests
 from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
 
@@ -40,7 +40,7 @@ _NOT_WRITTEN = "it could not be written: the log of digest says why"
 class DigestDependencies:
     """What the digest reads, writes and is written by.
 
-    `writers`: of each channel of the policy. `pages`: where the report goes; None for none.
+    `writers`: of each channel of the policy. `reports`: where the report goes; None for none.
     """
 
     history: History
@@ -48,7 +48,7 @@ class DigestDependencies:
     decisions: Decisions
     policy: Policy
     writers: Mapping[str, Writer]
-    pages: Pages | None = None
+    reports: ReportStore | None = None
     types: Mapping[str, InstanceType] | None = None
 
 
@@ -75,7 +75,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
         report = _report(deps, last_day, now)
     except AwsError as error:  # a digest without its report is better than none
         report, unwritten = DigestReport(missing=_NOT_WRITTEN), error
-    routes, left_out = editions(deps.policy)
+    routes, left_out = digest_routes(deps.policy)
     bodies = {}
     for number, card in cards(deps, week, now, report).items():
         route = routes[number]
@@ -99,7 +99,7 @@ def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
     return (policy.digest or DigestTimes()).week(now)
 
 
-def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
+def digest_routes(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
     """By its number each route with a digest, 0 for all jobs; and the routes that have none.
 
     The history knows only the tags that it shows.
@@ -120,8 +120,8 @@ def cards(
     now: datetime,
     report: DigestReport = NO_REPORT,
 ) -> dict[int, MessageCard]:
-    """The cards by the numbers of their editions."""
-    routes, _ = editions(deps.policy)
+    """The cards by the numbers of their routes."""
+    routes, _ = digest_routes(deps.policy)
     decided = deps.decisions.decisions()
     found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
     return {
@@ -131,7 +131,7 @@ def cards(
 
 def _report(deps: DigestDependencies, last_day: date, now: datetime) -> DigestReport:
     """Stores the page of the last 30 days, and links it. Raises AwsError."""
-    if deps.pages is None:
+    if deps.reports is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
     source = ReportSource(deps.history, deps.types or {})
@@ -140,5 +140,5 @@ def _report(deps: DigestDependencies, last_day: date, now: datetime) -> DigestRe
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__
     )
-    url = deps.pages.put(f"{last_day}.html", text)
+    url = deps.reports.put(f"{last_day}.html", text)
     return DigestReport(Link(f"Report of {REPORT_DAYS} days", url))

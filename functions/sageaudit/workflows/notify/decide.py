@@ -172,20 +172,20 @@ def _addressed(
     to, held = deps.policy.routes.of(subject), HeldMessage(card.news, subject.usd)
     hours = [
         deps.ledger.hour(name, hour_of(now)).with_message(
-            held, deps.policy.channels[name].most_an_hour
+            held, deps.policy.channels[name].max_per_hour
         )
         for name in to.channels
     ]
-    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.speaks}
+    bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.needs_notice}
     above = tuple(one.channel for one in hours if one.held)
     return replace(outcome, to=to, held=above), hours, bodies
 
 
 def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
-    """The notice of a channel: the card, or of the first held message that of the hour's rest."""
-    name, rest = hour.channel, hour.began_at if hour.held else None
-    payload = {} if rest else deps.writers[name](card, deps.policy.mentions)
-    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, rest))
+    """The notice of a channel: the card, or with the first held message that of the hour."""
+    name, held_hour = hour.channel, hour.began_at if hour.held else None
+    payload = {} if held_hour else deps.writers[name](card, deps.policy.mentions)
+    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, held_hour))
 
 
 def _subject(
