@@ -1,7 +1,7 @@
 """A schedule -> the weekly digest into the table, once a week, with a notice for each channel.
 
-The event is the schedule's and says nothing: the week is the newest one that is over. What fails is
-raised, so that Lambda starts it again, and rings where that fails too.
+The event is the schedule's and says nothing: the week is the newest one that is over. Errors
+are raised: Lambda retries twice, then an alarm follows.
 """
 
 from __future__ import annotations

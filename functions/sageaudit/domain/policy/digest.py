@@ -23,9 +23,9 @@ _AUDITED_AFTER = timedelta(hours=1)
 class DigestTimes:
     """When the digest is sent, in a time zone, and the bucket for its report.
 
-    Its week ends with the UTC day before `utc_day` (0 is Monday): the last one that is always over
-    by then, in winter and in summer. So the weeks of two digests neither overlap nor leave a gap,
-    and a function that knows no time zones finds the same week.
+    It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at
+    least an hour before the digest is sent, in winter and in summer time. So the weeks of two
+    digests neither overlap nor leave a gap, and a function that knows no time zones finds the same.
     """
 
     day: str = DAYS[0]
@@ -64,7 +64,7 @@ def parse(reader: TableReader) -> DigestTimes | None:
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """The weekday of the last midnight in UTC that always comes before, by winter and summer."""
+    """The weekday (UTC) before which the week ends: an hour or more before the digest, all year."""
     at = time(hour, tzinfo=zone)
     days = (_A_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
     in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDITED_AFTER for one in days)
