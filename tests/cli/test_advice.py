@@ -12,13 +12,16 @@ from typing import Any
 
 import pytest
 
+from docs.build_running_cost import ITEMS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.history import advices, histories
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, type_finding
+from tests.fakes.memory_ledger import MemoryDecisions
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 Asked = Callable[..., Result]
@@ -88,12 +91,30 @@ def test_an_answer_is_kept_in_a_table(table: History, run: Run) -> None:
     assert kept["until"] == (NOW + timedelta(days=30)).date().isoformat()
 
 
+def test_what_a_deployment_itself_cost_stands_beside_the_savings(
+    table: History, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the table of docs/before-you-deploy.md: 13 days of it, and three jobs."""
+    none, one = (sum(item.month(jobs) for item in ITEMS) for jobs in (0, 1))
+    assert round(none, 2) == advices.OWN_MONTH_USD
+    assert round(one - none, 5) == advices.OWN_JOB_USD
+    opened = object(), table, MemoryDecisions()
+    monkeypatch.setattr(histories, "_open_table", lambda *_: opened)
+    for day in (12, 11, 10):
+        table.record(entry(day, new=False))
+    result = run("savings", "--output", "json", "--table", "history")
+    cost = 13 * advices.OWN_MONTH_USD / 30 + 3 * advices.OWN_JOB_USD
+    assert json.loads(result.stdout)["own_cost_usd"] == pytest.approx(float(cost), abs=0.01)
+    assert "sageaudit itself cost about $4.10 at list prices" in result.stderr
+
+
 def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     """Of the runs since it was taken: three of $5 before, three of $3 after."""
     result = asked("savings", "--output", "json", taken=True)
     [row] = rows(result)
     assert (row["state"], row["before_usd"], row["after_usd"]) == ("measured", 5, 3)
     assert (row["predicted_usd"], row["measured_usd"]) == (4.59, 6)
+    assert json.loads(result.stdout)["own_cost_usd"] is None
     sums = json.loads(result.stdout)["sums"]
     assert sums["measured"] == {"advices": 1, "predicted_usd": 4.59, "measured_usd": 6}
     assert sums["taken"]["advices"] == 0

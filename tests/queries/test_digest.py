@@ -45,12 +45,13 @@ def history() -> Iterator[SqliteHistory]:
         yield made
 
 
-def told_at(*moments: datetime) -> tuple[Told, ...]:
-    """Messages about a family."""
+def told_at(*moments: datetime, kind: Kind = Kind.FIRST) -> tuple[Told, ...]:
+    """Messages about both families that have open advice."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
-        Told("run", "f", Kind.FIRST, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
+        Told("run", family, kind, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
         for at in moments
+        for family in (f"training/pytorch/train.py/{name}" for name in ("crash", "ranker"))
     )
 
 
@@ -91,6 +92,8 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
         ((), ["crash", "ranker"]),
         (told_at(ago(8)), ["crash", "ranker"]),
         (told_at(ago(8), ago(3)), []),
+        (told_at(ago(3))[:1], ["ranker"]),
+        (told_at(ago(3), kind=Kind.WAITS), ["crash", "ranker"]),
         (told_at(datetime(2026, 11, 23, 7, tzinfo=UTC)), []),
     ],
 )

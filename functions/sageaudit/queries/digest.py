@@ -9,7 +9,7 @@ from functools import cache
 
 from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Told, group_of
+from sageaudit.domain.alert.alert import Kind, Told, group_of
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
@@ -112,8 +112,13 @@ def _unsent(
         for one in found
         if one.state is State.OPEN and any(since <= at < until for at, _ in one.hits)
     ]
-    silent = {of for of in map(_group, due) if all(one.alert.at < since for one in told(of))}
-    return [one for one in due if _group(one) in silent]
+    heard = {
+        (group, one.family)
+        for group in set(map(_group, due))
+        for one in told(group)
+        if one.alert.at >= since and one.kind is not Kind.WAITS
+    }
+    return [one for one in due if (_group(one), one.family) not in heard]
 
 
 def _group(one: Advice) -> str:

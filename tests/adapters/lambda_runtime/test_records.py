@@ -99,3 +99,9 @@ def test_whatever_a_record_holds_it_is_read_or_malformed(record: dict[str, Any])
         version_of(change.pk, change.sk)
     with pytest.raises(Malformed):
         change.document()
+
+
+@pytest.mark.parametrize("channel", ["sns", "ml-platform", "team2"])
+def test_a_notice_of_any_channel_names_its_run(channel: str) -> None:
+    """Also of one whose name has a hyphen or a digit."""
+    assert version_of(f"ALERT#{PK}", f"NOTICE#00012#{channel}") == version_of(PK, "AUDIT#00012")

@@ -19,6 +19,7 @@ from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
@@ -177,12 +178,46 @@ def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_
     assert len(story.messages) == 12
 
 
+def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
+    story: FamilyStory,
+) -> None:
+    """And what corrects a message goes to its channels, whatever the routes say of it then."""
+    story.policy = replace(
+        story.policy,
+        routes=Routes(
+            ("slack",),
+            (
+                Route(family="pipeline/nightly/b", to=("sns",)),
+                Route(min_usd_per_month=Decimal(20), to=("sns",)),
+            ),
+        ),
+        channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
+    )
+    sent: list[Any] = []
+    for step, day in (("a", 0), ("b", 0), ("c", 7), ("a", 0)):
+        at = NOON + timedelta(days=day, minutes=ord(step))
+        whole = run_document(f"{step}-{day}", avoidable="9" if sent else "30", ended_at=at)
+        whole["job"]["family"] = f"pipeline/nightly/{step}"
+        version = 2 if len(sent) == 3 else 1
+        sent.append(story.audited(whole, at, version=version))
+    first, waits, other, correction = sent
+    assert isinstance(waits, Quiet)
+    assert waits.waits is not None
+    assert [one.to.channels for one in (first, other, correction) if isinstance(one, Notify)] == [
+        ("sns",),
+        ("slack",),
+        ("sns",),
+    ]
+    assert isinstance(other, Notify)
+    assert not other.besides
+
+
 @pytest.mark.parametrize("decided", [True, False])
-def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_week_went_by(
+def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_went_by(
     story: FamilyStory, decided: bool
 ) -> None:
     """The message would be of yesterday."""
-    for step, day in (("a", 0), ("b", 0), ("c", 2 if decided else 9)):
+    for step, day in (("a", 0), ("b", 0), ("c", 2 if decided else 40)):
         at = NOON + timedelta(days=day, minutes=ord(step))
         whole = run_document(f"{step}-{day}", avoidable="9", ended_at=at)
         whole["job"]["family"] = f"pipeline/nightly/{step}"

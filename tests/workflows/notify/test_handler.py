@@ -67,7 +67,7 @@ def test_what_is_no_insert_of_an_audit_or_a_notice_is_passed_over(stream: Stream
     """Heads, deliveries, changes, and notices that expire."""
     head, moved, gone = (run_of(stream, number) for number in (1, 2, 3))
     head["dynamodb"]["NewImage"]["sk"] = {"S": "HEAD"}
-    expired = notice_record(f"ALERT#{PK}", "NOTICE#00001#sns", "sns", "{}")
+    expired = notice_record(f"ALERT#{PK}", "NOTICE#00001#ml-platform2", "sns", "{}")
     expired["eventName"] = "REMOVE"
     records = head, {**moved, "eventName": "MODIFY"}, {**gone, "eventName": "REMOVE"}, expired
     assert stream.handler()(batch(*records), None) == DONE
@@ -88,7 +88,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
         stream_record(document(), number=7, pk=f"JOB#{ARN}#{'9' * 15}"),
         notice_record(f"ALERT#{PK}", "NOTICE#00001#sns", "sns", ""),
         notice_record(f"ALERT#{PK}", "NOTICE#00001#sns", "", "{}"),
-        notice_record("ALERT#HEAD", "NOTICE#00001#sns", "sns", "{}"),
+        notice_record("ALERT#HEAD", "NOTICE#00001#ml-platform2", "sns", "{}"),
     ]
     records = run_of(stream, 1), *poison, run_of(stream, 6)
     assert stream.handler()(batch(*records), None) == DONE

@@ -19,13 +19,16 @@ from sageaudit.adapters.history.dynamo.table import (
 from sageaudit.adapters.history.stored_document import read_text
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.policy.routes import CHANNEL_NAME
 from sageaudit.errors import Malformed
 
 FIRST_SENT = "first-sent"
 """Attribute of a message that was sent again: when it was sent first, in ms since the epoch."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
-_VERSION = re.compile(rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#[a-z]+)?")
+_VERSION = re.compile(
+    rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#{CHANNEL_NAME})?"
+)
 _DIGEST = re.compile(rf"{DIGEST_PREFIX}\d{{4}}-\d\d-\d\d", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from sageaudit.cli.support.history import advices, asking
 from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.domain.advice.advice import State
-from sageaudit.output.text.money import usd
+from sageaudit.output.text.money import NEAREST, Figure, usd
 from sageaudit.output.text.words import counted
 
 _EPILOG = """\b
@@ -29,17 +29,22 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
     """Compares what followed advice was to save with what it saved.
 
     Measured are the medians of the bills of three runs before and after, times the runs since.
-    What is predicted, and what cannot be compared, is in no sum with it.
+    What is predicted, and what cannot be compared, is in no sum with it. With --table, what
+    sageaudit itself cost is estimated beside them.
     """
     shown.of(advices.SAVINGS)
     with where.open() as opened:
         found = filters.advices(opened, asking.now())
+        own_usd = filters.own_cost_usd(opened, asking.now())
     rows = [row for row in found if row.state in advices.TAKEN]
     sums = advices.savings_of(rows)
     shown.write(
         rows,
         advices.SAVINGS,
-        lambda: {"sums": {state.value: asdict(row) for state, row in sums.items()}},
+        lambda: {
+            "sums": {state.value: asdict(row) for state, row in sums.items()},
+            "own_cost_usd": own_usd,
+        },
         filters.days,
     )
     if not rows:
@@ -49,3 +54,6 @@ def savings(filters: AdviceFilters, where: HistoryOptions, shown: Shown) -> None
             measured = f", measured {usd(row.measured_usd)}" if state is State.MEASURED else ""
             predicted = f"predicted {usd(row.predicted_usd)}"
             say(f"{state.value}: {counted(row.advices, 'advice')}, {predicted}{measured}")
+    if own_usd is not None:
+        cost = Figure(own_usd, estimated=True, rough=NEAREST)
+        say(f"sageaudit itself cost {cost} at list prices; its tag in Cost Explorer has the bill")

@@ -99,11 +99,12 @@ def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A message about a run: by which version of its audit, and when it was decided on."""
+    """A message about a run: by which version of its audit, when, and to which channels."""
 
     version: int
     figures: AlertFigures
     at: datetime
+    channels: tuple[str, ...] = ()
 
 
 class Kind(enum.StrEnum):
@@ -164,11 +165,15 @@ class PastAlerts:
     def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
         """With a new alert about the run; one without messages corrects the last one.
 
-        What waited is in the messages, or too old.
+        What waited and is in the messages waits no more.
         """
-        sent = [one for one in self.told if one.kind is not Kind.WAITS]
-        told = [replace(one, alert=alert) if one.run == self.run else one for one in self.told]
-        kept = (*(sent if messages else told), *messages)[-_MOST_TOLD:]
+        said = {(one.family, one.worth) for one in messages}
+        told = [
+            replace(one, alert=alert) if one.run == self.run and not messages else one
+            for one in self.told
+            if one.kind is not Kind.WAITS or (one.family, one.worth) not in said
+        ]
+        kept = (*told, *messages)[-_MOST_TOLD:]
         return replace(self, last=alert, told=kept, revision=self.revision + 1)
 
     def with_waiting(self, waiting: Told) -> PastAlerts:

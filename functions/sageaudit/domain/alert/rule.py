@@ -44,8 +44,8 @@ AGAIN_AFTER = timedelta(days=30)
 """The same advice is not told again before, unless it is worse."""
 _APART = timedelta(hours=24)
 """A family has at most one message of a worth in it, but for what is worse."""
-_WAITS_FOR = timedelta(days=8)
-"""A weekly pipeline's next run is within it; what is older may hold no longer."""
+_WAITS_FOR = timedelta(days=32)
+"""A monthly pipeline's next run is within it; what is older may hold no longer."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
 
@@ -78,7 +78,10 @@ class AlertCase:
 
     def too_near(self, notify: Notify) -> bool:
         """Whether another step of its pipeline has just had a message, so that this one waits."""
-        if notify.kind is Kind.DEARER or notify.why == _TEN_TIMES:
+        worth = notify.worth or Worth.COUNTED
+        month = month_of(self.of(worth, waiting=True), worth, self.now)
+        worse = notify.after is not None and month.said >= TIMES * notify.after.amount
+        if notify.kind is Kind.DEARER or worse or month.severity is Severity.HIGH:
             return False
         told = (one.alert.at for one in self.of_group if one.kind is not Kind.WAITS)
         return any(self.now - at < _APART for at in told)
@@ -180,7 +183,7 @@ def told_by(case: AlertCase, notify: Notify, run: str, family: str, alert: Alert
         found.append(Told(run, family, Kind.DEARER, None, alert, (), more_usd))
     also = filter(None, (reason(case) for reason in _BY_WORTH))
     found += [_told(case, one, one.worth, run, family, alert) for one in also if one.worth]
-    for one in case.waiting:
+    for one in notify.besides:
         found.append(replace(one, kind=Kind.FIRST, alert=replace(one.alert, at=alert.at)))
     return found
 

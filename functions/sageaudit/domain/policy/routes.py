@@ -28,7 +28,9 @@ MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MAX_PER_HOUR = 20
 """Our choice: whoever gets more in an hour reads none of them."""
-_NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*\Z")
+CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
+"""The pattern of one."""
+_NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _LONGEST_NAME = 30
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")

@@ -53,7 +53,7 @@ from sageaudit.domain.audit.record import Head, JobKey, RunQuery
 from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import IDLE_RULE, Subject
+from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
 from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
 from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import Notice, Writer, to_body
@@ -133,43 +133,62 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
     if reason := _why_not_now(audit, head, past.last, deps, now):
         return Quiet(reason)
     case = _case(audit.document, head, past.told, deps, now)
-    outcome = decide(case, past.last)
-    if isinstance(outcome, Quiet):
-        if outcome.waits is None:
-            return outcome
-        alert = Alert(audit.version, case.figures, now)
-        waits = waits_by(case, outcome.waits, audit.pk, head.family, alert)
-        return outcome if deps.ledger.write(past, past.with_waiting(waits), {}, now) else None
-    worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
-    waiting = outcome.kind is Kind.WORSE
-    fresh = case.fresh(case.of(worth, waiting=waiting))
-    outcome = replace(
-        outcome,
-        before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
-        month=month_of(case.of(worth, waiting=waiting), worth, now),
-        saves=month_of(fresh[:1], worth, now) if fresh else None,
-        advice=fresh[0] if fresh else None,
-        besides=() if corrects else case.waiting,
-    )
+    decided = decide(case, past.last)
+    due = decided.waits if isinstance(decided, Quiet) else decided
+    if due is None:
+        return decided
+    outcome = _completed(audit, due, case, deps)
     document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
-    outcome, hours, bodies = _addressed(audit, document, outcome, deps, now)
-    alert = Alert(audit.version, figures_of(document), now)
+    subject = _subject(document, outcome, audit, deps)
+    to = _destination(outcome, subject, deps.policy)
+    alert = Alert(audit.version, figures_of(document), now, to.channels)
+    if isinstance(decided, Quiet):
+        waits = waits_by(case, outcome, audit.pk, head.family, alert)
+        return decided if deps.ledger.write(past, past.with_waiting(waits), {}, now) else None
+    if not outcome.corrects:
+        there = [one for one in case.waiting if one.alert.channels == to.channels]
+        outcome = replace(outcome, besides=there)
+    outcome, hours, bodies = _addressed(
+        audit, card_of(document, outcome), replace(outcome, to=to), subject.usd, deps, now
+    )
     said = told_by(case, outcome, audit.pk, head.family, alert)
     after = past.with_messages(alert, said)
     return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
 
 
+def _completed(
+    audit: NewAudit, outcome: Notify, case: AlertCase, deps: NotifyDependencies
+) -> Notify:
+    """With the month and the advice that it is about, and the audit that it corrects."""
+    worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
+    waiting = outcome.kind is Kind.WORSE
+    fresh = case.fresh(case.of(worth, waiting=waiting))
+    return replace(
+        outcome,
+        before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
+        month=month_of(case.of(worth, waiting=waiting), worth, case.now),
+        saves=month_of(fresh[:1], worth, case.now) if fresh else None,
+        advice=fresh[0] if fresh else None,
+    )
+
+
+def _destination(notify: Notify, subject: Subject, policy: Policy) -> Destination:
+    """Where it goes; a correction to where the message went that it corrects."""
+    before = notify.corrects.channels if notify.corrects else ()
+    there = tuple(name for name in before if name in policy.channels)
+    return Destination(there) if there else policy.routes.of(subject)
+
+
 def _addressed(
     audit: NewAudit,
-    document: AuditDocument,
+    card: MessageCard,
     outcome: Notify,
+    usd: Decimal | None,
     deps: NotifyDependencies,
     now: datetime,
 ) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
-    """With where it goes; the hours of these channels, and by channel the bodies of the notices."""
-    card = card_of(document, outcome)
-    subject = _subject(document, card, outcome, audit, deps)
-    to, held = deps.policy.routes.of(subject), HeldMessage(card.news, subject.usd)
+    """With what is held; the hours of its channels, and by channel the bodies of the notices."""
+    to, held = outcome.to, HeldMessage(card.news, usd)
     hours = [
         deps.ledger.hour(name, hour_of(now)).with_message(
             held, deps.policy.channels[name].max_per_hour
@@ -178,7 +197,7 @@ def _addressed(
     ]
     bodies = {one.channel: _body(audit, one, card, deps) for one in hours if one.needs_notice}
     above = tuple(one.channel for one in hours if one.held)
-    return replace(outcome, to=to, held=above), hours, bodies
+    return replace(outcome, held=above), hours, bodies
 
 
 def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
@@ -190,7 +209,6 @@ def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDep
 
 def _subject(
     document: AuditDocument,
-    card: MessageCard,
     notify: Notify,
     audit: NewAudit,
     deps: NotifyDependencies,
@@ -209,7 +227,7 @@ def _subject(
         tags=tags,
         owner=job["owner"],
         kind=job["kind"],
-        rule=IDLE_RULE if notify.idle else card.rule,
+        rule=IDLE_RULE if notify.idle else card_of(document, notify).rule,
         severity=message_severity(document, notify),
         usd=figures_of(document).usd if notify.corrects else usd,
     )

@@ -201,6 +201,7 @@ def _alert_item(alert: Alert) -> Item:
     return {
         "version": alert.version,
         "at": moment_text(alert.at),
+        "channels": list(alert.channels),
         "severity": figures.severity.value,
         "perhaps_usd": figures.perhaps_usd,
         "accepted_usd": figures.accepted_usd,
@@ -229,4 +230,5 @@ def _read_alert(item: Item) -> Alert:
             Decimal(item["accepted_usd"]),
         ),
         read_moment(item["at"]),
+        tuple(item["channels"]),
     )

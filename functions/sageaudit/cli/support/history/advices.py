@@ -18,6 +18,7 @@ from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.month import MONTH_DAYS
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import usd
 from sageaudit.queries.advices import advices
 from sageaudit.queries.lists import Lists
@@ -27,6 +28,8 @@ from sageaudit.queries.window import window
 
 SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
+OWN_MONTH_USD, OWN_JOB_USD = Decimal("9.53"), Decimal("0.00048")
+"""What a deployment costs a month and a job: the table of docs/before-you-deploy.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class AdviceFilters:
         reader = Lists(opened.history, asked.window)
         found = advices(reader, named(reader, asked), opened.decisions.decisions(), now)
         return [row_of(one, now) for one in found if self._fits(one)]
+
+    def own_cost_usd(self, opened: HistorySource, now: datetime) -> Decimal | None:
+        """What a deployment cost from its first job of these days on; None of a file."""
+        days = window(self.since, None, now)
+        rows = [*Lists(opened.history, days).sums(Scope.ACCOUNT)] if opened.session else []
+        if not rows:
+            return None
+        count = (now.date() - min(row.day for row in rows)).days + 1
+        jobs = sum(row.sums.jobs for row in rows)
+        return OWN_MONTH_USD * count / MONTH_DAYS + OWN_JOB_USD * jobs
 
     def _fits(self, advice: Advice) -> bool:
         asked = (
