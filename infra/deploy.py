@@ -76,7 +76,6 @@ def deploy(
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")
     store = session.client("secretsmanager")
-    keep_fingerprint_key(store)
     formation, sns = session.client("cloudformation"), session.client("sns")
     dynamodb, chosen = session.client("dynamodb"), cdk_context()
     stack, table = chosen["stack"], chosen.get("table_name")
@@ -89,6 +88,7 @@ def deploy(
             " queue is deleted with what waits in it. Go on?"
         )
     keep_secrets(store, flags, policy.channels)
+    keep_fingerprint_key(store)
     bootstrapped = _outputs(formation, "CDKToolkit") is not None
     if not bootstrapped:
         flags.confirm(
@@ -280,7 +280,11 @@ def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[A
     multiple=True,
     help="CHANNEL=FILE: the address to store for a channel of the policy; - is stdin.",
 )
-@click.option("--yes", is_flag=True, help="Agrees to the account, the bootstrap and permissions.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Agrees to the account, the bootstrap, permissions and queues to delete.",
+)
 def main(
     profile: str | None,
     region: str | None,

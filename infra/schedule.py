@@ -16,14 +16,14 @@ from sageaudit.domain.policy.digest import DigestTimes
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """`expression` in the time zone `zone`. What fails is tried again for `tried_for`: until the
+    """`expression` in `timezone`. What fails is tried again for `tried_for`: until the
     next time the same work is done.
     """
 
     description: str
     expression: str
     tried_for: cdk.Duration
-    zone: str = "UTC"
+    timezone: str = "UTC"
     on: bool = True
 
 
@@ -46,7 +46,7 @@ def weekly(times: DigestTimes | None) -> When:
         "sageaudit: the weekly digest",
         f"cron(0 {at.hour},{at.hour + 1} ? * {at.day[:3].upper()} *)",
         cdk.Duration.hours(1),
-        at.zone,
+        at.timezone,
         on=times is not None,
     )
 
@@ -94,7 +94,7 @@ class Schedule(Construct):
             "Schedule",
             description=when.description,
             schedule_expression=when.expression,
-            schedule_expression_timezone=when.zone,
+            schedule_expression_timezone=when.timezone,
             state="ENABLED" if when.on else "DISABLED",
             flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
             target=scheduler.CfnSchedule.TargetProperty(

@@ -21,7 +21,15 @@ from infra.schedule import SWEEP, Schedule, weekly
 from infra.settings import Settings
 from infra.sources import feed_from_queue, feed_from_stream
 from infra.trigger import Trigger
-from sageaudit.adapters.aws import accounts, cloudwatch, job_lists, pages, sagemaker, secrets, sqs
+from sageaudit.adapters.aws import (
+    accounts,
+    cloudwatch,
+    job_lists,
+    report_store,
+    sagemaker,
+    secrets,
+    sqs,
+)
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
@@ -238,8 +246,8 @@ class SageAuditStack(cdk.Stack):
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         if times and times.report_bucket:
-            pages_arn = f"arn:{self.partition}:s3:::{times.report_bucket}/{pages.PREFIX}*"
-            digest.may(pages.PERMISSIONS, pages_arn)
+            reports_arn = f"arn:{self.partition}:s3:::{times.report_bucket}/{report_store.PREFIX}*"
+            digest.may(report_store.PERMISSIONS, reports_arn)
         return digest
 
     def _notify(self) -> Worker:

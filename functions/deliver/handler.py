@@ -6,7 +6,7 @@ Each message is one notice:
 
 One that has to wait becomes visible again later. One that cannot be posted goes to the dead letters
 with its reason: malformed, its channel broken or gone, or its outcome unknown twice. One of an hour
-(`"rest_of": "2026-05-20T14"`) stands for what its channel was not sent in it.
+(`"held_hour": "2026-05-20T14"`) stands for the messages held in it.
 """
 
 from __future__ import annotations

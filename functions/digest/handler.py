@@ -1,7 +1,7 @@
 """A schedule -> the weekly digest into the table, once a week, with a notice for each channel.
 
-The event is the schedule's and says nothing: the week is the newest one that is over. What fails is
-raised, so that Lambda starts it again, and rings where that fails too.
+The event is the schedule's and says nothing: the week is the newest one that is over. Errors
+are raised: Lambda retries twice, then an alarm follows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 
 from sageaudit.adapters.aws.clients import client
-from sageaudit.adapters.aws.pages import S3Pages
+from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.aws.time_limit import TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy

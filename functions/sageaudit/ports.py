@@ -270,8 +270,8 @@ class DigestLedger(Protocol):
         """
 
 
-class Pages(Protocol):
-    """Where pages are kept for people of the account."""
+class ReportStore(Protocol):
+    """Where reports are kept for people of the account."""
 
     def put(self, name: str, page: str) -> str:
         """Stores a page of HTML, and returns where people open it. Raises AwsError."""

@@ -122,9 +122,9 @@ to = ["data"]
 @pytest.mark.parametrize(
     ("policy", "channel", "says"),
     [
-        (POLICY, "ml", "it goes to ml, research, by route[0] (owner mara)\n"),
-        (POLICY, "data", "it goes to ml, research, by route[0] (owner mara); not to data\n"),
-        (POLICY, "slack", "it goes to ml, research, by route[0] (owner mara)\n"),
+        (POLICY, "ml", "it goes to ml, research, by route 1 (owner mara)\n"),
+        (POLICY, "data", "it goes to ml, research, by route 1 (owner mara); not to data\n"),
+        (POLICY, "slack", "it goes to ml, research, by route 1 (owner mara)\n"),
         (
             POLICY.replace("mara", "ana"),
             "ml",

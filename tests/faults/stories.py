@@ -125,11 +125,11 @@ def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     one.quiet()
 
 
-def _to(*channels: str, most_an_hour: int = 20) -> Policy:
+def _to(*channels: str, max_per_hour: int = 20) -> Policy:
     """The policy of the local AWS, with messages to these channels alone."""
     policy = load(POLICY)
     chosen = {
-        name: replace(one, most_an_hour=most_an_hour) for name, one in policy.channels.items()
+        name: replace(one, max_per_hour=max_per_hour) for name, one in policy.channels.items()
     }
     return replace(policy, channels=chosen, routes=Routes(channels))
 
@@ -165,7 +165,7 @@ def stories() -> tuple[Story, ...]:
         Story("no notice", (failed,), _gone_notice),
         Story("digest", (failed,), _digest, most_of_a_call=1),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
-        Story("above the most", above, _in_turn, policy=_to("sns", "slack", most_an_hour=1)),
+        Story("above the most", above, _in_turn, policy=_to("sns", "slack", max_per_hour=1)),
     )  # fmt: skip
 
 

@@ -298,7 +298,7 @@ def test_a_script_stops_where_a_secret_is_missing(runs: Runs) -> None:
     result = dialogue(runs, "", flags, SLACK)
     assert result.exit_code == 1
     assert "nothing is stored for slack: add --secret-file slack=FILE" in result.output
-    assert not runs.calls
+    assert (runs.calls, names()) == ([], set())
 
 
 def test_a_channel_that_the_policy_names_no_more_is_asked_about(runs: Runs) -> None:

@@ -166,7 +166,7 @@ def test_the_digest_is_started_at_its_hour_and_again_an_hour_later(
 ) -> None:
     """In the policy's time zone: summer time leaves out an hour, in which nothing is started."""
     when = weekly(times)
-    assert (when.expression, when.zone, when.on) == (*expected, True)
+    assert (when.expression, when.timezone, when.on) == (*expected, True)
     assert not weekly(None).on
 
 

@@ -64,7 +64,7 @@ def test_messages_go_by_their_routes_to_two_slacks_and_a_teams() -> None:
         default=("sns", "slack"),
         rows=(
             Route(tag=("owner", "mara"), to=("vision", "research")),
-            Route(kind="training", usd=Decimal(5), to=("research",)),
+            Route(kind="training", min_usd_per_month=Decimal(5), to=("research",)),
         ),
     )
     with scene(failed.ended_at, routes=routes) as one:

@@ -123,7 +123,7 @@ ROUTES = {
     "tag team=search": (Route(tag=("team", "search")), Decimal(40), 1),
     "another account": (Route(account="222233334444"), Decimal(0), 0),
     "a rule": (Route(rule="failed-spend"), Decimal(122), 1),
-    "dollars a month": (Route(usd=Decimal(100)), Decimal(122), 1),
+    "dollars a month": (Route(min_usd_per_month=Decimal(100)), Decimal(122), 1),
     "a kind": (Route(kind="processing"), Decimal(0), 0),
 }
 

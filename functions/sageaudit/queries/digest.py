@@ -48,7 +48,7 @@ def digests(
     for route in routes:
         question = _question(lists, route)
         found = dearest_first(of_question(families, question), now)
-        found = [one for one in found if route is None or _takes(route, one, now)]
+        found = [one for one in found if route is None or _matches(route, one, now)]
         unsent = _unsent(found, question, sent_to)
         spend = _of_spend(lists, question, now)
         yield replace(spend, advices=found, unsent=unsent, route=route)
@@ -68,12 +68,15 @@ def _question(lists: Lists, route: Route | None) -> Question:
     )
 
 
-def _takes(route: Route, one: Advice, now: datetime) -> bool:
+def _matches(route: Route, one: Advice, now: datetime) -> bool:
     month = month_of([one], one.worth, now)
     return (
         route.rule in {None, one.rule}
-        and (route.severity is None or month.severity.rank >= route.severity.rank)
-        and (route.usd is None or (month.usd is not None and month.usd >= route.usd))
+        and (route.min_severity is None or month.severity.rank >= route.min_severity.rank)
+        and (
+            route.min_usd_per_month is None
+            or (month.usd is not None and month.usd >= route.min_usd_per_month)
+        )
     )
 
 

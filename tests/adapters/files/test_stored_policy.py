@@ -37,18 +37,18 @@ family_tag = "model"
 "vision, \\u2028 and \\"speech\\"" = "S0123456789"
 [digest]
 day = "friday"
-zone = "Europe/Berlin"
+timezone = "Europe/Berlin"
 report_bucket = "our-reports"
 [channels.finance]
 service = "sns"
 topic_arn = "arn:aws:sns:eu-west-1:111122223333:finance"
-most_an_hour = 5
+max_per_hour = 5
 [channels.vision]
 service = "teams"
 [[route]]
 tag = "team=vision"
-severity = "medium"
-usd_a_month = 12.5
+min_severity = "medium"
+min_usd_per_month = 12.5
 to = ["vision", "finance"]
 [severity]
 high_usd = 12.50

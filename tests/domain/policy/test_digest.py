@@ -30,7 +30,9 @@ def starts(times: DigestTimes) -> Iterator[datetime]:
     first = date(2026, 1, 5) + timedelta(days=DAYS.index(times.day))
     for week in range(60):
         day = first + timedelta(weeks=week)
-        yield datetime.combine(day, time(times.hour, tzinfo=ZoneInfo(times.zone))).astimezone(UTC)
+        yield datetime.combine(day, time(times.hour, tzinfo=ZoneInfo(times.timezone))).astimezone(
+            UTC
+        )
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -56,10 +58,10 @@ def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> 
     [
         ({}, DigestTimes("monday", 8, "UTC", 0)),
         ({"day": "off"}, None),
-        ({"day": "off", "zone": "Europe/Berlin"}, None),
-        ({"day": "friday", "hour": 17, "zone": "Europe/Berlin"},
+        ({"day": "off", "timezone": "Europe/Berlin"}, None),
+        ({"day": "friday", "hour": 17, "timezone": "Europe/Berlin"},
          DigestTimes("friday", 17, "Europe/Berlin", 4)),
-        ({"hour": 1, "zone": "Asia/Tokyo"}, DigestTimes("monday", 1, "Asia/Tokyo", 6)),
+        ({"hour": 1, "timezone": "Asia/Tokyo"}, DigestTimes("monday", 1, "Asia/Tokyo", 6)),
         ({"report_bucket": "our-reports"}, DigestTimes(report_bucket="our-reports")),
     ],
 )  # fmt: skip
@@ -74,8 +76,11 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestTimes | None)
         ({"day": "Monday"}, "digest.day is not one of monday"),
         ({"hour": 23}, "digest.hour is not a whole hour from 0 to 22"),
         ({"hour": True}, "digest.hour is not a whole hour"),
-        ({"zone": "Europe/Atlantis"}, "digest.zone is no time zone that this computer knows"),
-        ({"zone": "../etc"}, "digest.zone is no time zone"),
+        (
+            {"timezone": "Europe/Atlantis"},
+            "digest.timezone is no time zone that this computer knows",
+        ),
+        ({"timezone": "../etc"}, "digest.timezone is no time zone"),
         ({"report_bucket": "s3://ours"}, "digest.report_bucket is not the name of a bucket"),
         ({"minute": 5}, "unknown key digest.minute"),
     ],

@@ -53,18 +53,18 @@ def read(text: str) -> Policy:
         ('kind = "training"', {"kind": "transform"}),
         ('rule = "gpu-underused"', {"rule": "spot-not-used"}),
         ('rule = "gpu-underused"', {"rule": ""}),
-        ('severity = "medium"', {"severity": Severity.LOW}),
-        ("usd_a_month = 200", {"usd": Decimal("199.99")}),
-        ("usd_a_month = 200", {"usd": None}),
+        ('min_severity = "medium"', {"severity": Severity.LOW}),
+        ("min_usd_per_month = 200", {"usd": Decimal("199.99")}),
+        ("min_usd_per_month = 200", {"usd": None}),
     ],
 )
 def test_each_condition_takes_its_messages_and_no_other(
     condition: str, other: dict[str, object]
 ) -> None:
-    """Severity and dollars are the least; what is not known reaches nothing."""
+    """What is not known reaches no amount."""
     routes = read(f'{CHANNELS}[[route]]\nto = ["ml"]\n{condition}').routes
     assert routes.of(MESSAGE).channels == ("ml",)
-    assert routes.of(replace(MESSAGE, severity=Severity.HIGH, usd=Decimal(900))).routes == (0,)
+    assert routes.of(replace(MESSAGE, severity=Severity.HIGH, usd=Decimal(900))).routes == (1,)
     missed = routes.of(replace(MESSAGE, **other))  # type: ignore[arg-type]
     assert (missed.channels, missed.routes) == (("sns", "vision-team", "data"), ())
 
@@ -81,14 +81,14 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
         kind = "training"
         to = ["ml", "vision-team"]
         [[route]]
-        severity = "low"
+        min_severity = "low"
         to = ["sns", "ml"]
     """).routes
     to = routes.of(MESSAGE)
     assert to.channels == ("ml", "vision-team", "sns")
-    assert [str(routes.rows[place]) for place in to.routes] == [
+    assert [str(routes.rows[number - 1]) for number in to.routes] == [
         "owner anna, kind training",
-        "severity low",
+        "min_severity low",
     ]
 
 
@@ -107,9 +107,9 @@ def test_what_no_route_matches_goes_to_the_default(text: str, default: tuple[str
     assert read(text).routes.of(MESSAGE).channels == default
 
 
-def test_a_channel_has_its_address_and_its_most_an_hour() -> None:
+def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
     """A secret is called like its channel, unless it has a name."""
-    channels = read(f"{CHANNELS}[channels.sns]\nservice = 'sns'\nmost_an_hour = 5").channels
+    channels = read(f"{CHANNELS}[channels.sns]\nservice = 'sns'\nmax_per_hour = 5").channels
     assert channels["ml"].secret == "sageaudit/channel/ml"
     assert channels["vision-team"].secret == "vision/teams"
     assert channels["data"].topic_arn == "arn:aws:sns:eu-west-1:111122223333:data"
@@ -131,8 +131,8 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.ml]\nservice = 'slack'\nsecrt = 'x'", "unknown key channels.ml.secrt"),
         ("[channels.ml]\nservice = 'slack'\nsecret = 'https://x'", "is not the name of a secret"),
         ("[channels.ml]\nservice = 'slack'\ntopic_arn = 'x'", "unknown key channels.ml.topic_arn"),
-        ("[channels.ml]\nservice = 'slack'\nmost_an_hour = 0", "is not a number from 1 on"),
-        ("[channels.ml]\nservice = 'slack'\nmost_an_hour = true", "is not"),
+        ("[channels.ml]\nservice = 'slack'\nmax_per_hour = 0", "is not a number from 1 on"),
+        ("[channels.ml]\nservice = 'slack'\nmax_per_hour = true", "is not"),
         ("[channels.ML]\nservice = 'slack'", "channels.ML is no name of a channel"),
         ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
         (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 20 at most"),
@@ -149,11 +149,11 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.sns]\nservice = 'sns'\nkey_arn = 'alias/x'", "is not the ARN of a KMS key"),
         ("channels = 1", "channels is not a table"),
         (f"{CHANNELS}[[route]]\nto = ['m']\nowner = 'a'", "there is no such channel: did you mean"),
-        (f"{CHANNELS}[[route]]\nto = []\nowner = 'a'", "route[0].to names no channel"),
-        (f"{CHANNELS}[[route]]\nowner = 'a'", "route[0] needs to, a list of channels"),
-        (f"{CHANNELS}[[route]]\nto = ['ml']", "route[0] needs a condition: account, family"),
-        (f"{CHANNELS}[[route]]\nto = ['ml']\nseverty = 'low'", "unknown key route[0].severty"),
-        (f"{CHANNELS}[[route]]\nto = ['ml']\nseverity = 'hi'", "is not one of high, medium"),
+        (f"{CHANNELS}[[route]]\nto = []\nowner = 'a'", "route[1].to names no channel"),
+        (f"{CHANNELS}[[route]]\nowner = 'a'", "route[1] needs to, a list of channels"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']", "route[1] needs a condition: account, family"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nseverty = 'low'", "unknown key route[1].severty"),
+        (f"{CHANNELS}[[route]]\nto = ['ml']\nmin_severity = 'hi'", "is not one of high, medium"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nkind = 'train'", "did you mean training?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\nrule = 'gpu-underusd'", "did you mean gpu-underused?"),
         (f"{CHANNELS}[[route]]\nto = ['ml']\ntag = 'team'", 'is not written "key=value"'),

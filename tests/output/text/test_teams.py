@@ -51,7 +51,7 @@ def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> Non
 
 
 def test_a_card_that_is_about_no_run_has_neither_owner_nor_rule() -> None:
-    """As that of an hour's rest."""
+    """As that of what was held in an hour."""
     card = MessageCard("And 12 more messages", lines=(CardLine("nlp: about $540 a month"),))
     assert list(shown(message(card))) == ["And 12 more messages", "nlp: about $540 a month"]
 

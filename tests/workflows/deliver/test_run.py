@@ -306,14 +306,14 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
 
 
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
-    """A ledger with an hour of Slack above its most, and the notice that stands for its rest."""
+    """A ledger with an hour of Slack above its most, and the notice of what was held."""
     ledger, began = MemorySendLedger(), hour_of(NOON)
     dearest = tuple(HeldMessage(f"family-{n}: <b>", Decimal(n)) for n in range(held))
     ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
     return ledger, sqs_record(to_body(Notice(NOTICE, "slack", {}, began)), received=count)
 
 
-def test_the_rest_of_an_hour_waits_for_its_end_and_is_posted_once() -> None:
+def test_what_was_held_in_an_hour_waits_for_its_end_and_is_posted_once() -> None:
     """What is held meanwhile is in it; a second delivery of it is a duplicate."""
     (ledger, record), clock = of_an_hour(), Clock()
     channel, queue = RecordingChannel(), RecordingQueue()
@@ -330,7 +330,7 @@ def test_the_rest_of_an_hour_waits_for_its_end_and_is_posted_once() -> None:
     assert "family-2: &lt;b&gt;" in str(payload)
 
 
-def test_killed_at_any_step_the_rest_of_an_hour_is_posted_once_or_marked() -> None:
+def test_killed_at_any_step_what_was_held_in_an_hour_is_posted_once_or_marked() -> None:
     """As any notice."""
     for steps in itertools.count():
         (ledger, record), clock, channel = of_an_hour(), Clock(), RecordingChannel()

@@ -186,7 +186,10 @@ def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
         story.policy,
         routes=Routes(
             ("slack",),
-            (Route(family="pipeline/nightly/b", to=("sns",)), Route(usd=Decimal(20), to=("sns",))),
+            (
+                Route(family="pipeline/nightly/b", to=("sns",)),
+                Route(min_usd_per_month=Decimal(20), to=("sns",)),
+            ),
         ),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )

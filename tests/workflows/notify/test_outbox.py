@@ -19,7 +19,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
-from sageaudit.output.text.rest import rest_card
+from sageaudit.output.text.held import held_card
 from tests.fakes.delivering import NOON
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
@@ -177,7 +177,7 @@ def test_a_channel_that_was_switched_off_since_keeps_its_notice_for_a_redrive() 
 FEW = Policy(
     floor_usd=Decimal(1),
     channels={
-        "sns": ChannelChoice("sns", most_an_hour=1),
+        "sns": ChannelChoice("sns", max_per_hour=1),
         "slack": ChannelChoice("slack", "webhook"),
     },
     routes=Routes(("sns", "slack")),
@@ -192,14 +192,14 @@ def other_families(stream: Stream, *dollars: str) -> None:
         stream.written(document(job=job(name=name, family=family), avoidable_usd=Decimal(usd)))
 
 
-def test_above_its_most_a_channel_has_one_notice_for_the_rest_of_the_hour() -> None:
+def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() -> None:
     """The first message that is held stands for them all; another channel has each."""
     stream = Stream(FamilyStory(FEW))
     other_families(stream, "2", "3", "9", "4", "5", "6")
     stream.settle()
-    own, rest = stream.posted("sns")
-    assert (own["payload"]["subject"][:9], rest["payload"]) == ("family-0:", {})
-    assert rest["rest_of"] == "2026-05-20T13"
+    own, held = stream.posted("sns")
+    assert (own["payload"]["subject"][:9], held["payload"]) == ("family-0:", {})
+    assert held["held_hour"] == "2026-05-20T13"
     assert len(stream.posted("slack")) == 6
     hour = stream.story.ledger.hour("sns", hour_of(NOON))
     assert (hour.sent, hour.held) == (1, 5)
@@ -246,7 +246,7 @@ def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:
             hour = stream.story.ledger.hour("sns", hour_of(NOON))
             assert (hour.sent, hour.held) == (1, count - 1)
             notices = stream.posted("sns")
-            assert sorted("rest_of" in one for one in notices) == [False, True]
+            assert sorted("held_hour" in one for one in notices) == [False, True]
             assert len(stream.posted("slack")) == count
 
 

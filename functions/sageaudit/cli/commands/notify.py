@@ -155,7 +155,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
     at = policy.digest or DigestTimes()
     written = ", and is written already" if table.has_digest(week[1]) else ""
-    say(f"the week to {week[1]}: sent on {at.day} at {at.hour}:00 {at.zone}{written}")
+    say(f"the week to {week[1]}: sent on {at.day} at {at.hour}:00 {at.timezone}{written}")
     for number, route in routes.items():
         say(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
     for named in left_out:
@@ -177,7 +177,7 @@ def _choice(name: str, policy: Policy) -> ChannelChoice:
 
 def _goes_to(to: Destination, policy: Policy, channel: str) -> str:
     """By which route the message goes, or by none; and where the channel would not get it."""
-    by = "; ".join(f"route[{place}] ({policy.routes.rows[place]})" for place in to.routes)
+    by = "; ".join(f"route {number} ({policy.routes.rows[number - 1]})" for number in to.routes)
     none = "no route matches" if policy.routes.rows else "the policy has no routes"
     names = ", ".join(to.channels)
     said = f"it goes to {names}, by {by}" if by else f"it goes to the default ({names}): {none}"

@@ -217,7 +217,7 @@ class ChannelHour:
         return self.sent + self.held
 
     @property
-    def speaks(self) -> bool:
+    def needs_notice(self) -> bool:
         """Whether its last message has a notice, of its own or as the first held one."""
         return self.held <= 1
 

@@ -17,7 +17,7 @@ class Conditions:
     tag: tuple[str, str] | None = None
     account: str | None = None
 
-    def holds(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
+    def matches_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> bool:
         """Whether this job matches."""
         return (
             self.family in {None, family}

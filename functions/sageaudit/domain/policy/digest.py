@@ -24,14 +24,14 @@ _AUDITED_AFTER = timedelta(hours=1)
 class DigestTimes:
     """When the digest is sent, in a time zone, and the bucket for its report.
 
-    Its week ends with the UTC day before `utc_day` (0 is Monday): the last one that is always over
-    by then, in winter and in summer. So the weeks of two digests neither overlap nor leave a gap,
-    and a function that knows no time zones finds the same week.
+    It covers seven whole UTC days. The last one, the day before `utc_day` (0 is Monday), ends at
+    least an hour before the digest is sent, in winter and in summer time. So the weeks of two
+    digests neither overlap nor leave a gap, and a function that knows no time zones finds the same.
     """
 
     day: str = DAYS[0]
     hour: int = 8
-    zone: str = "UTC"
+    timezone: str = "UTC"
     utc_day: int = 0
     report_bucket: str | None = None
 
@@ -45,7 +45,7 @@ class DigestTimes:
 def parse(reader: TableReader) -> DigestTimes | None:
     """Reads the table; None where the digest is off. Raises BadPolicy."""
     day = reader.take("day", str, DAYS[0])
-    hour, zone = reader.take("hour", int, 8), reader.take("zone", str, "UTC")
+    hour, timezone = reader.take("hour", int, 8), reader.take("timezone", str, "UTC")
     bucket = reader.take("report_bucket", str, None)
     reader.done()
     if day not in {*DAYS, OFF}:
@@ -57,15 +57,15 @@ def parse(reader: TableReader) -> DigestTimes | None:
     if day == OFF:
         return None
     try:
-        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(zone))
+        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         why = "is no time zone that this computer knows, such as Europe/Berlin"
-        raise reader.refusal("zone", why) from error
-    return DigestTimes(day, hour, zone, utc_day, bucket)
+        raise reader.refusal("timezone", why) from error
+    return DigestTimes(day, hour, timezone, utc_day, bucket)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """The weekday of the last midnight in UTC that always comes before, by winter and summer."""
+    """The weekday (UTC) before which the week ends: an hour or more before the digest, all year."""
     at = time(hour, tzinfo=zone)
     days = (_A_MONDAY + timedelta(days=day, weeks=week) for week in range(52))
     in_utc = (datetime.combine(one, at).astimezone(UTC) - _AUDITED_AFTER for one in days)

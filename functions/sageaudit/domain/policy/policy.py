@@ -163,7 +163,7 @@ class Policy:
         """The policy for one job; later sections override earlier ones."""
         rules = RuleChoices(self.rules_off, self.rules_on, self.thresholds, self.severities)
         for section in self.sections:
-            if section.holds(account, family, tags):
+            if section.matches_job(account, family, tags):
                 rules = rules.then(section.rules)
         return replace(
             self,

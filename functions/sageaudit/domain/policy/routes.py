@@ -69,16 +69,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Route(Conditions):
-    """A `[[route]]`: a message that matches all of its conditions goes to these channels.
-
-    `severity` and `usd` are the least.
-    """
+    """A `[[route]]`: a message that matches all of its conditions goes to these channels."""
 
     owner: str | None = None
     kind: str | None = None
     rule: str | None = None
-    severity: Severity | None = None
-    usd: Decimal | None = None
+    min_severity: Severity | None = None
+    min_usd_per_month: Decimal | None = None
     to: tuple[str, ...] = ()
 
     @property
@@ -89,16 +86,19 @@ class Route(Conditions):
     def takes(self, one: Subject) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
         return (
-            self.holds(one.account, one.family, one.tags)
+            self.matches_job(one.account, one.family, one.tags)
             and self.owner in {None, one.owner}
             and self.kind in {None, one.kind}
             and self.rule in {None, one.rule}
-            and (self.severity is None or one.severity.rank >= self.severity.rank)
-            and (self.usd is None or (one.usd is not None and one.usd >= self.usd))
+            and (self.min_severity is None or one.severity.rank >= self.min_severity.rank)
+            and (
+                self.min_usd_per_month is None
+                or (one.usd is not None and one.usd >= self.min_usd_per_month)
+            )
         )
 
     def __str__(self) -> str:
-        """Its conditions: `tag team=vision, severity medium`."""
+        """Its conditions: `tag team=vision, min_severity medium`."""
         tag = None if self.tag is None else "=".join(self.tag)
         named = {
             "account": self.account,
@@ -107,15 +107,15 @@ class Route(Conditions):
             "family": self.family,
             "kind": self.kind,
             "rule": self.rule,
-            "severity": self.severity,
-            "usd_a_month": self.usd,
+            "min_severity": self.min_severity,
+            "min_usd_per_month": self.min_usd_per_month,
         }
         return ", ".join(f"{key} {value}" for key, value in named.items() if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where one message goes: each channel once. `routes` are those that match, by their place.
+    """Where one message goes: each channel once. `routes` are those that match, numbered from 1.
 
     Without any, `channels` are the default.
     """
@@ -133,7 +133,7 @@ class Routes:
 
     def of(self, message: Subject) -> Destination:
         """Where a message goes."""
-        matching = {place: row for place, row in enumerate(self.rows) if row.takes(message)}
+        matching = {number: row for number, row in enumerate(self.rows, 1) if row.matches(message)}
         if not matching:
             return Destination(self.default)
         names = dict.fromkeys(name for row in matching.values() for name in row.to)
@@ -238,11 +238,13 @@ def _route(
         owner=reader.take("owner", str, None),
         kind=_one_of(reader, "kind", [kind.value for kind in JobKind]),
         rule=_one_of(reader, "rule", [*sorted(rules), IDLE_RULE]),
-        severity=_severity(reader),
-        usd=reader.amount("usd_a_month") if "usd_a_month" in reader.table else None,
+        min_severity=_severity(reader),
+        min_usd_per_month=reader.amount("min_usd_per_month")
+        if "min_usd_per_month" in reader.table
+        else None,
         to=to,
     )
-    reader.used.add("usd_a_month")
+    reader.used.add("min_usd_per_month")
     reader.done()
     if not to:
         raise BadPolicy(f"{named(reader.at)} needs to, a list of channels", reader.at)
@@ -253,7 +255,7 @@ def _route(
 
 
 def _severity(reader: TableReader) -> Severity | None:
-    word = _one_of(reader, "severity", [*Severity])
+    word = _one_of(reader, "min_severity", [*Severity])
     return None if word is None else Severity(word)
 
 

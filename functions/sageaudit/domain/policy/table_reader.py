@@ -77,8 +77,8 @@ class TableReader:
 
 
 def named(path: KeyPath) -> str:
-    """A key's full name as TOML writes it: `rules.gpu-underused.mean_below`, `exempt[0].until`."""
-    words = [f"[{part}]" if isinstance(part, int) else f".{_written(part)}" for part in path]
+    """A key's full name: `rules.gpu-underused.mean_below`, `exempt[1].until` of the first one."""
+    words = [f"[{part + 1}]" if isinstance(part, int) else f".{_written(part)}" for part in path]
     return "".join(words).removeprefix(".")
 
 

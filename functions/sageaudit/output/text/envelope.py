@@ -29,26 +29,26 @@ NO_CHECKS: Mapping[str, Check] = {}
 class Notice:
     """A payload that one channel must post.
 
-    With `rest_of`, it stands for what the channel was not sent in the hour that began then: its
-    payload is written after that hour.
+    With `held_hour`, it stands for the messages held in the hour that began then: its payload is
+    written after that hour.
     """
 
     notice_id: str
     channel: str
     payload: Payload
-    rest_of: datetime | None = None
+    held_hour: datetime | None = None
 
 
 def to_body(notice: Notice) -> str:
     """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
-    rest = {} if notice.rest_of is None else {"rest_of": f"{notice.rest_of:{_HOUR}}"}
+    held = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
     return json.dumps(
         {
             "schema": SCHEMA,
             "notice_id": notice.notice_id,
             "channel": notice.channel,
             "payload": notice.payload,
-            **rest,
+            **held,
         }
     )
 
@@ -78,7 +78,7 @@ def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     rest_of = _hour(message["rest_of"]) if "rest_of" in message else None
     if rest_of is None and channel in checks:
         checks[channel](payload)
-    return Notice(notice_id, channel, payload, rest_of)
+    return Notice(notice_id, channel, payload, held_hour)
 
 
 def check_types(payload: Payload, types: Mapping[str, type]) -> None:
@@ -96,4 +96,4 @@ def _hour(text: object) -> datetime:
     try:
         return datetime.strptime(str(text), _HOUR).replace(tzinfo=UTC)
     except ValueError as error:
-        raise Malformed("rest_of", "is not an hour") from error
+        raise Malformed("held_hour", "is not an hour") from error

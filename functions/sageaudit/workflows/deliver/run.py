@@ -28,7 +28,7 @@ from sageaudit.errors import (
 )
 from sageaudit.output.text import untrusted
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer
-from sageaudit.output.text.rest import rest_card
+from sageaudit.output.text.held import held_card
 from sageaudit.ports import Channel, Circuit, SendLedger
 
 LEASE_S = 180
@@ -42,7 +42,7 @@ REPEAT_AFTER_S = 300
 LONGEST_BACKOFF_S = 3_600
 """Waits that double up to this use less than 100 of the receives in 3.5 days: our choice."""
 
-REST_AFTER_S = 3_600 + 300
+HELD_AFTER_S = 3_600 + 300
 """After the beginning of an hour: what is decided in it is written before the function of notify
 times out."""
 
@@ -130,11 +130,11 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
     if channel is None:
         gone = f"the policy that is deployed has no channel {notice.channel}"
         return _unposted(notice, deps, "no_channel", gone)
-    if notice.rest_of is not None:
-        wait_s = int((notice.rest_of - began).total_seconds()) + REST_AFTER_S
+    if notice.held_hour is not None:
+        wait_s = int((notice.held_hour - began).total_seconds()) + HELD_AFTER_S
         if wait_s > 0:
             return TryLater(wait_s)
-        notice = _rest(notice, notice.rest_of, deps)
+        notice = _with_held(notice, notice.held_hour, deps)
     circuit = _circuit(notice.channel, deps, began)
     rest_s = circuit.closed_until - int(began.timestamp())
     if rest_s > 0:
@@ -157,12 +157,12 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, received: int) -> Outc
     return held.post(began, circuit)
 
 
-def _rest(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
-    """The notice with what its channel was not sent in an hour that is over."""
+def _with_held(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
+    """The notice with what was held of its channel in an hour that is over."""
     hour = deps.ledger.hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
-    return replace(notice, payload=deps.writers[notice.channel](rest_card(hour), NOBODY))
+    return replace(notice, payload=deps.writers[notice.channel](held_card(hour), NOBODY))
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:

@@ -28,7 +28,7 @@ from sageaudit.output.html.page import page
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer, to_body
 from sageaudit.output.text.links import Link
-from sageaudit.ports import Decisions, DigestLedger, History, Pages
+from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
 from sageaudit.queries.digest import digests
 from sageaudit.workflows.report.contents import ReportSource, account_report, heads_of
 
@@ -80,7 +80,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
         report = _report(deps, last_day, decided, now)
     except AwsError as error:  # a digest without its report is better than none
         report, unwritten = DigestReport(missing=_NOT_WRITTEN), error
-    routes, left_out = editions(deps.policy)
+    routes, left_out = digest_routes(deps.policy)
     bodies = {}
     for number, digest in found.items():
         route, card = routes[number], digest_card(digest, report)
@@ -143,5 +143,5 @@ def _report(
     text = page(
         account_title(contents), account_body(contents), generated_at=now, version=__version__
     )
-    url = deps.pages.put(f"{last_day}.html", text)
+    url = deps.reports.put(f"{last_day}.html", text)
     return DigestReport(Link(f"Report of {REPORT_DAYS} days", url))

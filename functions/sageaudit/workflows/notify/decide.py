@@ -204,10 +204,10 @@ def _addressed(
 
 
 def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
-    """The notice of a channel: the card, or of the first held message that of the hour's rest."""
-    name, rest = hour.channel, hour.began_at if hour.held else None
-    payload = {} if rest else deps.writers[name](card, deps.policy.mentions)
-    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, rest))
+    """The notice of a channel: the card, or with the first held message that of the hour."""
+    name, held_hour = hour.channel, hour.began_at if hour.held else None
+    payload = {} if held_hour else deps.writers[name](card, deps.policy.mentions)
+    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, held_hour))
 
 
 def _subject(

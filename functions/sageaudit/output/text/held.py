@@ -1,4 +1,4 @@
-"""The card of what came above a channel's most in an hour."""
+"""The card of the messages of a channel that were held in an hour."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sageaudit.output.text.words import counted
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "rest"}}
 
 
-def rest_card(hour: ChannelHour) -> MessageCard:
-    """How many were left out, and the dearest of them."""
+def held_card(hour: ChannelHour) -> MessageCard:
+    """How many were held, and the dearest of them."""
     others = hour.held - len(hour.dearest)
     return MessageCard(
         news=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",

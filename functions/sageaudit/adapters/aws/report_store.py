@@ -1,4 +1,4 @@
-"""Pages in an S3 bucket of this account, encrypted and private."""
+"""Reports in an S3 bucket of this account, encrypted and private."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ PERMISSIONS = ("s3:PutObject",)
 """What `put` calls, on the objects under PREFIX alone."""
 
 
-class S3Pages:
-    """Implements Pages. `client` is boto3's S3 client, `account` the owner of the bucket."""
+class S3ReportStore:
+    """Implements ReportStore. `client` is boto3's S3 client, `account` the owner of the bucket."""
 
     def __init__(self, client: Any, bucket: str, account: str) -> None:
         self._client = client
