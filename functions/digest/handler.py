@@ -106,7 +106,9 @@ def build(
         decisions=DynamoDecisions(dynamodb, settings.table_name),
         policy=policy,
         writers=writers(policy.channels),
-        pages=S3Pages(client(of_report, "s3"), bucket, settings.account_id) if bucket else None,
+        reports=S3ReportStore(client(of_report, "s3"), bucket, settings.account_id)
+        if bucket
+        else None,
         source=ReportSource(history, packaged.types(), most_runs=MOST_RUNS),
     )
     return Digester(deps, clock, Report(environ), begin)

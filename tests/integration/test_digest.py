@@ -105,7 +105,12 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
     rows = (
         Route(owner="mara", to=("slack",)),
         Route(tag=("team", "x"), to=("slack", "sns")),
-        Route(usd=Decimal(1), severity=Severity.LOW, rule="failed-spend", to=("slack", "sns")),
+        Route(
+            min_usd_per_month=Decimal(1),
+            min_severity=Severity.LOW,
+            rule="failed-spend",
+            to=("slack", "sns"),
+        ),
     )
     with a_week_later(replace(TO_ALL, routes=Routes(("sns",), rows))) as scene:
         start(scene.aws)
@@ -116,7 +121,7 @@ def test_each_route_has_its_own_and_the_default_that_of_all_jobs() -> None:
         assert len(mails) == 1
         log = scene.aws.functions["digest"].log.getvalue()
         assert "tag team=x: none, as tags.show does not have its tag" in log
-        assert "usd_a_month 1: none, as it selects no jobs" in log
+        assert "min_usd_per_month 1: none, as it selects no jobs" in log
 
 
 @pytest.mark.parametrize("changes", [{"mode": "observe"}, {"digest": None}])

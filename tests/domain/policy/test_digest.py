@@ -42,7 +42,7 @@ def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> 
     two days. A second start an hour later is about the same week.
     """
     for hour in range(23):
-        times = read(day=day, hour=hour, zone=zone)
+        times = read(day=day, hour=hour, timezone=zone)
         assert times is not None
         weeks = [times.week(moment) for moment in starts(times)]
         assert all(after[0] - before[1] == timedelta(days=1) for before, after in pairwise(weeks))

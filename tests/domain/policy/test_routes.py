@@ -113,9 +113,9 @@ def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
     assert channels["ml"].secret == "sageaudit/channel/ml"
     assert channels["vision-team"].secret == "vision/teams"
     assert channels["data"].topic_arn == "arn:aws:sns:eu-west-1:111122223333:data"
-    assert (channels["sns"].most_an_hour, channels["ml"].most_an_hour) == (5, 20)
-    assert channels["data"].most_an_hour is None
-    assert read("").channels["sns"].most_an_hour is None
+    assert (channels["sns"].max_per_hour, channels["ml"].max_per_hour) == (5, 20)
+    assert channels["data"].max_per_hour is None
+    assert read("").channels["sns"].max_per_hour is None
 
 
 def test_the_tag_of_a_route_is_read_and_kept() -> None:

@@ -203,8 +203,8 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     assert len(stream.posted("slack")) == 6
     hour = stream.story.ledger.hour("sns", hour_of(NOON))
     assert (hour.sent, hour.held) == (1, 5)
-    card = plain.message(rest_card(hour))
-    assert card["attributes"]["message_kind"]["value"] == "rest"
+    card = plain.message(held_card(hour))
+    assert card["attributes"]["message_kind"]["value"] == "held"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
         *(one.title for one in hour.dearest),

@@ -150,7 +150,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     deps = weekly.DigestDependencies(source.history, table, source.decisions, policy, {})
     week = weekly.week_of(policy, now)
     found = weekly.read_digests(deps, week, source.decisions.decisions(), now)
-    routes, left_out = weekly.editions(policy)
+    routes, left_out = weekly.digest_routes(policy)
     to = {number: route.to if route else policy.routes.default for number, route in routes.items()}
     mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
     at = policy.digest or DigestTimes()

@@ -144,9 +144,9 @@ class Policy:
         return TAGS.union(self.owner_tags, self.tags_shown, sections, family)
 
     @property
-    def most_an_hour(self) -> dict[str, int]:
+    def max_per_hour(self) -> dict[str, int]:
         """By name, of the channels that hold messages: how many are sent in an hour."""
-        return {n: one.most_an_hour for n, one in self.channels.items() if one.most_an_hour}
+        return {n: one.max_per_hour for n, one in self.channels.items() if one.max_per_hour}
 
     def shown(self, tags: Mapping[str, str]) -> dict[str, str | None]:
         """The values of the cost tags, None for one that the job does not have."""

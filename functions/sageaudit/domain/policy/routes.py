@@ -25,7 +25,7 @@ CHANNEL_SECRETS = "sageaudit/channel/"
 MOST_CHANNELS = 20
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
-_MOST_AN_HOUR = 20
+_MAX_PER_HOUR = 20
 """Of Slack and Teams, our choice: whoever gets more in an hour reads none of them. On a topic, a
 subscription with a filter may get few of them, and not the one that stands for the rest."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
@@ -43,14 +43,14 @@ class ChannelChoice:
     """One channel. `secret`: the name of the secret with its webhook's address.
 
     `topic_arn` is None for the topic that the stack makes; `key_arn`: an own KMS key of the topic.
-    `most_an_hour`: the messages above it are held; None holds none.
+    `max_per_hour`: the messages above it are held; None holds none.
     """
 
     service: Service
     secret: str | None = None
     topic_arn: str | None = None
     key_arn: str | None = None
-    most_an_hour: int | None = None
+    max_per_hour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Route(Conditions):
         """Whether it selects jobs; else it selects messages about any."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
-    def takes(self, one: Subject) -> bool:
+    def matches(self, one: Subject) -> bool:
         """Whether the message matches. Dollars that are not known reach no amount."""
         return (
             self.matches_job(one.account, one.family, one.tags)
@@ -171,10 +171,10 @@ def _channel(reader: TableReader, name: str) -> ChannelChoice:
         raise reader.refusal("service", f"is not one of {', '.join(services)}{near}")
     if name == OWN_TOPIC and service != "sns":
         raise reader.refusal("service", f"is not sns, as {OWN_TOPIC} is the stack's own topic")
-    most = reader.take("most_an_hour", int, None if service == "sns" else _MOST_AN_HOUR)
+    most = reader.take("max_per_hour", int, None if service == "sns" else _MAX_PER_HOUR)
     if most is not None and (isinstance(most, bool) or most < 1):
-        raise reader.refusal("most_an_hour", "is not a number from 1 on")
-    own = {"most_an_hour": most}
+        raise reader.refusal("max_per_hour", "is not a number from 1 on")
+    own = {"max_per_hour": most}
     if service == "sns":
         choice = _topic(reader, name, own)
     else:

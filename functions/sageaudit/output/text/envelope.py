@@ -75,8 +75,8 @@ def read_body(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
         "is not an audit's version followed by the channel",
     )
     _need(isinstance(payload, dict), "payload", "is not an object")
-    rest_of = _hour(message["rest_of"]) if "rest_of" in message else None
-    if rest_of is None and channel in checks:
+    held_hour = _hour(message["held_hour"]) if "held_hour" in message else None
+    if held_hour is None and channel in checks:
         checks[channel](payload)
     return Notice(notice_id, channel, payload, held_hour)
 

@@ -9,7 +9,7 @@ from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.words import counted
 
-_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "rest"}}
+_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "held"}}
 
 
 def held_card(hour: ChannelHour) -> MessageCard:

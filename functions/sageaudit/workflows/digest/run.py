@@ -49,7 +49,7 @@ class DigestDependencies:
     decisions: Decisions
     policy: Policy
     writers: Mapping[str, Writer]
-    pages: Pages | None = None
+    reports: ReportStore | None = None
     source: ReportSource | None = None
 
 
@@ -104,7 +104,7 @@ def week_of(policy: Policy, now: datetime) -> tuple[date, date]:
     return (policy.digest or DigestTimes()).week(now)
 
 
-def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
+def digest_routes(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
     """By its number each route with a digest, 0 for all jobs; and of the others why they have none.
 
     The history knows only the tags that it shows. The spend of a route that selects advices alone
@@ -125,8 +125,8 @@ def editions(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
 def read_digests(
     deps: DigestDependencies, week: tuple[date, date], decided: Sequence[Decision], now: datetime
 ) -> dict[int, Digest]:
-    """What the digests say, by the numbers of their editions."""
-    routes, _ = editions(deps.policy)
+    """What the digests say, by the numbers of their routes."""
+    routes, _ = digest_routes(deps.policy)
     found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
     return dict(zip(routes, found, strict=True))
 
@@ -135,7 +135,7 @@ def _report(
     deps: DigestDependencies, last_day: date, decided: Sequence[Decision], now: datetime
 ) -> DigestReport:
     """Stores the page of the last 30 days, and links it. Raises AwsError."""
-    if deps.pages is None or deps.source is None:
+    if deps.reports is None or deps.source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
     heads, left_out = heads_of(deps.source, period, None)

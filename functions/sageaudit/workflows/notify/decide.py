@@ -190,14 +190,14 @@ def _addressed(
     """With what is held; the hours that count it, and by channel the bodies of the notices."""
     to, held, began = outcome.to, HeldMessage(card.news, usd), hour_of(now)
     # what is in no open advice is never held, since nobody would find it
-    most = {} if outcome.corrects or outcome.dearer else deps.policy.most_an_hour
+    most = {} if outcome.corrects or outcome.dearer else deps.policy.max_per_hour
     hours = [
         deps.ledger.hour(name, began).with_message(held, most[name])
         for name in to.channels
         if name in most
     ]
     unheld = [ChannelHour(name, began) for name in to.channels if name not in most]
-    speaking = [*unheld, *(one for one in hours if one.speaks)]
+    speaking = [*unheld, *(one for one in hours if one.needs_notice)]
     bodies = {one.channel: _body(audit, one, card, deps) for one in speaking}
     above = tuple(one.channel for one in hours if one.held)
     return replace(outcome, held=above), hours, bodies
