@@ -23,10 +23,10 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
+from sageaudit.domain.advice.advice import MOST_RUNS
 from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
-from sageaudit.queries.digest import MOST_RUNS
 from sageaudit.settings import DigestSettings
 from sageaudit.workflows.digest.run import DigestDependencies, send_digest
 from sageaudit.workflows.report.contents import ReportSource

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
-from sageaudit.domain.advice.advice import Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Kind, Told, group_of
+from sageaudit.domain.alert.alert import Kind, Told, group_key
 from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
@@ -22,9 +22,6 @@ from sageaudit.queries.columns import SUMMED
 from sageaudit.queries.lists import Lists
 from sageaudit.queries.periods import ONE_DAY, window_of
 from sageaudit.queries.question import Question
-
-MOST_RUNS = 1_000
-"""Of a family, the newest, as its messages are decided by them."""
 
 
 def digests(
@@ -70,14 +67,7 @@ def _question(lists: Lists, route: Route | None) -> Question:
 
 def _matches(route: Route, one: Advice, now: datetime) -> bool:
     month = month_of([one], one.worth, now)
-    return (
-        route.rule in {None, one.rule}
-        and (route.min_severity is None or month.severity.rank >= route.min_severity.rank)
-        and (
-            route.min_usd_per_month is None
-            or (month.usd is not None and month.usd >= route.min_usd_per_month)
-        )
-    )
+    return route.matches_advice(one.rule, month.severity, month.usd)
 
 
 def _of_spend(lists: Lists, question: Question, now: datetime) -> Digest:
@@ -114,12 +104,12 @@ def _unsent(
     ]
     heard = {
         (group, one.family)
-        for group in set(map(_group, due))
+        for group in {group_key(one.account, one.region, one.family) for one in due}
         for one in told(group)
         if one.alert.at >= since and one.kind is not Kind.WAITS
     }
-    return [one for one in due if (_group(one), one.family) not in heard]
-
-
-def _group(one: Advice) -> str:
-    return f"{one.account}/{one.region}/{group_of(one.family)}"
+    return [
+        one
+        for one in due
+        if (group_key(one.account, one.region, one.family), one.family) not in heard
+    ]

@@ -31,6 +31,8 @@ from sageaudit.domain.bill.finding import Severity
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
+MOST_RUNS = 1_000
+"""Of a family, the newest: what they were advised, and what came of it. Our choice."""
 
 
 class State(enum.StrEnum):

@@ -183,6 +183,11 @@ class PastAlerts:
         return replace(self, told=(*told, waiting)[-_MOST_TOLD:], revision=self.revision + 1)
 
 
+def group_key(account: str, region: str, family: str) -> str:
+    """By what the messages about a group of families are kept."""
+    return f"{account}/{region}/{group_of(family)}"
+
+
 def group_of(family: str) -> str:
     """The families that share their messages: the steps of a pipeline; else the family alone."""
     step = _PIPELINE_STEP.fullmatch(family)

@@ -89,11 +89,17 @@ class Route(Conditions):
             self.matches_job(one.account, one.family, one.tags)
             and self.owner in {None, one.owner}
             and self.kind in {None, one.kind}
-            and self.rule in {None, one.rule}
-            and (self.min_severity is None or one.severity.rank >= self.min_severity.rank)
+            and self.matches_advice(one.rule, one.severity, one.usd)
+        )
+
+    def matches_advice(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
+        """Whether an advice, and what it comes to in a month, match what is said of these."""
+        return (
+            self.rule in {None, rule}
+            and (self.min_severity is None or severity.rank >= self.min_severity.rank)
             and (
                 self.min_usd_per_month is None
-                or (one.usd is not None and one.usd >= self.min_usd_per_month)
+                or (usd is not None and usd >= self.min_usd_per_month)
             )
         )
 

@@ -18,7 +18,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import islice, takewhile
 
-from sageaudit.domain.advice.advice import WAITING, Advice, State, advice_id, advices_of
+from sageaudit.domain.advice.advice import (
+    MOST_RUNS,
+    WAITING,
+    Advice,
+    State,
+    advice_id,
+    advices_of,
+)
 from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.advice.month import month_of
 from sageaudit.domain.alert.alert import (
@@ -27,7 +34,7 @@ from sageaudit.domain.alert.alert import (
     HeldMessage,
     Kind,
     Told,
-    group_of,
+    group_key,
     hour_of,
 )
 from sageaudit.domain.alert.audit_figures import (
@@ -64,8 +71,7 @@ TRIES = 8
 """The messages of a family are written by one process at a time; each try means another one was."""
 LOOK_BACK = timedelta(days=30)
 _RUNS_BACK = timedelta(days=365)
-_MOST_RUNS, _PAGE = 1_000, 100
-"""Of a family, the newest: what they were advised, and what came of it. Our choice."""
+_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,7 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         head = deps.history.head(audit.key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
-    past = deps.ledger.past(audit.pk, f"{head.account}/{head.region}/{group_of(head.family)}")
+    past = deps.ledger.past(audit.pk, group_key(head.account, head.region, head.family))
     if reason := _why_not_now(audit, head, past.last, deps, now):
         return Quiet(reason)
     case = _case(audit.document, head, past.told, deps, now)
@@ -139,7 +145,8 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
         return decided
     outcome = _completed(audit, due, case, deps)
     document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
-    subject = _subject(document, outcome, audit, deps)
+    card = card_of(document, outcome)
+    subject = _subject(document, card, outcome, audit, deps)
     to = _destination(outcome, subject, deps.policy)
     alert = Alert(audit.version, figures_of(document), now, to.channels)
     if isinstance(decided, Quiet):
@@ -148,8 +155,9 @@ def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify 
     if not outcome.corrects:
         there = [one for one in case.waiting if one.alert.channels == to.channels]
         outcome = replace(outcome, besides=there)
+        card = card_of(document, outcome) if there else card
     outcome, hours, bodies = _addressed(
-        audit, card_of(document, outcome), replace(outcome, to=to), subject.usd, deps, now
+        audit, card, replace(outcome, to=to), subject.usd, deps, now
     )
     said = told_by(case, outcome, audit.pk, head.family, alert)
     after = past.with_messages(alert, said)
@@ -212,6 +220,7 @@ def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDep
 
 def _subject(
     document: AuditDocument,
+    card: MessageCard,
     notify: Notify,
     audit: NewAudit,
     deps: NotifyDependencies,
@@ -230,7 +239,7 @@ def _subject(
         tags=tags,
         owner=job["owner"],
         kind=job["kind"],
-        rule=IDLE_RULE if notify.idle else card_of(document, notify).rule,
+        rule=IDLE_RULE if notify.idle else card.rule,
         severity=message_severity(document, notify),
         usd=figures_of(document).usd if notify.corrects else usd,
     )
@@ -249,9 +258,9 @@ def _case(
     own = replace(head, facts=replace(facts, advised=advised))
     query = RunQuery.of_family(head.account, head.region, head.family)
     with _reading_stored("runs of the family"):
-        newest = islice(deps.history.runs(query, page_size=_PAGE), _MOST_RUNS)
+        newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
         runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
-    cut = len(runs) == _MOST_RUNS
+    cut = len(runs) == MOST_RUNS
     others = [run for run in runs if run.key != head.key]
     decisions = deps.decisions.decisions()
     advices = advices_of([own, *others], decisions, now)
