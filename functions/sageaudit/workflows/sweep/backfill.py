@@ -112,6 +112,8 @@ def send(
     done = Sent()
     for start in range(0, len(jobs), BATCH):
         batch = jobs[start : start + BATCH]
+        if start:
+            sleep(60 * BATCH / per_minute)
         while (waiting := queue.depth().visible) > per_minute:
             yield replace(done, waiting=waiting)
             sleep(_LOOK_AGAIN_S)
@@ -119,7 +121,6 @@ def send(
         refused = _sent(bodies, queue, sleep)
         done = Sent(done.sent + len(batch) - len(refused), (*done.refused, *refused.values()))
         yield done
-        sleep(60 * len(batch) / per_minute)
 
 
 def _sent(
