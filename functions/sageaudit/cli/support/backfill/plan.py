@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
-from sageaudit.cli.support.backfill import cost
+from sageaudit.cli.support.history.advices import OWN_JOB_USD, OWN_WRITE_USD
 from sageaudit.cli.support.redrive.letters import WORK, LetterKind
 from sageaudit.cli.support.scan.scanned_accounts import THREADS
 from sageaudit.domain.job.job import duration
@@ -104,10 +104,9 @@ def counts_line(standings: Counter[Standing], done: str = "") -> str:
 
 def cost_line(jobs: int, per_minute: int) -> str:
     """What sending so many jobs costs, and how long it takes."""
-    parts = ", ".join(f"{_usd(use.of(jobs))} for {use.name}" for use in cost.AUDIT[:3])
     return (
-        f"this backfill costs {_usd(_sum(cost.AUDIT, jobs))} ({parts}), if each job has"
-        f" {cost.HOSTS} hosts, and {_usd(cost.STORAGE.of(jobs))} a month for storage; it takes"
+        f"this backfill costs {_usd(OWN_JOB_USD * jobs)}, by list prices of 2025 for jobs of four"
+        " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
         f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )
 
@@ -115,14 +114,9 @@ def cost_line(jobs: int, per_minute: int) -> str:
 def bringing_line(jobs: int) -> str:
     """The same for audits of a file, which are only written."""
     return (
-        f"this costs {_usd(cost.WRITES.of(jobs))} for {cost.WRITES.name}, and"
-        f" {_usd(cost.STORAGE.of(jobs))} a month for storage; it takes about"
-        f" {_time(jobs / BROUGHT_A_SECOND)}"
+        f"this costs {_usd(OWN_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB, with a year"
+        f" of storage; it takes about {_time(jobs / BROUGHT_A_SECOND)}"
     )
-
-
-def _sum(uses: Sequence[cost.Use], jobs: int) -> Decimal:
-    return sum((use.of(jobs) for use in uses), Decimal(0))
 
 
 def _usd(amount: Decimal) -> str:
