@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -53,8 +54,8 @@ def past(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         monkeypatch.setattr(command, "open_session", lambda *_: session)
 
         def call(*words: str | Path, code: int = 0) -> str:
-            given = ["sageaudit", "backfill", "--stack", "sageaudit", *map(str, words)]
-            monkeypatch.setattr(sys, "argv", given)
+            given = [] if words[0] == "scan" else ["backfill", "--stack", "sageaudit"]
+            monkeypatch.setattr(sys, "argv", ["sageaudit", *given, *map(str, words)])
             capsys.readouterr()
             with pytest.raises(SystemExit) as stopped:
                 main()
@@ -89,3 +90,21 @@ def test_the_past_is_audited_once_and_nobody_is_told(past: Past) -> None:
     one.aws.ends(today)
     one.aws.advance(one.aws.clock.now() + 10 * MINUTE)
     assert len(one.slack.posts) == 1, "one like them is told"
+
+
+def test_a_scans_file_is_written_and_nobody_is_told(past: Past, tmp_path: Path) -> None:
+    """Its versions come by the stream to `notify`, as any other."""
+    one = past.scene
+    jobs = [past.job("old", 3 * DAY), past.job("older", 80 * DAY)]
+    for job in jobs:
+        (tmp_path / f"{job.name}.json").write_text(json.dumps({"describe": dict(job.describe)}))
+    file = tmp_path / "history.db"
+    past.call("scan", "--recordings", tmp_path, "--history", file)
+    one.aws.advance(one.aws.clock.now() + 20 * MINUTE)
+    assert "2 jobs: 2 written to sageaudit-" in past.call("--from-history", file, "--yes")
+    one.aws.advance(one.aws.clock.now() + 10 * MINUTE)
+    assert past.versions(*jobs) == [1, 1]
+    decided = one.aws.functions["notify"].log.getvalue()
+    assert decided.count("it ended before sageaudit was installed") == 2
+    assert (one.slack.tried, one.aws.mails) == (0, [])
+    assert "2 jobs: 2 audited" in past.call("--from-history", file, "--yes")
