@@ -102,7 +102,7 @@ def backfill(
         try:
             if file is not None:
                 return run.of_file(file, plan.find(session, stack), period)
-            for line in plan.metrics_lines(period, now):
+            if line := plan.metrics_line(period, now):
                 say(line)
             return run.of_accounts(session, others, plan.find(session, stack), period)
         except Stopped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,8 +27,8 @@ from sageaudit.output.text.words import counted
 from sageaudit.workflows.sweep.backfill import Deployed, Standing
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
-_FINE, _COARSE = timedelta(days=15), timedelta(days=63)
-"""How long CloudWatch keeps values of a minute, and of 5 minutes."""
+_KEPT = {63: "an hour", 15: "5 minutes"}
+"""After so many days CloudWatch has only values of these periods."""
 BROUGHT_A_SECOND = 5
 """Audits of a file: one takes about eight requests to DynamoDB after each other. Our estimate."""
 _WORDS = {
@@ -83,16 +82,16 @@ def find(session: Any, name: str) -> Stack:
     return Stack(deployed, queue, table)
 
 
-def metrics_lines(period: Period, now: datetime) -> Iterator[str]:
-    """What CloudWatch does not have any more of so old jobs, before they are listed."""
-    for age, kept in ((_COARSE, "an hour"), (_FINE, "5 minutes")):
-        first = (now - age).date()
+def metrics_line(period: Period, now: datetime) -> str | None:
+    """What CloudWatch does not have any more of so old jobs; None where it has all."""
+    for days, kept in _KEPT.items():
+        first = (now - timedelta(days=days)).date()
         if period.since < first:
-            yield (
+            return (
                 f"jobs that began before {first} have metrics of {kept} at best: CloudWatch keeps"
                 " finer ones no longer, so less of short jobs can be judged"
             )
-            return
+    return None
 
 
 def counts_line(standings: Counter[Standing], done: str = "") -> str:
