@@ -143,7 +143,7 @@ def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
     """Old metrics before the list; nobody to answer ends it, and a no sends nothing."""
     said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
     assert "have metrics of an hour at best" in said[0]
-    assert said[1].startswith("sageaudit: of the 3 accounts of the stack, this lists yours")
+    assert said[1].startswith("sageaudit: of 3 accounts of the stack this lists yours")
     assert said[2].startswith("sageaudit: listing the jobs that ended")
     assert said[3] == "sageaudit: 12 jobs: 12 to send"
     assert "costs <$0.01" in said[4]

@@ -131,9 +131,7 @@ class _Backfill:
             listed = ScanRun(stack.deployed.history, asked, workers)
             audited = len({account for account, _ in stack.deployed.places})
             if not others and audited > 1:
-                say(
-                    f"of the {audited} accounts of the stack, this lists yours: --account names more"
-                )
+                say(f"of {audited} accounts of the stack this lists yours: --account names more")
             self._list(listed, session, others)
             jobs = in_order(job for lane in listed.lanes for job in lane.jobs)
             for job, standing in standings(jobs, stack.deployed, workers, datetime.now(UTC)):
