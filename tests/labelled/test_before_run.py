@@ -46,10 +46,7 @@ WORDS = {
     "volume-ignored": "local-volume-ignored",
     "volume-large": "volume-too-big",
     "keep-alive-cost": "warm-pool-idle",
-    "profiler-rule-dropped": "retired-rule",
     "tuning-strategy": "tuning-parallel-high",
-    "tuning-refused": "tuning-early-stop-conflict",
-    "transform-payloads": "transform-payload-limit",
     "transform-split": "transform-batch-strategy",
     "transform-one-request": "transform-serial",
 }
@@ -72,14 +69,17 @@ PARTS = {
         "InstancePreferences": "preferences-conflict",
         "a warm pool": "groups-with-warm-pool",
         "which is not there": "unknown-group",
+        "Hyperband": "tuning-early-stop-conflict",
+        "requests at a time": "transform-payload-limit",
     },
+    "debugger-closed": {"closed": "debugger-closed", "was dropped": "retired-rule"},
     "volume-over-local": {
         "AWS refuses": "volume-over-local",
         "no volume beside": "local-volume-ignored",
     },
 }
 """By rule: a part of its sentence, and the expert's word for that."""
-AS_MISSING = {("volume-refused", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
+AS_MISSING = {("request-conflict", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
               ("request-conflict", "no instance type")}  # fmt: skip
 """What the expert counts as a missing parameter: AWS's model requires it in words only."""
 FAULTS = {

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests.fakes.planned import LATER, asked
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "debugger-closed"
 HOOK = {"S3OutputPath": "s3://bucket/debug"}
+
+
+def rules(**more: Any) -> dict[str, Any]:
+    """One profiler rule."""
+    return {
+        "ProfilerRuleConfigurations": [
+            {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "i", **more}
+        ]
+    }
 
 
 test_cases = cases(
@@ -21,5 +32,12 @@ test_cases = cases(
     row(CLEAR),
     "A switch that is known later is not judged. It may be off.",
     row("unknown: …", {"ProfilerConfig": {"DisableProfiler": LATER}}),
+    "A dropped rule is named by what it invokes. Whatever it is called here.",
+    row(finds("…mine is of a kind that was dropped…"),
+        rules(RuleParameters={"rule_to_invoke": "StepOutlier"})),
+    "Other rules and custom ones are not named. A custom rule has an instance type of its own.",
+    row(finds("…July 2026."), rules(RuleParameters={"rule_to_invoke": "ProfilerReport"})),
+    row(finds("…July 2026."),
+        rules(RuleConfigurationName="StepOutlier", InstanceType="ml.m5.xlarge")),
     ask=asked,
 )  # fmt: skip
