@@ -110,7 +110,6 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         tags={"": "", "sageaudit:ignore": ",,"},
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
-        profiled=draw(st.none() | FLAG),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
         batch=draw(st.none() | BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),

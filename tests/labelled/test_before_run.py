@@ -43,7 +43,6 @@ WORDS = {
     "one-instance-algorithm": "single-instance-algorithm",
     "one-gpu-of-several": "gpus-not-used",
     "image-refuses-type": "gpu-not-used",
-    "volume-ignored": "local-volume-ignored",
     "volume-large": "volume-too-big",
     "keep-alive-cost": "warm-pool-idle",
     "tuning-strategy": "tuning-parallel-high",

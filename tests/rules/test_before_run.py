@@ -111,9 +111,6 @@ test_cases = cases(
     row(finds(fix=["ShardedByS3Key"]), COPIED, rule="replicated-input"),
     row(finds(fix=["FastFile"]), rule="replicated-input",
         changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}}),
-    "An ignored volume is a remark in requests. For runs the rule is off: it would be noise.",
-    row(finds(severity="info"), rule="volume-ignored", changes={
-        "ResourceConfig.InstanceType": "ml.g5.2xlarge", "ResourceConfig.VolumeSizeInGB": 100}),
     "Custom Debugger rules are found.",
     row(finds("…will run beside it…"), {"DebugRuleConfigurations": [CUSTOM]},
         rule="custom-rule-cost"),

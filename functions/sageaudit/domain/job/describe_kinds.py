@@ -219,7 +219,6 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "data_pinned": _pinned(JobKind.TRAINING),
         "image_pull_in_download": job_outputs.image_pull_in_download,
         "output_compression": at("OutputDataConfig.CompressionType", fields.text),
-        "profiled": job_outputs.profiled,
         "metric_names": job_outputs.metric_names,
         "final_metrics": job_outputs.final_metrics,
         "objective": job_outputs.objective,

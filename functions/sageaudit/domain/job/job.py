@@ -178,8 +178,6 @@ class Job:
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
-    profiled: bool | None = None
-    """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
