@@ -93,8 +93,7 @@ DIFFERS = {
     ("spot_built_in_short", "ceiling"): "the expert rounds both ends to one cent",
     ("limit_left_out_cheap", "ceiling"): "the expert left the volume of 30 GB for a day out",
     ("groups_and_type", "ceiling"): "AWS refuses type beside groups: the type is priced here",
-    ("typo_in_limit", "ceiling"): "the limit is priced as it was meant, not as if there were none",
-    ("tuning_invalid", "ceiling"): "the dearest training job is known, and so is their number",
+    ("typo_in_limit", "ceiling"): "nothing is concluded from a limit whose name is misspelled",
     ("family_growing", "prediction"): "no trend is followed: the median of the runs is given,"
     " and limit-short warns by the newest",
 }
