@@ -71,7 +71,11 @@ PARTS = {
         "Hyperband": "tuning-early-stop-conflict",
         "requests at a time": "transform-payload-limit",
     },
-    "debugger-closed": {"closed": "debugger-closed", "was dropped": "retired-rule"},
+    "debugger-closed": {
+        "closed": "debugger-closed",
+        "was dropped": "retired-rule",
+        "of its own": "custom-rule-cost",
+    },
     "volume-over-local": {
         "AWS refuses": "volume-over-local",
         "no volume beside": "local-volume-ignored",

@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(rules.__path__[0])
 RULES = {rule.name.name: rule for rule in catalogue.load()}
 QUIET = {
-    "custom-rule-cost",
     "max-runtime-loose",
 }
 

@@ -35,9 +35,9 @@ test_cases = cases(
     "A dropped rule is named by what it invokes. Whatever it is called here.",
     row(finds("…mine is of a kind that was dropped…"),
         rules(RuleParameters={"rule_to_invoke": "StepOutlier"})),
-    "Other rules and custom ones are not named. A custom rule has an instance type of its own.",
+    "Other built-in rules are not named, custom ones are. They have an instance type.",
     row(finds("…July 2026."), rules(RuleParameters={"rule_to_invoke": "ProfilerReport"})),
-    row(finds("…July 2026."),
+    row(finds("…StepOutlier is billed as a processing job of its own."),
         rules(RuleConfigurationName="StepOutlier", InstanceType="ml.m5.xlarge")),
     ask=asked,
 )  # fmt: skip

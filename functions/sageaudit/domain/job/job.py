@@ -11,7 +11,6 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
-    CustomRule,
     InputChannel,
     Objective,
     TransformBatching,
@@ -167,7 +166,7 @@ class Job:
     parent: Parent | None = None
     pipeline_step: str | None = None
     tuning: Tuning | None = None
-    custom_rules: tuple[CustomRule, ...] = ()
+    custom_rules: tuple[str, ...] = ()
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)

@@ -1,11 +1,13 @@
 """The request configures SageMaker Debugger, which is closed to new customers.
 
 What it checks: DebugHookConfig, DebugRuleConfigurations, ProfilerRuleConfigurations, or a
-    ProfilerConfig that is not switched off. The kinds of profiler rules that Debugger no longer has
-    are named: MaxInitializationTime, OverallFrameworkMetrics and StepOutlier.
+    ProfilerConfig that is not switched off. Named are custom rules, which have an instance type,
+    and profiler rules of the kinds that Debugger no longer has: MaxInitializationTime,
+    OverallFrameworkMetrics and StepOutlier.
 Why it costs: A new account's request fails or has no rules evaluated. In an account where it still
-    works, hooks and profiler slow the run down, and custom rules are billed. A rule of a dropped
-    kind is never evaluated.
+    works, hooks and profiler slow the run down. A custom rule is billed as a processing job for as
+    long as the training job runs; a built-in one is free, and one of a dropped kind is never
+    evaluated.
 Saving: None is counted: what the hooks cost is not known before the run.
 When it is wrong: Existing customers may use it as before, without new features. Older SDKs add the
     configuration by themselves.
@@ -24,12 +26,8 @@ from sageaudit.domain.request.request import Request
 from sageaudit.rules import api
 
 _OFF = "ProfilerConfig.DisableProfiler"
-_PARAMETERS = (
-    "DebugHookConfig",
-    "DebugRuleConfigurations",
-    "ProfilerRuleConfigurations",
-    "ProfilerConfig",
-)
+_RULES = ("DebugRuleConfigurations", "ProfilerRuleConfigurations")
+_PARAMETERS = ("DebugHookConfig", *_RULES, "ProfilerConfig")
 _DROPPED = frozenset({"maxinitializationtime", "overallframeworkmetrics", "stepoutlier"})
 
 
@@ -51,24 +49,25 @@ def check(case: api.RequestCase) -> api.Outcome:
     ]
     if not used:
         return api.Clear()
-    dropped = "; ".join(
-        f"{name} is of a kind that was dropped in March 2023" for name in _dropped(request)
-    )
     return api.advice(
         f"{' and '.join(used)}: SageMaker Debugger is closed to new customers since July 2026"
-        f"{dropped and '; '}{dropped}.",
+        f"{''.join(_of_rules(request))}.",
         {"parameters": ", ".join(used)},
         fix=tuple(api.Parameter(path, "set", None) for path in used),
         caution="Existing customers may go on using it. What it costs the run is not known.",
     )
 
 
-def _dropped(request: Request) -> Iterator[str]:
-    """The names of profiler rules of a dropped kind; a custom rule has an instance type."""
-    listed = request.value("ProfilerRuleConfigurations")
-    for item in listed if isinstance(listed, list) else []:
-        if isinstance(item, dict) and not item.get("InstanceType"):
-            parameters, name = item.get("RuleParameters"), str(item.get("RuleConfigurationName"))
+def _of_rules(request: Request) -> Iterator[str]:
+    """More for the sentence: custom rules, and profiler rules of a dropped kind."""
+    for path in _RULES:
+        listed = request.value(path)
+        for item in listed if isinstance(listed, list) else []:
+            if not isinstance(item, dict):
+                continue
+            parameters, name = item.get("RuleParameters"), item.get("RuleConfigurationName")
             kind = parameters.get("rule_to_invoke") if isinstance(parameters, dict) else None
-            if str(kind or name).replace("_", "").lower() in _DROPPED:
-                yield name
+            if item.get("InstanceType"):
+                yield f"; {name} is billed as a processing job of its own"
+            elif str(kind or name).replace("_", "").lower() in _DROPPED:
+                yield f"; {name} is of a kind that was dropped in March 2023"
