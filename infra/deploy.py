@@ -32,7 +32,7 @@ from infra.kept_table import NotAHistory, adopted, protect
 from infra.members import forward
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
 from infra.settings import cdk_context
-from infra.subscribers import Address, Subscriber
+from infra.subscribers import Subscriber
 from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
@@ -129,7 +129,7 @@ def _environment(session: Any) -> dict[str, str]:
 
 def _ask_who_is_told(
     flags: Flags, sns: Any, topics: Mapping[str, str]
-) -> dict[str, tuple[Address, ...]]:
+) -> dict[str, tuple[str, ...]]:
     """The addresses to subscribe, by the name of the topic's output."""
     return {
         topic: ask_for_addresses(answered, what, _known(sns, topics.get(topic)))
@@ -156,7 +156,7 @@ def _known(sns: Any, topic_arn: str | None) -> list[Subscriber]:
 
 
 def _subscribed(
-    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[Address]]
+    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Why AWS did not take an address, for each that it did not take."""
     for name, addresses in wanted.items():
@@ -266,12 +266,12 @@ def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[A
 @click.option(
     "--alarms-to",
     type=AddressesType(),
-    help="E-mail addresses or https endpoints that alarms about sageaudit go to, or: nobody.",
+    help="E-mail addresses that alarms about sageaudit go to, or: nobody.",
 )
 @click.option(
     "--notices-to",
     type=AddressesType(),
-    help="E-mail addresses or https endpoints that messages about jobs go to, or: nobody.",
+    help="E-mail addresses that messages about jobs go to, or: nobody.",
 )
 @click.option(
     "--secret-file",
@@ -288,8 +288,8 @@ def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[A
 def main(
     profile: str | None,
     region: str | None,
-    alarms_to: tuple[Address, ...] | None,
-    notices_to: tuple[Address, ...] | None,
+    alarms_to: tuple[str, ...] | None,
+    notices_to: tuple[str, ...] | None,
     secret_files: tuple[tuple[str, str], ...],
     yes: bool,
 ) -> None:
