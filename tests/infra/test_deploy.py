@@ -362,36 +362,14 @@ def test_a_pipeline_deploys_with_flags_only(runs: Runs, monkeypatch: pytest.Monk
     ]
 
 
-@pytest.mark.parametrize(
-    ("named", "of_environment", "used", "configured"),
-    [
-        (None, None, None, True),
-        ("default", None, "default", True),
-        ("default", "prod", "default", True),
-        ("prod", None, "prod", True),
-        (None, "prod", "prod", True),
-        ("other", "prod", "other", True),
-        # then the credentials of the environment: `default` is only the word of the prompt
-        ("default", None, None, False),
-    ],
-)
-def test_a_profile_is_the_one_that_was_named(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    named: str | None,
-    of_environment: str | None,
-    used: str | None,
-    configured: bool,
-) -> None:
-    """Also `default`, where AWS_PROFILE names another; then that of AWS_PROFILE."""
-    file = tmp_path / "config"
-    if configured:
-        file.write_text("[default]\n[profile prod]\n[profile other]\n", encoding="utf-8")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    if of_environment is not None:
-        monkeypatch.setenv("AWS_PROFILE", of_environment)
-    assert deploy._profile(named, terminal=False) == used
+def test_a_region_must_be_configured_or_named(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a flag, the environment or the profile; nobody is asked for it."""
+    monkeypatch.setattr(deploy, "run_cdk", runs)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    result = command("--yes", "--alarms-to", "nobody", "--notices-to", "nobody")
+    assert (result.exit_code, runs.calls) == (2, [])
+    assert "--region" in result.output
 
 
 def test_a_secret_that_is_about_to_be_deleted_stops_the_deployment(runs: Runs) -> None:

@@ -148,12 +148,3 @@ def test_nonsense_in_a_plan_is_no_plan() -> None:
             of_plan(nonsense, api_model())
     [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
     assert request.body["ResourceConfig"] == 3
-
-
-def test_other_resources_of_sagemaker_are_named_and_not_judged() -> None:
-    """Three of a kind by address, the others by their number; data and what stays are no news."""
-    endpoints = [resource("aws_sagemaker_endpoint", {"name": "x"}, f"e{n}") for n in range(5)]
-    found = plan(resource(TRAINING, VALUES), *endpoints, resource("aws_s3_bucket", {}))
-    named = ", ".join(f"module.m.aws_sagemaker_endpoint.e{n}" for n in range(3))
-    assert found.left_out == (f"{named} and 2 more: no job, so it is not judged",)
-    assert plan(endpoints[0], actions=["no-op"]).left_out == ()

@@ -43,7 +43,6 @@ _RENAMED = {
 """Arguments of aws_sagemaker_hyper_parameter_tuning_job with a shorter name than the API's."""
 _LATER = NotKnown("known after apply")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
-_NAMED = 3
 
 
 def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
@@ -56,15 +55,12 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
         raise Malformed("the top level", "is a plan without any resource of AWS")
     requests: list[Request] = []
     left_out: list[str] = []
-    others: dict[str, list[str]] = {}
     for resource, change, place in resources:
         kind, values = text(resource.get("type")), change.get("after")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
         address, stays = text(resource.get("address")) or kind, change.get("actions") in _NO_CHANGE
         if kind not in _JOBS and kind not in _PIPELINES:
-            if "_sagemaker_" in kind and not stays:
-                others.setdefault(kind, []).append(address)
             continue
         if stays:
             left_out.append(f"{address}: the plan does not change it")
@@ -77,13 +73,7 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
             found = _pipeline(address, values, unknown, place, region)
             requests += found.requests
             left_out += found.left_out
-    return FoundRequests(tuple(requests), (*left_out, *map(_not_judged, others.values())))
-
-
-def _not_judged(addresses: list[str]) -> str:
-    """Resources of one type that cost something or nothing: no rule is about them."""
-    more = f" and {len(addresses) - _NAMED} more" if len(addresses) > _NAMED else ""
-    return f"{', '.join(addresses[:_NAMED])}{more}: no job, so it is not judged"
+    return FoundRequests(tuple(requests), tuple(left_out))
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:
