@@ -1,4 +1,4 @@
-"""A message as a card: the news, why, what to do, and how to hear less of it.
+"""A message as a card: the headline, why, what to do, and how to hear less of it.
 
 It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The numbers of the evidence stand
 in the full audit. The texts contain names and reasons as they came: each channel must pass them
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sageaudit.domain.alert.alert import Told, group_of
+from sageaudit.domain.alert.alert import Alert, group_of
 from sageaudit.domain.alert.audit_figures import (
     counted_findings,
     for_chat,
@@ -22,7 +22,7 @@ from sageaudit.domain.alert.audit_figures import (
     message_severity,
     trial_findings,
 )
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.rule import FIRST, AlertDecision
 from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
@@ -32,7 +32,7 @@ from sageaudit.output.text.finding import saving
 from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
 from sageaudit.output.text.links import Link, links
 from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.reason import news, said_before
+from sageaudit.output.text.reason import message_headline, since_last_alert
 from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
 from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting
 
@@ -70,12 +70,12 @@ class CardLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MessageCard:
-    """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
-    be empty. `owner` and `place` share a line, and the links one with the rule's name; a card that
-    is about no single run has no `place`. Subscriptions can filter by `attributes`.
+    """A card's parts in their order. Its first line is `headline` and, after a colon, `step`, which
+    may be empty. `owner` and `place` share a line, and the links one with the rule's name; a card
+    that is about no single run has no `place`. Subscriptions can filter by `attributes`.
     """
 
-    news: str
+    headline: str
     step: str = ""
     lines: tuple[CardLine, ...] = ()
     owner: str | None = None
@@ -98,43 +98,43 @@ class MessageCard:
     @property
     def title(self) -> str:
         """The first line."""
-        return f"{self.news}: {self.step}" if self.step else self.news
+        return f"{self.headline}: {self.step}" if self.step else self.headline
 
 
-def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
+def card_of(document: AuditDocument, decision: AlertDecision = FIRST) -> MessageCard:
     """The card of an audit, about the advice that its message is due for."""
-    job, findings = document["job"], _findings(document, notify)
-    top = findings[0] if findings and not notify.idle else None
-    why, step, caveat = _idle(document) if notify.idle else _found(top)
+    job, findings = document["job"], _findings(document, decision)
+    top = findings[0] if findings and not decision.idle else None
+    why, step, caveat = _idle(document) if decision.idle else _found(top)
     card = MessageCard(
-        news=news(family_name(job["family"]), document, notify),
-        step="" if notify.corrects else _step(document, top, step, notify),
+        headline=message_headline(short_name(job["family"]), document, decision),
+        step="" if decision.corrects else _step(document, top, step, decision),
         lines=(
-            *(CardLine(text, label) for label, text in said_before(document, notify)),
+            *(CardLine(text, label) for label, text in since_last_alert(document, decision)),
             *([CardLine(_private(why), "Why")] if why else []),
-            *_to_do(document, top, step, notify),
+            *_to_do(document, top, step, decision),
             *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
-            *_besides(document, top, findings),
-            *_other_steps(notify.besides),
+            *_not_first(document, top, findings),
+            *_other_steps(decision.waited),
         ),
         owner=job["owner"],
-        place=_place(document, notify),
+        place=_place(document, decision),
         links=links(document),
         rule=middle(top["rule"], _FAMILY) if top else "",
-        more=tuple(_more(job["name"], notify)),
-        attributes=attributes_of(document, notify),
+        more=tuple(_more(job["name"], decision)),
+        attributes=attributes_of(document, decision),
     )
     return fitted(card, ROWS)
 
 
-def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
-    """What the message is about first, then what counts besides."""
-    if notify.worth is Worth.TRIAL:
+def _findings(document: AuditDocument, decision: AlertDecision) -> list[FindingDocument]:
+    """What the message is about first, then what else counts."""
+    if decision.worth is Worth.TRIAL:
         found = list(trial_findings(document))
     else:
-        dear = [one for one in document["findings"] if notify.dearer and is_regression(one)]
+        dear = [one for one in document["findings"] if decision.dearer and is_regression(one)]
         found = [*dear, *counted_findings(document)]
-    rule = notify.advice.rule if notify.advice and not notify.dearer else None
+    rule = decision.advice.rule if decision.advice and not decision.dearer else None
     return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
 
 
@@ -164,12 +164,14 @@ def _private(text: str) -> str:
     return _PATHS.sub("[path]", text)
 
 
-def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
+def _step(
+    document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
+) -> str:
     """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not step and not notify.dearer:
-        return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
-    if notify.dearer or not step:
-        return "look at what changed" if notify.dearer else "look at it"
+    if top and top["fix"] and not step and not decision.dearer:
+        return _change(top["fix"], document, trial=decision.worth is Worth.TRIAL)
+    if decision.dearer or not step:
+        return "look at what changed" if decision.dearer else "look at it"
     clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
     first, _, rest = clause.partition(" ")
     return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
@@ -195,18 +197,18 @@ def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool)
 
 
 def _to_do(
-    document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify
+    document: AuditDocument, top: FindingDocument | None, step: str, decision: AlertDecision
 ) -> Iterator[CardLine]:
     """The parameters to set, or the first step; then what that saves."""
     fix = sorted(
         top["fix"] if top else [], key=lambda one: _OPEN.search(str(one["new"])) is not None
     )
-    label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
+    label = "Try once" if decision.worth is Worth.TRIAL else "Do this"
     lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if step:
         yield CardLine(step, f"{label} first")
-    if top and not notify.dearer:
-        yield CardLine(_saves(document, top, notify), label if fix and not (step or lost) else "")
+    if top and not decision.dearer:
+        yield CardLine(_saves(document, top, decision), label if fix and not (step or lost) else "")
     for at, one in enumerate(fix[:_FIXES]):
         before = "" if at or not lost else "Then" if step else label
         yield CardLine(middle(_short(one), _CODE), before, code=True)
@@ -235,9 +237,9 @@ def _path(parameter: str, length: int) -> str:
     return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
 
 
-def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
+def _saves(document: AuditDocument, top: FindingDocument, decision: AlertDecision) -> str:
     """What following it saves, a run and a month."""
-    bucket, known, month = Bucket(top["bucket"]), saving(top), notify.saves
+    bucket, known, month = Bucket(top["bucket"]), saving(top), decision.saves
     if bucket is Bucket.LOST:
         text = f"{known} was lost"
     elif known.usd is None or not known.most:
@@ -246,13 +248,13 @@ def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str
         verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
         each = "in such a tuning job" if document["rollup"] else "a run"
         text = f"{verb} {known} {each}"
-    if month is None or not month.said or month.of_one_occasion or document["rollup"]:
+    if month is None or not month.projected or month.of_one_occasion or document["rollup"]:
         return text
-    rough = str(Figure(month.said, rough=NEAREST)).removeprefix("about ")
+    rough = str(Figure(month.projected, rough=NEAREST)).removeprefix("about ")
     return f"{text}, {rough} a month"
 
 
-def _besides(
+def _not_first(
     document: AuditDocument, top: FindingDocument | None, findings: Sequence[FindingDocument]
 ) -> Iterator[CardLine]:
     """What comes second, and what no sum has."""
@@ -278,46 +280,42 @@ def _besides(
         yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=4)
 
 
-def _other_steps(besides: Sequence[Told]) -> Iterator[CardLine]:
+def _other_steps(waited: Sequence[Alert]) -> Iterator[CardLine]:
     """What other steps of the pipeline come to, which waited for this message."""
-    said = sorted(besides, key=lambda one: -one.amount)
-    shown = [f"{_last_part(one.family)} {_month_words(one)}" for one in said]
+    dearest = sorted(waited, key=lambda one: -one.amount)
+    shown = [f"{short_name(one.family, with_group=False)} {_month_words(one)}" for one in dearest]
     if len(shown) > _FEW:
         shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
     if shown:
         yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
 
 
-def _month_words(told: Told) -> str:
-    if told.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        return f"{told.amount:,.0f} idle hours"
-    about = str(Figure(told.amount, rough=NEAREST)) if told.amount else "dollars not known"
-    return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
+def _month_words(alert: Alert) -> str:
+    if alert.worth in {Worth.PREPAID, Worth.UNPRICED}:
+        return f"{alert.amount:,.0f} idle hours"
+    about = str(Figure(alert.amount, rough=NEAREST)) if alert.amount else "dollars not known"
+    return about if alert.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
-def family_name(family: str) -> str:
-    """The last part of its name; with its pipeline's, for a step."""
-    return _last_part(family, below=group_of(family))
-
-
-def _last_part(family: str, below: str | None = None) -> str:
-    parents = (below or family).rpartition("/")[0]
+def short_name(family: str, *, with_group: bool = True) -> str:
+    """The last part of a family's name; of a step, with its pipeline's."""
+    parents = (group_of(family) if with_group else family).rpartition("/")[0]
     return middle(terminal(family.removeprefix(f"{parents}/")), _FAMILY)
 
 
-def _place(document: AuditDocument, notify: Notify) -> str:
+def _place(document: AuditDocument, decision: AlertDecision) -> str:
     """`MEDIUM, 111122223333`."""
-    severity = message_severity(document, notify).upper()
+    severity = message_severity(document, decision).upper()
     apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: "dear run"}
-    word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
+    word = "correction" if decision.corrects else apart.get(decision.worth, "idle")
     account = document["job"]["account"]
     return f"{word}, {middle(account, _ACCOUNT) if account else 'account unknown'}"
 
 
-def _more(name: str, notify: Notify) -> Iterator[CardLine]:
+def _more(name: str, decision: AlertDecision) -> Iterator[CardLine]:
     yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=3)
-    if notify.advice and not notify.dearer:
-        yield CardLine(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
+    if decision.advice and not decision.dearer:
+        yield CardLine(f"sageaudit advice snooze {decision.advice.id}", "Snooze 30 days", code=True)
 
 
 def rows(text: str) -> int:

@@ -16,9 +16,9 @@ def held_card(hour: ChannelHour) -> MessageCard:
     """How many were held, and the dearest of them."""
     others = hour.held - len(hour.dearest)
     return MessageCard(
-        news=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
+        headline=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
-            *(CardLine(one.title) for one in hour.dearest),
+            *(CardLine(headline) for headline, _ in hour.dearest),
             *([CardLine(f"and {counted(others, 'other')}")] if others else []),
         ),
         attributes=_ATTRIBUTES,

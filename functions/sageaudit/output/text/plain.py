@@ -60,7 +60,9 @@ def _within_subject(text: str) -> str:
 
 def subject(card: MessageCard) -> str:
     """The first line; without what to do, where it is too long, and cut in the middle at last."""
-    return next((line for line in (card.title, card.news) if len(line) <= SUBJECT), card.news)
+    return next(
+        (line for line in (card.title, card.headline) if len(line) <= SUBJECT), card.headline
+    )
 
 
 def _body(card: MessageCard) -> str:
