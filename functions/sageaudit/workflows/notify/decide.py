@@ -11,8 +11,7 @@ docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -55,11 +54,10 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey, RunQuery
-from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
-from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
+from sageaudit.errors import Malformed, Throttled, Unavailable, reading
 from sageaudit.output.text.card import MessageCard, card_of
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
@@ -94,10 +92,10 @@ def notify(
     """Decides about one version of an audit, and writes its alert with a notice for each channel.
 
     Each notice has an id that a second decision about the same version gives it again. Raises
-    Malformed when the document or what is stored of its family cannot be read, or AwsError. Any
-    other error, as in a writer, is a defect of this program. Nothing is written then.
+    Malformed when the document or what is stored of its family cannot be read, or AwsError. Nothing
+    is written then.
     """
-    with reading(document):
+    with reading("document"):
         if never := why_never(document, deps.policy.mode):
             return no_alert(never)
         if version == 1 and not _may_be_alerted(document, deps.policy):
@@ -112,7 +110,7 @@ def notify(
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed, or AwsError."""
-    with _reading_stored("document"):
+    with reading("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
         raise Malformed("document", "is not an object")
@@ -123,7 +121,7 @@ def _try(
     key: JobKey, version: int, document: AuditDocument, deps: NotifyDependencies, *, now: datetime
 ) -> AlertDecision | None:
     """Decides and writes; None where somebody else wrote since this was read."""
-    with _reading_stored("head of the run"):
+    with reading("head of the run"):
         head = deps.history.head(key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
@@ -220,7 +218,7 @@ def _subject(
     job, month = document["job"], decision.month
     tags: Mapping[str, str] = {}
     if any(route.tag for route in deps.policy.routes.rows):
-        with _reading_stored("detail of the run"):
+        with reading("detail of the run"):
             detail = deps.history.detail(key)
         tags = detail.tags if detail else {}
     usd = decision.dearer.more_usd if decision.dearer else month.usd if month else None
@@ -248,7 +246,7 @@ def _case(
     facts = head.facts or RunFacts(Purchase.ON_DEMAND)
     own = replace(head, facts=replace(facts, advised=advised))
     query = RunQuery.of_family(head.account, head.region, head.family)
-    with _reading_stored("runs of the family"):
+    with reading("runs of the family"):
         newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
         runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
     cut = len(runs) == MOST_RUNS
@@ -315,12 +313,3 @@ def _why_not_now(
     if last is None and head.ended_at <= now - LOOK_BACK:
         return "it ended more than 30 days ago"
     return None
-
-
-@contextmanager
-def _reading_stored(what: str) -> Iterator[None]:
-    """Raises Malformed for what is stored and cannot be read: no later try would."""
-    try:
-        yield
-    except (BadHistory, *UNREADABLE) as error:
-        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error
