@@ -23,7 +23,7 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from tests.fakes import documents, fixes
 from tests.fakes.alerts import alert
 from tests.fakes.documents import advised

@@ -17,7 +17,8 @@ from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.card import ROWS, WIDTH, card_of
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import ROWS, WIDTH
 from tests.fakes.documents import (
     advised,
     dearer_document,

@@ -19,7 +19,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.reason import since_last_alert, what_changed
 from tests.fakes.alerts import alert
 from tests.fakes.documents import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
 from tests.fakes.documents import advised, document, job, lost_document

@@ -11,7 +11,8 @@ from hypothesis import given
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import CardLine, MessageCard, card_of
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
 from tests.fakes.documents import advised, document, lost_document

@@ -19,7 +19,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
-from sageaudit.output.text.held import held_card
+from sageaudit.output.text.card import held_card
 from tests.fakes.delivering import NOON
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document

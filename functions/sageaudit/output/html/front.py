@@ -18,9 +18,14 @@ from sageaudit.output.html.job_table import family_name
 from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.text.amounts import of_sums
-from sageaudit.output.text.coverage import coverage_headline, outside_words
 from sageaudit.output.text.finding import parts_of
-from sageaudit.output.text.headline import account_headline, part_of_judged, period_words
+from sageaudit.output.text.headline import (
+    account_headline,
+    coverage_headline,
+    outside_words,
+    part_of_judged,
+    period_words,
+)
 from sageaudit.output.text.money import DOWN, NEAREST, Figure, share, signed
 from sageaudit.output.text.notes import advice_words, price_dates
 from sageaudit.output.text.words import counted

@@ -10,6 +10,7 @@ from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
@@ -17,6 +18,7 @@ from sageaudit.output.text.words import counted
 
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
+_WHOLE, _NAMED = Decimal(100), 4
 
 
 def headline(document: AuditDocument) -> str:
@@ -160,3 +162,22 @@ def part_of_judged(figure: Figure, total: Sums) -> str:
 def period_words(since: date, until: date) -> str:
     """`2026-05-01 to 2026-05-31`; one day alone."""
     return f"{since}" if since == until else f"{since} to {until}"
+
+
+def coverage_headline(covered: Coverage) -> str:
+    """One sentence: how much of the bill was audited."""
+    days = f"{covered.since}..{covered.until}"
+    if covered.percent is None:
+        return f"AWS shows no SageMaker bill of {days}; {usd(covered.audited_usd)} was audited"
+    bill = f"{usd(covered.bill_usd)} SageMaker bill of {days}"
+    return (
+        f"{usd(covered.audited_usd)} of the {bill} was audited ({share(covered.percent, _WHOLE)})"
+    )
+
+
+def outside_words(covered: Coverage) -> str:
+    """`Not audited: endpoints $300.00, notebooks $20.00.`; empty where all of it are jobs."""
+    named = [f"{one.name} {usd(one.usd)}" for one in covered.outside[:_NAMED]]
+    if rest := covered.outside[_NAMED:]:
+        named.append(f"other usage {usd(sum((one.usd for one in rest), Decimal(0)))}")
+    return f"Not audited: {', '.join(named)}." if named else ""

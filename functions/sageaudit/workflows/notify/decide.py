@@ -58,7 +58,8 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
 from sageaudit.errors import Malformed, Throttled, Unavailable, reading
-from sageaudit.output.text.card import MessageCard, card_of
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
