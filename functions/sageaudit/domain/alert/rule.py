@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 from sageaudit.domain.advice.advice import WAITING, Advice, State, Verb
 from sageaudit.domain.advice.comparison import Dearer
@@ -47,6 +48,16 @@ _WAITS_FOR = timedelta(days=32)
 """A monthly pipeline's next run is within it; what is older may hold no longer."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
+NOTHING_FOUND = "no finding worth a message"
+_WAITS = "another step of its pipeline has just had a message: the next one speaks of it"
+_TEN_TIMES = f"it is {TIMES} times as much or more"
+_ANSWERS = {
+    Verb.SNOOZE: "snooze",
+    Verb.ACCEPT: 'answer "accepted"',
+    Verb.EXEMPT: "exemption",
+    Verb.REOPEN: "other answer",
+}
+_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,7 @@ def alerts_by(case: AlertCase, decision: AlertDecision, sent: Alert) -> list[Ale
         return found
     if decision.dearer is not None:
         found.append(replace(sent, kind=AlertKind.DEARER, amount=decision.dearer.more_usd))
-    also = filter(None, (reason(case) for reason in _BY_WORTH))
+    also = filter(None, (_new(worth, case) for worth in Worth))
     found += [alert_of(case, one, sent) for one in also]
     found += [replace(one, kind=AlertKind.FIRST, at=sent.at) for one in decision.waited]
     return found
@@ -199,59 +210,30 @@ def alert_of(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
     )
 
 
-def _about(worth: Worth) -> Reason:
-    """What a family's open advices of one worth come to."""
-
-    def reason(case: AlertCase) -> AlertDecision | None:
-        before = next((one for one in reversed(case.alerts) if one.worth is worth), None)
-        kind, why, after = _new(case, worth, before)
-        if kind is None:
-            return None
-        return AlertDecision(kind, why, after, worth, idle=worth in IDLE_WORTHS)
-
-    return reason
-
-
-_BY_WORTH = tuple(map(_about, Worth))
-REASONS: tuple[Reason, ...] = (dearer, *_BY_WORTH)
-"""Every reason for a message about a run that had none; the first one that holds is what it says.
-A new reason is a function here."""
-NOTHING_FOUND = "no finding worth a message"
-_WAITS = "another step of its pipeline has just had a message: the next one speaks of it"
-_TEN_TIMES = f"it is {TIMES} times as much or more"
-_ANSWERS = {
-    Verb.SNOOZE: "snooze",
-    Verb.ACCEPT: 'answer "accepted"',
-    Verb.EXEMPT: "exemption",
-    Verb.REOPEN: "other answer",
-}
-_ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
-_New = tuple[AlertKind | None, str, Alert | None]
-"""The kind of a message, what is new in words, and since which alert."""
-_NOTHING: _New = (None, "", None)
-
-
-def _new(case: AlertCase, worth: Worth, before: Alert | None) -> _New:
-    """What is new since the family's last message of this worth."""
+def _new(worth: Worth, case: AlertCase) -> AlertDecision | None:
+    """What is new since the family's last message of this worth, by its open advices."""
+    before = next((one for one in reversed(case.alerts) if one.worth is worth), None)
+    first = AlertDecision(worth=worth, idle=worth in IDLE_WORTHS)
     given = case.fresh(case.of(worth, waiting=True))
     if before and given and not all(_came_again(case, one) for one in given):
         month = month_of(case.of(worth, waiting=True), worth, case.now)
         if why := _worse(month, before, apart=case.now - before.at >= _APART):
-            return AlertKind.WORSE, why, before
+            return replace(first, kind=AlertKind.WORSE, why=why, after=before)
     fresh = case.fresh(case.of(worth))
     month = month_of(case.of(worth), worth, case.now)
     enough = month.total >= floor_of(worth, fresh, case.policy)
     if not fresh or not (enough or any(map(_unknown, fresh))):
-        return _NOTHING
+        return None
     if before is None or all(_seen_again(case, one) for one in fresh):
-        return AlertKind.FIRST, "", None
+        return first
     if case.now - before.at < _APART:
-        return _NOTHING
-    new = (_new_of(case, one, before, month) for one in fresh)
-    return next((one for one in new if one[0] is not None), _NOTHING)
+        return None
+    found = (_new_of(case, one, before, month) for one in fresh)
+    new = next(filter(None, found), None)
+    return new and replace(new, worth=worth, idle=first.idle)
 
 
-def _new_of(case: AlertCase, advice: Advice, before: Alert, month: Month) -> _New:
+def _new_of(case: AlertCase, advice: Advice, before: Alert, month: Month) -> AlertDecision | None:
     """What is new of one advice that the run was given."""
     same = case.last_of(advice)
     lines = {one.id for one in case.advices.values() if one.line == advice.line}
@@ -259,21 +241,23 @@ def _new_of(case: AlertCase, advice: Advice, before: Alert, month: Month) -> _Ne
     if same is None:
         floor = floor_of(advice.worth, [advice], case.policy)
         if of_line is None and advice.of_days(case.now, MONTH_DAYS) < floor:
-            return _NOTHING
-        return AlertKind.CHANGED, _another(case, advice, of_line), of_line or before
+            return None
+        another = _another(case, advice, of_line)
+        return AlertDecision(AlertKind.CHANGED, another, of_line or before)
     if case.is_recent(same):
-        return _NOTHING
-    at = same.at
+        return None
     if _came_again(case, advice):
-        return AlertKind.BACK, _came_back(advice), same
+        return AlertDecision(AlertKind.BACK, _came_back(advice), same)
     decision = advice.decision
-    if decision and decision.over_at and at < decision.over_at <= case.now:
-        return AlertKind.AWAKE, f"{decision.by}'s {_ANSWERS[decision.verb]} has ended", same
+    if decision and decision.over_at and same.at < decision.over_at <= case.now:
+        over = f"{decision.by}'s {_ANSWERS[decision.verb]} has ended"
+        return AlertDecision(AlertKind.AWAKE, over, same)
     if of_line is not None and of_line is not same:
-        return AlertKind.CHANGED, _another(case, advice, of_line), of_line
+        return AlertDecision(AlertKind.CHANGED, _another(case, advice, of_line), of_line)
     if month.projected >= GROWN * before.amount:
-        return AlertKind.GREW, "the family's month grew by a third or more", before
-    return _NOTHING
+        grew = "the family's month grew by a third or more"
+        return AlertDecision(AlertKind.GREW, grew, before)
+    return None
 
 
 def _came_again(case: AlertCase, advice: Advice) -> bool:
@@ -358,3 +342,8 @@ def severe_unknown(figures: AlertFigures) -> bool:
     """Whether a severe finding has dollars that are not known."""
     severe = figures.severity.rank >= _UNKNOWN_FROM.rank
     return figures.usd is None and not figures.perhaps_usd and severe
+
+
+REASONS: tuple[Reason, ...] = (dearer, *(partial(_new, worth) for worth in Worth))
+"""Every reason for a message about a run that had none; the first one that holds is what it says.
+A new reason is a function here."""
