@@ -130,15 +130,15 @@ def account_headline(total: Sums) -> str:
         return "No job was audited in this period"
     found = of_sums(total)
     named = ((found.avoidable, "avoidable"), (found.lost, "lost"))
-    said = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
-    if not said and found.avoidable.usd is None:
-        said = "how much of it was avoidable is not known"
-    if not said and (found.possible.most or _ZERO) >= _CENT:
-        said = f"{found.possible} is worth a trial"
-    if not said and (findings := sum(rule.findings for rule in total.rules.values())):
-        said = f"{counted(findings, 'finding')}, none of which saves anything for certain"
+    found_words = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
+    if not found_words and found.avoidable.usd is None:
+        found_words = "how much of it was avoidable is not known"
+    if not found_words and (found.possible.most or _ZERO) >= _CENT:
+        found_words = f"{found.possible} is worth a trial"
+    if not found_words and (findings := sum(rule.findings for rule in total.rules.values())):
+        found_words = f"{counted(findings, 'finding')}, none of which saves anything for certain"
     cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
-    return f"{cost}: {said or 'none of it was found avoidable or lost'}"
+    return f"{cost}: {found_words or 'none of it was found avoidable or lost'}"
 
 
 def judged_words(total: Sums) -> str:
