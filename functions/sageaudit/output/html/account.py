@@ -74,7 +74,7 @@ def _note(report: AccountReport) -> str:
 
 
 def account_title(report: AccountReport) -> str:
-    """The page's title: the news, then the period."""
+    """The page's title: the headline, then the period."""
     return f"{account_headline(report.total)} - {period_words(report.since, report.until)}"
 
 

@@ -1,4 +1,4 @@
-"""The weekly digest as a card: the news of the week, what to do next, and what came of the rest."""
+"""The weekly digest as a card: the headline of the week, what to do next, and what came of the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "valu
 _ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
 _GREW = Decimal("1.5")
 _LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
-"""Half as much again, and at least $20, is the news; a dollar is no change. Our choice."""
+"""Half as much again, and at least $20, is in the headline; a dollar is no change. Our choice."""
 _ZERO = Decimal(0)
 _HOURS = frozenset({Worth.PREPAID, Worth.UNPRICED})
 

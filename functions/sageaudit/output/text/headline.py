@@ -1,4 +1,4 @@
-"""The news in one sentence: what a job, or an account, cost and what of it was avoidable."""
+"""The headline: what a job, or an account, cost and what of it was avoidable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The news of a message in words: the family's month, a dear run, a correction."""
+"""The headline of a message: the family's month, a dear run, a correction."""
 
 from __future__ import annotations
 
