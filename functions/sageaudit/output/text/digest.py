@@ -1,4 +1,4 @@
-"""The weekly digest as a card: the headline of the week, what to do next, and what came of the rest."""
+"""The weekly digest as a card: the week, what to do next, and what came of the rest."""
 
 from __future__ import annotations
 
