@@ -12,7 +12,7 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist linters mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist dynamodb linters mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -71,6 +71,11 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist
+
+dynamodb: $(READY) ## the tests of the history on a real DynamoDB: make dynamodb DYNAMODB=http://127.0.0.1:8000, or =aws for your account
+	@test -n "$(DYNAMODB)" || { echo "say which: DYNAMODB=http://127.0.0.1:8000 (an endpoint), or DYNAMODB=aws \
+	(tables named sageaudit-test-... in the account and region of your credentials, removed afterwards)" >&2; exit 2; }
+	@DYNAMODB="$(DYNAMODB)" $(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile dynamodb -q tests/adapters/history
 
 linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over the templates of every combination of options
 	@rm -rf build/templates

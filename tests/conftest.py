@@ -18,7 +18,7 @@ import botocore.endpoint_provider
 import botocore.hooks
 import botocore.loaders
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.fakes import named_dynamodb
 
@@ -86,8 +86,10 @@ def _rules_once(**ruleset: Any) -> Any:
 botocore.endpoint_provider.RuleSet = _rules_once
 
 # how long an example takes is the machine's business: a busy one is no fault of the code
-for profile in ("quick", "full", "unshrunk"):
+for profile in ("quick", "full"):
     settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# a real DynamoDB is too slow for the hundreds of examples that make a failed one smaller
+settings.register_profile("dynamodb", settings.get_profile("quick"), phases=[Phase.generate])
 settings.load_profile("quick")
 
 

@@ -1,4 +1,4 @@
-"""A DynamoDB with the table that the stack deploys: moto's, or the one that `make dynamodb` names."""
+"""A DynamoDB with the table that the stack deploys: moto's, or that of `make dynamodb`."""
 
 from __future__ import annotations
 
