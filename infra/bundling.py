@@ -32,7 +32,6 @@ _BUILDERS = (Path(__file__), Path(byte_code.__file__), Path(file_tree.__file__))
 NOT_ON_LAMBDA = (
     "api",
     "cli",
-    "output/fixes",
     "output/terminal",
     "adapters/billing",
     "adapters/history/sqlite",
