@@ -87,11 +87,11 @@ def runtime_api(events: Sequence[Any]) -> Iterator[RuntimeApi]:
     class Requests(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:  # noqa: N802 - its name in http.server
+        def do_GET(self) -> None:
             if (event := api.next()) is not None:
                 self._answer(200, event)
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             api.answers.put((self.path.rpartition("/")[2], self.headers, body))
             self._answer(202, b"{}")
@@ -139,11 +139,16 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def environment(of_template: dict[str, Any], asset: Path, api: RuntimeApi) -> dict[str, str]:
     """What Lambda sets, and the variables of the template with values for its references."""
+    variables = of_template["Environment"]["Variables"]
     known = {"AWS::AccountId": "111122223333", "AWS::StackName": "SageAudit"}
+    known |= dict.fromkeys(
+        (value["Ref"] for name, value in variables.items() if name == "TOPIC_ARN"),
+        "arn:aws:sns:us-east-1:111122223333:notices",
+    )
     queue = f"{NO_AWS}/111122223333/queue"
     return {
         name: value if isinstance(value, str) else known.get(value.get("Ref"), queue)
-        for name, value in of_template["Environment"]["Variables"].items()
+        for name, value in variables.items()
     } | {
         "PATH": os.defpath,
         "AWS_LAMBDA_RUNTIME_API": api.address,
