@@ -34,7 +34,7 @@ from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX
+from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX, WATCH_PREFIX
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.digest import DigestTimes
@@ -223,8 +223,17 @@ class SageAuditStack(cdk.Stack):
         )
         sweep.may(job_lists.PERMISSIONS, "*")
         sweep.may(sweep_notes.PERMISSIONS, table)
-        sweep.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
+        indexes = ("by-family", "due")
+        sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
+        # The jobs that run are looked at with what `audit` reads of those that ended.
+        sweep.may(sagemaker.PERMISSIONS, *self._jobs())
+        sweep.may(cloudwatch.PERMISSIONS, "*")
+        sweep.may(price_list.PERMISSIONS, "*")
+        sweep.may(price_cache.PERMISSIONS, table)
+        sweep.may(decisions.PERMISSIONS, table)
+        own_items = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{WATCH_PREFIX}*"]}}
+        sweep.may(alert_ledger.WATCH_PERMISSIONS, table, only=own_items)
         for roles, only in assumable(self._members):
             sweep.may(accounts.PERMISSIONS, *roles, only=only)
         return sweep

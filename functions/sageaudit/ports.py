@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
+from sageaudit.domain.alert.running import WatchState
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -267,6 +268,19 @@ class DigestLedger(Protocol):
         """Writes it, and by number and channel the bodies of its notices.
 
         False, and nothing is written, where it is there.
+        """
+
+
+class WatchLedger(Protocol):
+    """What is kept of running jobs that are watched, with the notices about them."""
+
+    def watched(self, key: JobKey) -> WatchState:
+        """The state of a run; one of revision 0 where nothing is kept."""
+
+    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+        """Writes the state, and by channel the bodies of the notices of its newest message.
+
+        False, and nothing is written, where the one before it is not what is kept any more.
         """
 
 

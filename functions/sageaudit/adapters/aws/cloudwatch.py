@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -46,7 +46,7 @@ class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
     `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
-    that ended before it was made.
+    that ended before it was made. `metrics`: no others are asked for, nor paid.
     """
 
     def __init__(
@@ -55,8 +55,10 @@ class CloudWatchMetrics:
         types: Mapping[str, InstanceType],
         *,
         lists_once: bool = False,
+        metrics: Collection[Metric] = tuple(Metric),
     ) -> None:
         self._client_of = client_of
+        self._wanted = metrics
         self._types = types
         self._lists_once = lists_once
         self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
@@ -129,9 +131,9 @@ class CloudWatchMetrics:
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
-        metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
-        if not published.disk:
-            metrics.remove(Metric.DISK)
+        absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
+        absent |= {*(() if published.disk else (Metric.DISK,))}
+        metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
@@ -188,8 +190,12 @@ def _later(job: Job, now: datetime) -> str | None:
 
 
 def _ended_lately(job: Job, now: datetime) -> bool:
-    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active."""
-    return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
+    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
+
+    One that was looked at while it runs counts as ended then.
+    """
+    end = job.ended_at or job.running_until
+    return end is not None and now - end < timedelta(hours=2)
 
 
 def period_for(start: datetime, end: datetime, now: datetime) -> int | None:

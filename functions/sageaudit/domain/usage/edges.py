@@ -10,7 +10,15 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, states
+from sageaudit.domain.usage.activity import (
+    FROM_S,
+    IDLE_BELOW_CORES,
+    LATE_S,
+    ONE_PROCESS_TO_CORES,
+    States,
+    any_of,
+    states,
+)
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
@@ -107,6 +115,38 @@ def idle_tail(usage: Measurements) -> range:
     stretches = usage.standstills()
     standing = stretches[-1] if stretches and stretches[-1].stop == usage.points else range(0)
     return max(asleep_tail(usage), standing, key=len)
+
+
+def up_to_last_points(usage: Measurements) -> Measurements | None:
+    """Up to the last period in which every host has its points of CPU and GPU; None without one.
+
+    A job that runs has no points of its last minutes yet. None, too, where a host has none at all.
+    """
+    metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
+    if usage.gpus is None or any(usage.without_hosts(metric) for metric in metrics):
+        return None
+    lines = [line.values for metric in metrics for line in usage.series.get(metric, {}).values()]
+    whole = (
+        at + 1 for at in range(usage.points)[::-1] if all(line[at] is not None for line in lines)
+    )
+    stop = next(whole, 0) if lines else 0
+    cut = {metric: pick_all(hosts, range(stop)) for metric, hosts in usage.series.items()}
+    return replace(usage, points=stop, series=cut) if stop else None
+
+
+def works_in_earnest(usage: Measurements) -> list[bool]:
+    """For each period, whether a host is known to do more than a process that waits.
+
+    That is GPU work, or more than one busy core; on hosts without GPUs any work.
+    """
+    cores = ONE_PROCESS_TO_CORES if usage.gpus else IDLE_BELOW_CORES
+    limit = cores * 100 / (usage.vcpu or 1)
+    cpus = usage.series.get(Metric.CPU, {}).values()
+    return [
+        any(host[at] for host in usage.gpu_states.values())
+        or any((line.values[at] or 0) > limit for line in cpus)
+        for at in range(usage.points)
+    ]
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:

@@ -9,7 +9,12 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, DIGEST_PREFIX, NOTICE_PREFIX
+from sageaudit.adapters.history.dynamo.table import (
+    AUDIT_PREFIX,
+    DIGEST_PREFIX,
+    NOTICE_PREFIX,
+    WATCH_PREFIX,
+)
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
@@ -173,6 +178,11 @@ def notice_sk(version: int, channel: str) -> str:
 def digest_pk(last_day: date) -> str:
     """The digest of the week that ended on a day, and its notices."""
     return f"{DIGEST_PREFIX}{last_day.isoformat()}"
+
+
+def watch_pk(key: JobKey) -> str:
+    """What is kept of a run while it runs, and the notices about it."""
+    return f"{WATCH_PREFIX}{run_id(key)}"
 
 
 def delivery_pk(notice_id: str) -> str:
