@@ -170,7 +170,7 @@ class Sweeper:
         counts = {"running": watched.running, "looked": watched.looked}
         self._report.info("running jobs", **_named(watched), **counts)
         for one in watched.said:
-            named = {"kind": one.kind, "to": one.to.channels, "routes": one.to.routes}
+            named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
             self._report.info("notified", running=one.job, **named)
 
     def _failed(self, message: str, error: AwsError, **named: str) -> None:

@@ -1,7 +1,7 @@
 """What is seen of a job that runs, and whether that is worth a message: no I/O.
 
-It does nothing where its hosts end in a standstill, or are all idle: the measures of idle-middle
-and idle-tail. What is not known says nothing.
+It does nothing where its hosts stand still as in idle-middle, or where all of them are quiet and
+no GPU works. What is not known says nothing.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from sageaudit.domain.job.failure import LIMIT_REACHED
 from sageaudit.domain.job.job import Job, Phase
 from sageaudit.domain.job.phases import is_work
 from sageaudit.domain.policy.watch import Watching
-from sageaudit.domain.usage.edges import idle_tail, up_to_last_points, works_in_earnest
+from sageaudit.domain.usage.edges import still_tail, up_to_last_points, works_in_earnest
 from sageaudit.domain.usage.measurements import Measurements
 
 READ_BACK = timedelta(hours=24)
 """How much of a running job's metrics is read: a day of minutes, as much as one read can have. The
 first GPU work must be in it, because one busy core before it may prepare that work."""
-LATE_WITHIN = timedelta(minutes=20)
+LATE_WITHIN = timedelta(minutes=15)
 """Points that are later than this are no delay: then nothing is known. Our choice: AWS states no
 delay, and a finished job's points are complete after 5 minutes."""
 MOST_IDLE = 3
 """Messages of a run that it does nothing: whoever left two unanswered knows of it. Our choice."""
 RUNS_FROM = 3
-"""Fewer finished runs do not show how long a run takes: our choice, as for a usual cost."""
+"""Fewer completed runs forecast no limit: our choice, as for a usual cost. One shows what is three
+times too long."""
 _LAST_RUNS = 10
 _BACK_OF_S, _BACK_S = 900, 300
 """A job is at work again where 5 of its last 15 minutes had work: one minute is no work."""
@@ -84,13 +85,15 @@ class Idleness:
     """How a running job's metrics end: idle from `since` to `until`, the end of what is known.
 
     `since` is None where it is not idle there. `at_least`: it was idle in all of READ_BACK.
-    `back_at`: when work began again after the idle time that was told, if it did.
+    `back_at`: when work began after the idle time that was told, if there was enough of it;
+    `at_work`: there is enough of it in the last minutes.
     """
 
     since: datetime | None
     until: datetime
     at_least: bool = False
     back_at: datetime | None = None
+    at_work: bool = False
 
     @property
     def minutes(self) -> int:
@@ -117,21 +120,20 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
     until = begins_at + known.points * period
     if now - until > LATE_WITHIN:
         return None
-    tail = idle_tail(known)
-    if tail:
-        all_idle = tail.start == 0 and until - begins_at >= READ_BACK - LATE_WITHIN
-        return Idleness(begins_at + tail.start * period, until, at_least=all_idle)
-    return Idleness(None, until, back_at=_back_at(known, state, period))
-
-
-def _back_at(known: Measurements, state: WatchState, period: timedelta) -> datetime | None:
-    """When work began after the idle time that was told, if the last minutes had enough of it."""
-    works, period_s = works_in_earnest(known), known.period_s or 1
+    tail, works = still_tail(known), works_in_earnest(known)
     last = works[-max(_BACK_OF_S // period_s, 1) :]
-    if state.idle_until is None or known.begins_at is None or sum(last) * period_s < _BACK_S:
-        return None
-    after = (known.begins_at + at * period for at, one in enumerate(works) if one)
-    return next((moment for moment in after if moment >= state.idle_until), None)
+    back = [
+        moment
+        for at, one in enumerate(works)
+        if one and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
+    ]
+    return Idleness(
+        since=begins_at + tail.start * period if tail else None,
+        until=until,
+        at_least=tail.start == 0 and until - begins_at >= READ_BACK - LATE_WITHIN,
+        back_at=back[0] if len(back) * period_s >= _BACK_S else None,
+        at_work=sum(last) * period_s >= _BACK_S,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,8 @@ class FinishedRuns:
 
     @property
     def longest_s(self) -> Decimal | None:
-        """The longest; None where too few are known."""
-        return max(self.all) if len(self.all) >= RUNS_FROM else None
+        """The longest; None where none is known."""
+        return max(self.all, default=None)
 
 
 def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
@@ -171,7 +173,7 @@ def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
-    last completed runs took longer than it allows.
+    last completed runs needed longer than until then.
     """
 
     seconds: int
@@ -186,7 +188,10 @@ class Limit:
 
 
 def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
-    """The limit that ends the job first: that of its run time, or of a spot job's whole time."""
+    """The limit that ends the job first: that of its run time, or of a spot job's whole time.
+
+    Waiting counts for the second alone.
+    """
     ran_s, limits = billed_seconds(job)[0], list[tuple[Decimal, int]]()
     if job.max_runtime_s is not None and ran_s is not None:
         limits.append((job.max_runtime_s - ran_s, job.max_runtime_s))
@@ -196,7 +201,7 @@ def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
     if not limits:
         return None
     left_s, seconds = min(limits)
-    longer = sum(took_s > seconds for took_s in runs.completed)
+    longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed)
     return Limit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed))
 
 
@@ -247,43 +252,61 @@ class Look:
 
 def what_to_say(
     look: Look, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
-) -> RunningKind | None:
-    """The message that is due, at most one at a time: idleness first, for it costs most."""
-    if state.idle_since is not None:
-        return RunningKind.AT_WORK if look.idle and look.idle.back_at else None
-    if look.idle is not None and look.idle.minutes >= watching.idle_minutes:
-        told = state.idle_told >= MOST_IDLE or RunningKind.IDLE in silent
-        return None if told else RunningKind.IDLE
-    due = {RunningKind.LIMIT: _nears_limit(look), RunningKind.LONG: _is_long(look, watching)}
-    new = (kind for kind, is_due in due.items() if is_due and kind not in {*state.said, *silent})
-    return next(new, None)
+) -> tuple[RunningKind, ...]:
+    """What is due, in one message: the first is its news. Empty for none."""
+    due = {
+        RunningKind.AT_WORK: _is_back(look, state),
+        RunningKind.IDLE: _is_idle(look, state, watching),
+        RunningKind.LIMIT: _nears_limit(look),
+        RunningKind.LONG: _is_long(look, watching),
+    }
+    return tuple(kind for kind in due if due[kind] and kind not in {*state.said, *silent})
+
+
+def _is_back(look: Look, state: WatchState) -> bool:
+    idle = look.idle
+    return bool(state.idle_since and idle and idle.back_at and idle.at_work)
+
+
+def _is_idle(look: Look, state: WatchState, watching: Watching) -> bool:
+    """Long enough, and not told: work that came and went between two sweeps ends what was told."""
+    idle = look.idle
+    if idle is None or idle.minutes < watching.idle_minutes or state.idle_told >= MOST_IDLE:
+        return False
+    return state.idle_since is None or idle.back_at is not None
 
 
 def _nears_limit(look: Look) -> bool:
     limit, ran_s = look.limit, look.ran_s
-    return (
-        limit is not None
-        and bool(ran_s)
-        and (limit.by_family or is_near(limit, ran_s or Decimal(0), look.runs))
-    )
+    if limit is None or not ran_s:
+        return False
+    return limit.by_family or is_near(limit, ran_s, look.runs)
 
 
 def _is_long(look: Look, watching: Watching) -> bool:
-    longest_s = look.runs.longest_s
-    return bool(longest_s and look.ran_s and look.ran_s > watching.longest_times * longest_s)
+    longest_s, ran_s = look.runs.longest_s, look.ran_s
+    return bool(longest_s and ran_s and ran_s > watching.longest_times * longest_s)
 
 
-def after(state: WatchState, kind: RunningKind, look: Look, to: tuple[str, ...]) -> WatchState:
-    """The state once this is said to these channels."""
-    next_ = replace(state, revision=state.revision + 1, messages=state.messages + 1)
-    if kind is RunningKind.IDLE and look.idle is not None:
+def after(
+    state: WatchState, kinds: Collection[RunningKind], look: Look, to: tuple[str, ...]
+) -> WatchState:
+    """The state once these are said to these channels."""
+    once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.AT_WORK}
+    said = replace(
+        state,
+        revision=state.revision + 1,
+        messages=state.messages + 1,
+        said=state.said | once,
+    )
+    if RunningKind.IDLE in kinds and look.idle is not None:
         return replace(
-            next_,
+            said,
             idle_since=look.idle.since,
             idle_until=look.idle.until,
             idle_told=state.idle_told + 1,
             channels=to,
         )
-    if kind is RunningKind.AT_WORK:
-        return replace(next_, idle_since=None, idle_until=None, channels=())
-    return replace(next_, said=state.said | {kind})
+    if RunningKind.AT_WORK in kinds:
+        return replace(said, idle_since=None, idle_until=None, channels=())
+    return said

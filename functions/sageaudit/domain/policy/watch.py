@@ -14,7 +14,7 @@ LEAST_MINUTES, MOST_MINUTES = FROM_S // 60, 12 * 60
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """Jobs from `usd_per_hour` on are watched; those without a price from `gpus_unpriced` on.
+    """Jobs above `usd_per_hour` are watched; those without a price from `gpus_unpriced` on.
 
     `idle_minutes`: without work, until a message. `longest_times` the family's longest run: the
     same. All of these are our choice: $5 is a GPU instance of some size, and 45 minutes are longer
@@ -27,10 +27,10 @@ class Watching:
     longest_times: Decimal = Decimal(3)
 
     def includes(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Whether a job of this rate is watched; of an unknown rate, one with so many GPUs."""
+        """Whether a job of this rate is watched; of an unknown rate, one of so many GPUs."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
-        return usd_per_hour >= self.usd_per_hour
+        return usd_per_hour > self.usd_per_hour
 
 
 def parse(reader: TableReader) -> Watching | None:

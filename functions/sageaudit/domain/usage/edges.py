@@ -134,12 +134,35 @@ def up_to_last_points(usage: Measurements) -> Measurements | None:
     return replace(usage, points=stop, series=cut) if stop else None
 
 
+QUIET_SHARE = 0.01
+"""Of a host's vCPUs: what its agents may use, which are more on a large host. Our choice; the idle
+hosts in the recordings are small, and IDLE_BELOW_CORES holds there."""
+
+
+def quiet_cores(vcpu: int) -> float:
+    """Below so many busy cores a host does nothing while it runs; never one, which is a program."""
+    return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
+
+
+def still_tail(usage: Measurements) -> range:
+    """The longer of two, as of a job that still runs: the standstill that lasts to the end, and the
+    periods up to the end in which every host is quiet and no GPU works.
+    """
+    vcpu = usage.vcpu or 1
+    limit = quiet_cores(vcpu) * 100 / vcpu
+    lines = usage.series.get(Metric.CPU, {}).values()
+    cpus = [states(line.values, lambda percent: percent >= limit, usage.period_s) for line in lines]
+    together = [any_of(at) for at in zip(*cpus, *usage.gpu_states.values(), strict=True)]
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(together)))
+    return max(range(usage.points - length, usage.points), idle_tail(usage), key=len)
+
+
 def works_in_earnest(usage: Measurements) -> list[bool]:
     """For each period, whether a host is known to do more than a process that waits.
 
-    That is GPU work, or more than one busy core; on hosts without GPUs any work.
+    That is GPU work, or more than one busy core; on hosts without GPUs any that is not quiet.
     """
-    cores = ONE_PROCESS_TO_CORES if usage.gpus else IDLE_BELOW_CORES
+    cores = ONE_PROCESS_TO_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
     cpus = usage.series.get(Metric.CPU, {}).values()
     return [

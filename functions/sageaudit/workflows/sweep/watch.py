@@ -76,10 +76,10 @@ class WatchDependencies:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message about a running job that was written."""
+    """A message about a running job that was written; `kinds`: its news first."""
 
     job: str
-    kind: RunningKind
+    kinds: tuple[RunningKind, ...]
     to: Destination
 
 
@@ -200,10 +200,10 @@ class _OneRun:
             runs=finished_like(job, runs_of(heads)),
             idle=self._idleness(job, state),
         )
-        kind = what_to_say(look, state, self._watching)
-        if kind is None or kind in self._silent(look, heads):
+        if not what_to_say(look, state, self._watching):
             return None
-        return self._written(kind, look, state)
+        kinds = what_to_say(look, state, self._watching, self._silent(look, heads))
+        return self._written(kinds, look, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
         """How the metrics of its present phase end; None where that is not known."""
@@ -232,16 +232,20 @@ class _OneRun:
         off = policy.rules_off | accepted.keys() | decided
         return {kind for kind, rules in RULES.items() if off.intersection(rules)}
 
-    def _written(self, kind: RunningKind, look: Look, state: WatchState) -> Said | None:
+    def _written(
+        self, kinds: tuple[RunningKind, ...], look: Look, state: WatchState
+    ) -> Said | None:
         """None where another sweep wrote since this state was read."""
-        severity = Severity.HIGH if kind is RunningKind.IDLE else Severity.MEDIUM
-        to = self._destination(kind, look, state, severity)
-        card = running_card(kind, look, state, severity)
-        next_state = after(state, kind, look, to.channels)
+        severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
+        to = self._destination(kinds[0], look, state, severity)
+        card, next_state = (
+            running_card(kinds, look, state, severity),
+            after(state, kinds, look, to.channels),
+        )
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
         if not self._deps.ledger.write_watched(next_state, bodies, self._now):
             return None
-        return Said(look.job.name, kind, to)
+        return Said(look.job.name, kinds, to)
 
     def _destination(
         self, kind: RunningKind, look: Look, state: WatchState, severity: Severity
