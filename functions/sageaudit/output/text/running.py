@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sageaudit.domain.alert.running import RULES, Limit, Look, RunningKind, WatchState
+from sageaudit.domain.alert.running import RULES, Look, RunningKind, WatchState
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure import may_resume_from
 from sageaudit.domain.job.job import Job, Purchase, duration
 from sageaudit.output.text.attributes import text_attributes
-from sageaudit.output.text.card import ROWS, CardLine, MessageCard, fitted
+from sageaudit.output.text.card import CardLine, MessageCard, fitted
 from sageaudit.output.text.links import LinkedRun, links_of
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 
+RUNNING_ROWS = 20
+"""A screen and a half of a phone: the commands are not cut."""
 _NAME, _ACCOUNT = 40, 12
 _TWO_HOURS_S = 7200
 _WAITS = "A run that waits for a query or for another job looks the same."
@@ -28,21 +30,20 @@ def running_card(
 ) -> MessageCard:
     """The card: its first line is the first of these news. `state`: what was kept before it."""
     (first, *others), job = kinds, look.job
-    stops = (
-        [] if first is RunningKind.AT_WORK else [CardLine(stop_command(look), "Stop it", code=True)]
-    )
+    over = first is RunningKind.AT_WORK
     account = middle(job.account, _ACCOUNT) if job.account else "account unknown"
+    news = f"{_who(look)} {_NEWS[first](look, state)}"
     card = MessageCard(
-        news=f"{_who(look)} {_NEWS[first](look, state)}",
+        news=news if over else f"{news} and {_costs(look)}",
         lines=(
             *(CardLine(_NEWS[kind](look, state), "It also") for kind in others),
             *_LINES[first](look),
             *_money(look),
-            *stops,
+            *(() if over else _commands(look)),
             *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
         ),
         owner=look.owner,
-        place=f"{severity.upper() if stops else 'at work'}, {account}",
+        place=f"{'at work' if over else severity.upper()}, {account}",
         links=links_of(_linked(job)),
         rule=next(iter(RULES[first]), ""),
         attributes=text_attributes(
@@ -56,7 +57,7 @@ def running_card(
             }
         ),
     )
-    return fitted(card, ROWS)
+    return fitted(card, RUNNING_ROWS)
 
 
 def _linked(job: Job) -> LinkedRun:
@@ -64,11 +65,15 @@ def _linked(job: Job) -> LinkedRun:
     return LinkedRun(job.kind, job.name, job.arn, job.region, start, None, job.instance_count)
 
 
-def stop_command(look: Look) -> str:
+def _commands(look: Look) -> Iterator[CardLine]:
     """What a person of the account may run; no function calls it."""
-    word, name = look.job.kind.value, shlex.quote(terminal(look.job.name))
-    region = shlex.quote(terminal(look.job.region or ""))
-    return f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
+    job, region = look.job, shlex.quote(terminal(look.job.region or ""))
+    name, word, metrics = shlex.quote(terminal(job.name)), job.kind.value, job.kind.row.metrics
+    if metrics is not None:
+        tail = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
+        yield CardLine(f"{tail} --since 2h --region {region}", "Look first", code=True, spare=3)
+    stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
+    yield CardLine(stop, "Stop it", code=True)
 
 
 def _who(look: Look) -> str:
@@ -103,7 +108,7 @@ def _idle_news(look: Look, state: WatchState) -> str:
     again = " again" if state.idle_told else ""
     least = "at least " if look.idle and look.idle.at_least else ""
     minutes = Decimal(look.idle.minutes if look.idle else 0)
-    return f"has done nothing{again} for {least}{_long(60 * minutes)} and {_costs(look)}"
+    return f"has done nothing{again} for {least}{_long(60 * minutes)}"
 
 
 def _at_work_news(look: Look, state: WatchState) -> str:
@@ -119,15 +124,14 @@ def _at_work_news(look: Look, state: WatchState) -> str:
 
 def _long_news(look: Look, _: WatchState) -> str:
     longest_s, ran_s = look.runs.longest_s or Decimal(1), look.ran_s or Decimal(0)
-    times = f"{ran_s / longest_s:.1f} times its family's longest run"
-    return f"has run for {_long(ran_s)}, {times}, and {_costs(look)}"
+    return f"has run {ran_s / longest_s:.1f} times as long as its family's longest run"
 
 
 def _limit_news(look: Look, _: WatchState) -> str:
     limit = look.limit
     left, sure = (_long(limit.left_s), limit.by_family) if limit else ("an unknown time", False)
-    what = "will probably be cut off" if sure else "will be cut off unless it ends before,"
-    return f"{what} by its limit in {left}, and {_costs(look)}"
+    what = "will probably reach" if sure else "must end before"
+    return f"{what} its limit in {left}"
 
 
 _NEWS = {
@@ -140,7 +144,7 @@ _NEWS = {
 
 def _idle_lines(look: Look) -> Iterator[CardLine]:
     since = look.idle.since if look.idle else None
-    what = "no GPU worked, one core busy at most" if look.gpus else "all CPUs idle"
+    what = "no GPU worked, at most one core busy" if look.gpus else "all CPUs idle"
     hosts = "on every host " if (look.job.instance_count or 1) > 1 else ""
     yield CardLine(f"{hosts}{what} since {_at(since)}", "Seen", spare=1)
 
@@ -152,19 +156,19 @@ def _at_work_lines(look: Look) -> Iterator[CardLine]:
 def _long_lines(look: Look) -> Iterator[CardLine]:
     runs, longest_s = look.runs, look.runs.longest_s or Decimal(0)
     of = f"the longest of {len(runs.all)} finished runs" if runs.all[1:] else "its one finished run"
-    yield CardLine(f"{of} on the same instances took {_long(longest_s)}", "Seen")
+    took = f"{of} on the same instances took {_long(longest_s)}"
+    yield CardLine(f"{took}; this one {_long(look.ran_s or Decimal(0))} so far", "Seen")
 
 
 def _limit_lines(look: Look) -> Iterator[CardLine]:
     limit = look.limit
     if limit and limit.by_family:
         runs = f"{limit.longer} of the last {counted(limit.of, 'completed run')} of its family"
-        yield CardLine(f"{runs} needed longer than the limit, {_whole(limit)}", "Seen")
-    elif limit:
-        yield CardLine(f"the limit is {_whole(limit)}; the job may end before", "Seen", spare=1)
+        yield CardLine(f"{runs} needed longer", "Seen")
     part = may_resume_from(look.job)
-    lost = f"{part} may hold a part" if part else "no checkpoints are configured: all may be lost"
-    yield CardLine(f"a running job's cannot be raised; {lost}", "The limit")
+    lost = f"{part} may hold a part" if part else "no checkpoints are set, so all may be lost"
+    whole = duration(Decimal(limit.seconds)) if limit else "unknown"
+    yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
 
 
 _LINES = {
@@ -173,10 +177,6 @@ _LINES = {
     RunningKind.LONG: _long_lines,
     RunningKind.LIMIT: _limit_lines,
 }
-
-
-def _whole(limit: Limit) -> str:
-    return duration(Decimal(limit.seconds))
 
 
 def _money(look: Look) -> Iterator[CardLine]:

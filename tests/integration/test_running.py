@@ -1,0 +1,82 @@
+"""Jobs that run on the local AWS: who does nothing is told of once, and once that it works again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
+
+from local import ACCOUNT, REGION
+from local.aws import LocalAws
+from local.recorded import RecordedJob
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.usage.measurements import Metric, RawSeries
+from tests.integration.whole_flow import scene
+
+NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+BUSY, HUNG = (3000.0, 700.0), (30.0, 0.0)
+"""CPU and GPU as CloudWatch sums them: 30 of 96 cores and 7 of 8 GPUs; an idle host."""
+
+
+def running(
+    name: str,
+    *stretches: tuple[int, tuple[float, float]],
+    instance: str = "ml.p4d.24xlarge",
+    at: datetime = NOON,
+) -> RecordedJob:
+    """A training job from `at` on, for so many minutes of each use; then it ends."""
+    uses = list(chain.from_iterable(repeat(use, minutes) for minutes, use in stretches))
+    ends_at = at + len(uses) * MINUTE
+    describe = {
+        "TrainingJobName": name,
+        "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{name}",
+        "TrainingJobStatus": "Completed",
+        "SecondaryStatus": "Completed",
+        "ResourceConfig": {"InstanceType": instance, "InstanceCount": 1, "VolumeSizeInGB": 30},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 432_000},
+        "CreationTime": (at - 5 * MINUTE).isoformat(),
+        "TrainingStartTime": at.isoformat(),
+        "TrainingEndTime": ends_at.isoformat(),
+        "LastModifiedTime": ends_at.isoformat(),
+        "SecondaryStatusTransitions": [
+            {
+                "Status": "Starting",
+                "StartTime": (at - 5 * MINUTE).isoformat(),
+                "EndTime": at.isoformat(),
+            },
+            {"Status": "Training", "StartTime": at.isoformat(), "EndTime": ends_at.isoformat()},
+        ],
+    }
+    series = [
+        RawSeries(f"{name}/algo-1", metric.value, at, 60, tuple(use[place] for use in uses))
+        for place, metric in enumerate((Metric.CPU, Metric.GPU))
+    ]
+    return RecordedJob(JobKind.TRAINING, describe, {"owner": "mara"}, tuple(series))
+
+
+def start(aws: LocalAws, jobs: Sequence[RecordedJob]) -> None:
+    """They run, and CloudWatch has their points."""
+    for job in jobs:
+        aws.sagemaker.runs(job)
+        aws.measure(job)
+
+
+def test_of_thirty_running_jobs_two_hang_and_one_recovers() -> None:
+    """Two messages and one all-clear on each channel; the cheap ones are described once."""
+    hung = running("llm-7b-hangs", (90, BUSY), (480, HUNG))
+    back = running("vision-recovers", (60, BUSY), (100, HUNG), (400, BUSY))
+    busy = [running(f"busy-{n}", (600, BUSY)) for n in range(3)]
+    cheap = [running(f"cheap-{n}", (9, HUNG), instance="ml.m5.large") for n in range(25)]
+    cheap = [
+        running(job.name, (600, HUNG), instance="ml.m5.large") for job in cheap
+    ]
+    with scene(NOON - HOUR, sweeps=True) as one:
+        start(one.aws, [hung, back, *busy, *cheap])
+        one.aws.advance(NOON + 8 * HOUR)
+        mails = [json.loads(mail["Body"]) for mail in one.aws.mails]
+        for mail in mails:
+            print(mail["Subject"], mail["Message"], sep="\n")
+        print(one.headlines())
+        assert [mail["Subject"] for mail in mails] == []
