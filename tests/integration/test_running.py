@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 
 from local import ACCOUNT, REGION
-from local.aws import LocalAws
 from local.recorded import RecordedJob
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Metric, RawSeries
@@ -56,27 +54,32 @@ def running(
     return RecordedJob(JobKind.TRAINING, describe, {"owner": "mara"}, tuple(series))
 
 
-def start(aws: LocalAws, jobs: Sequence[RecordedJob]) -> None:
-    """They run, and CloudWatch has their points."""
-    for job in jobs:
-        aws.sagemaker.runs(job)
-        aws.measure(job)
-
-
 def test_of_thirty_running_jobs_two_hang_and_one_recovers() -> None:
     """Two messages and one all-clear on each channel; the cheap ones are described once."""
-    hung = running("llm-7b-hangs", (90, BUSY), (480, HUNG))
-    back = running("vision-recovers", (60, BUSY), (100, HUNG), (400, BUSY))
-    busy = [running(f"busy-{n}", (600, BUSY)) for n in range(3)]
-    cheap = [running(f"cheap-{n}", (9, HUNG), instance="ml.m5.large") for n in range(25)]
-    cheap = [
-        running(job.name, (600, HUNG), instance="ml.m5.large") for job in cheap
+    dear = [
+        running("llm-7b-hangs", (60, BUSY), (240, HUNG)),
+        running("vision-recovers", (30, BUSY), (90, HUNG), (180, BUSY)),
+        *(running(f"busy-{n}", (300, BUSY)) for n in range(3)),
     ]
-    with scene(NOON - HOUR, sweeps=True) as one:
-        start(one.aws, [hung, back, *busy, *cheap])
-        one.aws.advance(NOON + 8 * HOUR)
-        mails = [json.loads(mail["Body"]) for mail in one.aws.mails]
+    cheap = [running(f"cheap-{n}", (300, HUNG), instance="ml.m5.large") for n in range(25)]
+    with scene(NOON - MINUTE, sweeps=True) as one:
+        for job in (*dear, *cheap):
+            one.aws.sagemaker.runs(job)
+        for job in dear:
+            one.aws.measure(job)
+        one.aws.advance(NOON + 4 * HOUR)
+        said = [
+            "ml.p4d.24xlarge training job vision-recovers has done nothing for 59 min and costs "
+            "$25.25 an hour",
+            "ml.p4d.24xlarge training job llm-7b-hangs has done nothing for 59 min and costs "
+            "$25.25 an hour",
+            "ml.p4d.24xlarge training job vision-recovers is at work again after 90 min without "
+            "work, which cost $37.88",
+        ]
+        mails = [json.loads(mail["Body"])["Message"] for mail in one.aws.mails]
         for mail in mails:
-            print(mail["Subject"], mail["Message"], sep="\n")
-        print(one.headlines())
-        assert [mail["Subject"] for mail in mails] == []
+            print(mail)
+        assert sorted(mail.splitlines()[0] for mail in mails) == sorted(said)
+        assert sorted(one.headlines()) == sorted(f"*{line}*" for line in said)
+        assert not one.dead_letters()
+        assert one.count("SweepFailed", "sweep") == 0

@@ -180,7 +180,7 @@ def about_notice(pk: str, sk: str) -> dict[str, Any]:
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
         key, number = version_of(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
-        return {"job": key.arn, "message": number}
+        return {"job": key.arn, "said": number}
     key, version = version_of(pk, sk)
     return {"job": key.arn, "version": version}
 
