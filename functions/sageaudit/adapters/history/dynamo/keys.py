@@ -13,6 +13,7 @@ from sageaudit.adapters.history.dynamo.table import (
     AUDIT_PREFIX,
     DIGEST_PREFIX,
     NOTICE_PREFIX,
+    PRICE_PREFIX,
     WATCH_PREFIX,
 )
 from sageaudit.adapters.history.moments import moment_text
@@ -202,7 +203,7 @@ def hour_sk(began_at: datetime) -> str:
 
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
-    return f"PRICE#{part(region)}#{part(component)}"
+    return f"{PRICE_PREFIX}{part(region)}#{part(component)}"
 
 
 def sweep_list_sk(of: ListOfJobs) -> str:
