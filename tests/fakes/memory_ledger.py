@@ -77,7 +77,7 @@ class MemoryAlertLedger:
 
     def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
         """All or nothing, if nobody has written since."""
-        if self.watched(state.key).revision != state.revision - 1:
+        if self.running.get(state.key, WatchState(state.key)).revision != state.revision - 1:
             return False
         self.running[state.key] = state
         for channel, body in bodies.items():

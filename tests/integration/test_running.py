@@ -1,4 +1,4 @@
-"""Jobs that run on the local AWS: who does nothing is told of once, and once that it works again."""
+"""Jobs that run on the local AWS: one that does nothing is told once, and once its work again."""
 
 from __future__ import annotations
 
@@ -68,17 +68,11 @@ def test_of_thirty_running_jobs_two_hang_and_one_recovers() -> None:
         for job in dear:
             one.aws.measure(job)
         one.aws.advance(NOON + 4 * HOUR)
-        said = [
-            "ml.p4d.24xlarge training job vision-recovers has done nothing for 59 min and costs "
-            "$25.25 an hour",
-            "ml.p4d.24xlarge training job llm-7b-hangs has done nothing for 59 min and costs "
-            "$25.25 an hour",
-            "ml.p4d.24xlarge training job vision-recovers is at work again after 90 min without "
-            "work, which cost $37.88",
-        ]
+        hangs = "has done nothing for 59 min and costs $25.25 an hour"
+        works = "is at work again after 90 min without work, which cost $37.88"
+        news = [("vision-recovers", hangs), ("llm-7b-hangs", hangs), ("vision-recovers", works)]
+        said = [f"ml.p4d.24xlarge training job {name} {what}" for name, what in news]
         mails = [json.loads(mail["Body"])["Message"] for mail in one.aws.mails]
-        for mail in mails:
-            print(mail)
         assert sorted(mail.splitlines()[0] for mail in mails) == sorted(said)
         assert sorted(one.headlines()) == sorted(f"*{line}*" for line in said)
         assert not one.dead_letters()

@@ -35,7 +35,8 @@ RUNS_FROM = 3
 times too long."""
 _LAST_RUNS = 10
 _BACK_OF_S, _BACK_S = 900, 300
-"""A job is at work again where 5 of its last 15 minutes had work: one minute is no work."""
+"""A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
+one minute is no work, and none is no all-clear. Our choice."""
 _NEAR_SHARE, _NEAR_S = 10, 1800
 """A limit is near in its last tenth, or half hour, but never in its first half."""
 
@@ -132,7 +133,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
         until=until,
         at_least=tail.start == 0 and until - begins_at >= READ_BACK - LATE_WITHIN,
         back_at=back[0] if len(back) * period_s >= _BACK_S else None,
-        at_work=sum(last) * period_s >= _BACK_S,
+        at_work=sum(last) * period_s >= _BACK_S > len(tail) * period_s,
     )
 
 
