@@ -42,6 +42,7 @@ ITEMS = (
     Item("SQS, most of it by waiting functions", "request", "0.0000004", 4_500_000, 30),
     Item("Lambda", "GB-second (Arm)", "0.0000133334", SWEEPS * 5 * 0.5, 11),
     Item("CloudWatch GetMetricData", "metric", "0.00001", 0, 20),
+    Item("the same of dear jobs that run, an hour each", "metric", "0.00001", 0, 4 * 4 * 2),
     Item("DynamoDB writes, in transactions", "write unit", "0.000000625", SWEEPS * 10, 60),
     Item("DynamoDB storage and recovery, a year of jobs", "GB-month", "0.45", 0, 12 * 15e-6),
     Item("CloudWatch Logs", "GB", "0.50", SWEEPS * 1e-5, 1e-5),
