@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
+from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.domain.alert.alert import (
@@ -26,8 +26,9 @@ from sageaudit.domain.alert.alert import (
     Told,
     hour_of,
 )
+from sageaudit.domain.alert.running import RunningKind, WatchState
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
@@ -89,6 +90,35 @@ def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
     assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#slack") == ("slack", "a body \u2028")
     assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#sns") == ("sns", "{}")
     assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00001#sns") is None
+
+
+def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
+    """Once: a state that was read before it was written does not take its place."""
+    key = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
+    empty = alerts.watched(key)
+    assert empty == WatchState(key)
+    cheap = replace(empty, revision=1, gpus=8)
+    assert alerts.write_watched(cheap, {}, NOON)
+    assert alerts.watched(key) == cheap
+    said = WatchState(
+        key,
+        revision=2,
+        usd_per_hour=Decimal("37.69"),
+        idle_since=NOON,
+        idle_until=LATER,
+        idle_told=1,
+        said=frozenset({RunningKind.LONG}),
+        channels=("sns", "slack"),
+        messages=1,
+    )
+    assert alerts.write_watched(said, BODIES, LATER)
+    assert alerts.watched(key) == said
+    assert not alerts.write_watched(replace(said, messages=7), {"sns": "twice"}, LATER)
+    pk = keys.watch_pk(key)
+    assert {name: alerts.notice(pk, keys.notice_sk(1, name)) for name in BODIES} == {
+        name: (name, body) for name, body in BODIES.items()
+    }
+    assert alerts.notice(pk, keys.notice_sk(7, "sns")) is None
 
 
 def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:

@@ -220,9 +220,9 @@ def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     }
     first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
-    assert first == f"{who} has done nothing for 57 min and costs $9.78 an hour"
-    assert over == f"{who} is at work again after 60 min without work, which cost $9.78"
-    assert again == f"{who} has done nothing again for 57 min and costs $9.78 an hour"
+    assert first == f"{who} has done nothing for 57 min: it costs $9.78 an hour"
+    assert over == f"{who} is at work again after 60 min: it cost $9.78 meanwhile"
+    assert again == f"{who} has done nothing again for 57 min: it costs $9.78 an hour"
 
 
 LONGER = tuple(earlier(20_000 + n) for n in range(3))
@@ -272,8 +272,8 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
     one = Watch(Run(name="llm-7b", uses=HANGS, tags={"owner": "mara"}))
     one.at(90)
     assert one.cards[0].startswith(
-        "2 x ml.g4dn.12xlarge training job llm-7b has done nothing for 57 min and costs $9.78 an "
-        "hour\n"
+        "2 x ml.g4dn.12xlarge training job llm-7b has done nothing for 57 min: it costs $9.78 "
+        "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
         "So far: $14.67 in 90 min\n"
         "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
@@ -297,8 +297,8 @@ PLAN = {
 @pytest.mark.parametrize(
     ("more", "costs"),
     [
-        (SPOT, "costs at most $9.78 an hour"),
-        (PLAN, "holds 8 GPUs of prepaid capacity"),
+        (SPOT, "it costs at most $9.78 an hour"),
+        (PLAN, "it holds 8 GPUs of prepaid capacity"),
     ],
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:

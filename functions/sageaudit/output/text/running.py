@@ -10,7 +10,7 @@ from decimal import Decimal
 from sageaudit.domain.alert.running import RULES, Look, RunningKind, WatchState
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure import may_resume_from
-from sageaudit.domain.job.job import Job, Purchase, duration
+from sageaudit.domain.job.job import Job, Purchase, duration, seconds_between
 from sageaudit.output.text.attributes import text_attributes
 from sageaudit.output.text.card import CardLine, MessageCard, fitted
 from sageaudit.output.text.links import LinkedRun, links_of
@@ -20,7 +20,7 @@ from sageaudit.output.text.words import counted
 
 RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
-_NAME, _ACCOUNT = 40, 12
+_NAME, _ACCOUNT = 30, 12
 _TWO_HOURS_S = 7200
 _WAITS = "A run that waits for a query or for another job looks the same."
 
@@ -32,9 +32,9 @@ def running_card(
     (first, *others), job = kinds, look.job
     over = first is RunningKind.AT_WORK
     account = middle(job.account, _ACCOUNT) if job.account else "account unknown"
-    news = f"{_who(look)} {_NEWS[first](look, state)}"
     card = MessageCard(
-        news=news if over else f"{news} and {_costs(look)}",
+        news=f"{_who(look)} {_NEWS[first](look, state)}",
+        step=_cost_meanwhile(look, state) if over else _costs(look),
         lines=(
             *(CardLine(_NEWS[kind](look, state), "It also") for kind in others),
             *_LINES[first](look),
@@ -83,11 +83,24 @@ def _who(look: Look) -> str:
 
 
 def _costs(look: Look) -> str:
-    """`costs $37.69 an hour`; of one without a price, how many GPUs it has."""
+    """`it costs $37.69 an hour`; of one without a price, how many GPUs it has."""
     if look.usd_per_hour is None:
         prepaid = " of prepaid capacity" if look.job.purchase is Purchase.TRAINING_PLAN else ""
-        return f"holds {counted(look.gpus, 'GPU')}{prepaid}"
-    return f"costs {_usd(look, look.usd_per_hour)} an hour"
+        return f"it holds {counted(look.gpus, 'GPU')}{prepaid}"
+    return f"it costs {_usd(look, look.usd_per_hour)} an hour"
+
+
+def _cost_meanwhile(look: Look, state: WatchState) -> str:
+    """What the time without work cost; empty where that is not known."""
+    seconds, rate = _without_work(look, state), look.usd_per_hour
+    if seconds is None or rate is None:
+        return ""
+    return f"it cost {_usd(look, rate * seconds / 3600)} meanwhile"
+
+
+def _without_work(look: Look, state: WatchState) -> Decimal | None:
+    since, back = state.idle_since, look.idle.back_at if look.idle else None
+    return None if since is None or back is None else seconds_between(since, back)
 
 
 def _usd(look: Look, amount: Decimal | None) -> str:
@@ -112,14 +125,8 @@ def _idle_news(look: Look, state: WatchState) -> str:
 
 
 def _at_work_news(look: Look, state: WatchState) -> str:
-    since, back = state.idle_since, look.idle.back_at if look.idle else None
-    if since is None or back is None:
-        return "is at work again"
-    seconds = Decimal((back - since).total_seconds())
-    rate, cost = look.usd_per_hour, ""
-    if rate is not None:
-        cost = f", which cost {_usd(look, rate * seconds / 3600)}"
-    return f"is at work again after {_long(seconds)} without work{cost}"
+    seconds = _without_work(look, state)
+    return f"is at work again after {_long(seconds)}" if seconds else "is at work again"
 
 
 def _long_news(look: Look, _: WatchState) -> str:

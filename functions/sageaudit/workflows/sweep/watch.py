@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from zlib import crc32
 
 from sageaudit.domain.advice.advice import WAITING, State, advices_of
 from sageaudit.domain.alert.running import (
@@ -46,7 +47,7 @@ from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.sweep import ListOfJobs
-from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Malformed
+from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.output.text.running import running_card
@@ -106,16 +107,19 @@ def watch(
     clock: Callable[[], datetime],
     out_of_time: Callable[[], bool],
 ) -> Watched:
-    """Looks at these jobs, as far as time allows. One that fails stops no other."""
-    done, watching = Watched(of, running=len(rows)), deps.policy.watch
-    for row in rows:
+    """Looks at these jobs, as far as time allows. One that fails stops no other.
+
+    The order is another one at each sweep, so that none is always among those left out.
+    """
+    done, watching, turn = Watched(of, running=len(rows)), deps.policy.watch, clock().isoformat()
+    for row in sorted(rows, key=lambda row: crc32(f"{turn} {row.ref.arn}".encode())):
         if watching is None or out_of_time():
             break
         try:
             looked, said = _OneRun(deps, row, watching, clock()).run()
         except AwsError as error:
             done = replace(done, error=done.error or error)
-        except Malformed as error:
+        except (BadHistory, Malformed) as error:
             done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
         else:
             new = () if said is None else (said,)
