@@ -40,7 +40,7 @@ ITEMS = (
     Item("CloudWatch metrics of its own", "metric", "0.30", 10, 0),
     Item("Secrets Manager", "secret", "0.40", 2, 0),
     Item("SQS, most of it by waiting functions", "request", "0.0000004", 4_500_000, 30),
-    Item("Lambda", "GB-second (Arm)", "0.0000133334", SWEEPS * 5 * 0.5, 11),
+    Item("Lambda", "GB-second (Arm)", "0.0000133334", SWEEPS * 5, 12),
     Item("CloudWatch GetMetricData", "metric", "0.00001", 0, 20),
     Item("the same of dear jobs that run, an hour each", "metric", "0.00001", 0, 4 * 4 * 2),
     Item("DynamoDB writes, in transactions", "write unit", "0.000000625", SWEEPS * 10, 60),

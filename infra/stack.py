@@ -218,7 +218,7 @@ class SageAuditStack(cdk.Stack):
             "Sweep",
             name="sweep",
             timeout=SWEEP_TIMEOUT,
-            memory_mib=512,
+            memory_mib=1024,
             role_name=self._trusted("sweep"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,

@@ -221,7 +221,7 @@ def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
     assert first == f"{who} has done nothing for 57 min: it costs $9.78 an hour"
-    assert over == f"{who} is at work again after 60 min: it cost $9.78 meanwhile"
+    assert over == f"{who} is at work again after 60 min without work: it cost $9.78 meanwhile"
     assert again == f"{who} has done nothing again for 57 min: it costs $9.78 an hour"
 
 

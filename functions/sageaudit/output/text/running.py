@@ -126,7 +126,8 @@ def _idle_news(look: Look, state: WatchState) -> str:
 
 def _at_work_news(look: Look, state: WatchState) -> str:
     seconds = _without_work(look, state)
-    return f"is at work again after {_long(seconds)}" if seconds else "is at work again"
+    after = "" if seconds is None else f" after {_long(seconds)} without work"
+    return f"is at work again{after}"
 
 
 def _long_news(look: Look, _: WatchState) -> str:
@@ -137,8 +138,7 @@ def _long_news(look: Look, _: WatchState) -> str:
 def _limit_news(look: Look, _: WatchState) -> str:
     limit = look.limit
     left, sure = (_long(limit.left_s), limit.by_family) if limit else ("an unknown time", False)
-    what = "will probably reach" if sure else "must end before"
-    return f"{what} its limit in {left}"
+    return f"will probably be cut off in {left}" if sure else f"has {left} left until its limit"
 
 
 _NEWS = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from zlib import crc32
 
@@ -35,7 +35,7 @@ from sageaudit.domain.bill.finding import RuleName, Severity
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import family
-from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.job import Job, Purchase, seconds_between
 from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.job.phases import so_far
@@ -137,6 +137,7 @@ class _OneRun:
         self._row = row
         self._watching = watching
         self._now = now
+        self._long_enough = timedelta(minutes=watching.idle_minutes)
 
     def run(self) -> tuple[bool, Said | None]:
         """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
@@ -215,14 +216,10 @@ class _OneRun:
         if began is None:
             return None
         since = max(began, self._now - READ_BACK)
-        if state.idle_since is None and (self._now - since).total_seconds() < 60 * (
-            self._watching.idle_minutes
-        ):
+        if state.idle_since is None and self._now - since < self._long_enough:
             return None
-        last = replace(job.phases[-1], started_at=since)
-        part = so_far(
-            replace(job, phases=(replace(last, seconds=None),), metric_names=()), self._now
-        )
+        last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self._now))
+        part = replace(job, phases=(last,), metric_names=())
         return idleness(self._deps.metrics.read(part, self._now), state, self._now)
 
     def _silent(self, look: Look, heads: Sequence[Head]) -> set[RunningKind]:
