@@ -245,7 +245,7 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     old = with_detail(ended("train-1", NOW - 200 * DAY), DETAIL)
     known = ended("train-2", NOW - 190 * DAY)
     deployed.table.record(replace(known, last_modified_at=NOW))
-    recent = ended("train-3", NOW + timedelta(minutes=1))
+    recent = ended("train-3", datetime.now(UTC))  # after the installation
     path = a_history(tmp_path, old, known, recent)
     found = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
