@@ -45,7 +45,7 @@ from sageaudit.rules import catalogue
 from sageaudit.settings import SweepSettings
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
-from sageaudit.workflows.sweep.watch import WatchDependencies, Watched
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList
 
 STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read: no request of one would be begun."""
@@ -131,7 +131,7 @@ class Sweeper:
         finally:
             self._notes.end_turn(owner)
 
-    def _told(self, part: DueSent | Swept | Watched) -> bool:
+    def _told(self, part: DueSent | Swept | WatchedList) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
             case DueSent(sent, error):
@@ -142,7 +142,7 @@ class Sweeper:
                 self._list_told(part)
                 if error is not None:
                     self._failed("list failed", error, **_named(part))
-            case Watched(error=error):
+            case WatchedList(error=error):
                 self._watch_told(part)
                 if error is not None:
                     self._failed("running jobs not all looked at", error, **_named(part))
@@ -166,7 +166,7 @@ class Sweeper:
         more = {"looked_back": swept.looked_back, "whole": swept.whole}
         self._report.info("list swept", **_named(swept), **counts, **more)
 
-    def _watch_told(self, watched: Watched) -> None:
+    def _watch_told(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked}
         self._report.info("running jobs", **_named(watched), **counts)
         for one in watched.said:
@@ -178,7 +178,7 @@ class Sweeper:
         self._report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
-def _named(swept: Swept | Watched) -> dict[str, str]:
+def _named(swept: Swept | WatchedList) -> dict[str, str]:
     return {"account": swept.of.account, "region": swept.of.region, "kind": swept.of.kind.value}
 
 

@@ -27,7 +27,7 @@ from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
 from sageaudit.errors import AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
-from sageaudit.workflows.sweep.watch import WatchDependencies, Watched, watch
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, market
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
 from tests.fakes.sweeps import TRAINING, head_of, key_of, row
@@ -123,7 +123,7 @@ class Watch:
     def runs(self, query: RunQuery[Head], *, page_size: int | None = None) -> Iterator[Head]:
         return iter(self.heads)
 
-    def at(self, minute: int) -> Watched:
+    def at(self, minute: int) -> WatchedList:
         """What a sweep at this minute does."""
         self.now = NOON + minute * MINUTE
         here = cast("Any", self)

@@ -30,7 +30,7 @@ from sageaudit.domain.sweep import (
 )
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
-from sageaudit.workflows.sweep.watch import WatchDependencies, Watched, watch
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
 
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
@@ -90,7 +90,7 @@ class Swept:
     unreadable: tuple[str, ...] = ()
 
 
-def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept | Watched]:
+def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept | WatchedList]:
     """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
 
     The lists that were not tried for the longest time come first: one that always takes long, or

@@ -85,7 +85,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedList:
     """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
 
     `said`: the messages. `error`: why the first that failed was not looked at. `unreadable`: whose
@@ -106,12 +106,16 @@ def watch(
     rows: Sequence[Listed],
     clock: Callable[[], datetime],
     out_of_time: Callable[[], bool],
-) -> Watched:
+) -> WatchedList:
     """Looks at these jobs, as far as time allows. One that fails stops no other.
 
     The order is another one at each sweep, so that none is always among those left out.
     """
-    done, watching, turn = Watched(of, running=len(rows)), deps.policy.watch, clock().isoformat()
+    done, watching, turn = (
+        WatchedList(of, running=len(rows)),
+        deps.policy.watch,
+        clock().isoformat(),
+    )
     for row in sorted(rows, key=lambda row: crc32(f"{turn} {row.ref.arn}".encode())):
         if watching is None or out_of_time():
             break
