@@ -33,7 +33,7 @@ def running_card(
     over = first is RunningKind.AT_WORK
     account = middle(job.account, _ACCOUNT) if job.account else "account unknown"
     card = MessageCard(
-        news=f"{_who(look)} {_NEWS[first](look, state)}",
+        headline=f"{_who(look)} {_NEWS[first](look, state)}",
         step=_cost_meanwhile(look, state) if over else _costs(look),
         lines=(
             *(CardLine(_NEWS[kind](look, state), "It also") for kind in others),
