@@ -1,4 +1,4 @@
-"""Makes moto's DynamoDB fast, which copies or sorts the whole table for each small thing.
+"""Makes moto fast, whose DynamoDB copies or sorts the whole table for each small thing.
 
 Of each attribute's ten possible types it looks for a dozen other names, in each answer.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from cryptography.hazmat.primitives.asymmetric import rsa
 from moto.core.serialize import ResponseSerializer
 from moto.dynamodb import models
 from moto.dynamodb.models import DynamoDBBackend
@@ -22,9 +24,11 @@ from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # type: ignore[
 _INDEX_NAME = 6
 """Of the arguments with which moto calls `Table.query`, after the hash key."""
 
+_key = cache(rsa.generate_private_key)
+
 
 @contextmanager
-def quick_tables() -> Iterator[None]:
+def quick_moto() -> Iterator[None]:
     """A transaction copies the table once, a query looks at its own items, and no text is cast.
 
     One copy is enough to go back to: the table does not change while moto makes them.
@@ -68,6 +72,8 @@ def quick_tables() -> Iterator[None]:
         return types[type(self)]
 
     with (
+        # SNS signs with a key that it takes long to make; here all topics have one
+        patch("moto.sns.models.rsa.generate_private_key", _key),
         # A record of the stream never changes.
         patch.object(StreamRecord, "__deepcopy__", lambda self, _: self, create=True),
         patch.object(models, "copy", SimpleNamespace(deepcopy=deepcopy, copy=copy.copy)),
