@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
-from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
@@ -41,38 +40,14 @@ class Fit:
     headroom_percent: Decimal
     other: InstanceType
 
-    def not_held(self, *, ran_there: bool = False) -> TypeRefusal | None:
-        """Why the type does not hold the run, what is certain before what was not recorded.
-
-        `ran_there`: the family's runs did, for less: then only its size may keep a run from it.
-        """
-        unlike = None if ran_there else next(self._unlike(), None)
-        return unlike or min(
-            self._too_small(),
-            key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
-            default=None,
-        )
-
-    def _unlike(self) -> Iterator[TypeRefusal]:
-        """Why a run is not advised to move there, however small its demand."""
-        today, other = self.today, self.other
-        if other.accelerator and not other.gpus:
-            why = f"{other.name} has no GPU and needs other code"
-            yield TypeRefusal(Constraint.ACCELERATOR, why)
-        if other.legacy and not today.legacy:
-            why = f"{other.family} is an older generation than {today.family}"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if not today.accelerator and _generation(other.family) < _generation(today.family):
-            why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if other.family.endswith(_NOT_STEADY):
-            why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-            yield TypeRefusal(Constraint.VCPU, why)
-        if not today.accelerator and today.ebs_billed != other.ebs_billed:
-            why = f"{today.family} and {other.family} keep data on different kinds of disk"
-            if None in (today.ebs_billed, other.ebs_billed):
-                why = f"whether {today.family} and {other.family} keep data alike is not known"
-            yield TypeRefusal(Constraint.STORAGE, why)
+    def too_small(self) -> TypeRefusal | None:
+        """Why the type does not hold the run, what is certain before what was not recorded."""
+        unrecorded = None
+        for refusal in self._too_small():
+            if refusal.constraint is not Constraint.NOT_RECORDED:
+                return refusal
+            unrecorded = unrecorded or refusal
+        return unrecorded
 
     def _too_small(self) -> Iterator[TypeRefusal]:
         """The resources of which it has, or may have, too little."""
@@ -163,11 +138,32 @@ class Fit:
             yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
 
+def unlike(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
+    """Why no run is advised to move there, however small its demand; None where one may be."""
+    if other.accelerator and not other.gpus:
+        why = f"{other.name} has no GPU and needs other code"
+        return TypeRefusal(Constraint.ACCELERATOR, why)
+    if other.legacy and not today.legacy:
+        why = f"{other.family} is an older generation than {today.family}"
+        return TypeRefusal(Constraint.GENERATION, why)
+    if not today.accelerator and _generation(other.family) < _generation(today.family):
+        why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+        return TypeRefusal(Constraint.GENERATION, why)
+    if other.family.endswith(_NOT_STEADY):
+        why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+        return TypeRefusal(Constraint.VCPU, why)
+    if not today.accelerator and today.ebs_billed != other.ebs_billed:
+        why = f"{today.family} and {other.family} keep data on different kinds of disk"
+        if None in (today.ebs_billed, other.ebs_billed):
+            why = f"whether {today.family} and {other.family} keep data alike is not known"
+        return TypeRefusal(Constraint.STORAGE, why)
+    return None
+
+
 def _not_recorded(what: str, need: Need) -> TypeRefusal:
     return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
 
 
-@cache
 def _generation(family: str) -> int:
     """The number in its name: 7 of m7i; 0 without one."""
     digits = _NUMBER.search(family)
