@@ -24,7 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from dateutil.tz import tzutc
+from dateutil.tz import tzutc  # type: ignore[import-untyped]
 
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.files import recording
@@ -107,7 +107,7 @@ def _noise(points: int) -> Mapping[str, tuple[float, ...]]:
 
 @cache
 def _points(hosts: int, period_s: int) -> tuple[RawSeries, ...]:
-    """Series of the large job: each host begins elsewhere in the same noise."""
+    """Series of the large job: each host begins elsewhere in the same noise, a little busier."""
     job = _run("large").job
     start, end = next(work_windows(job))
     first = math.ceil(start.timestamp() / period_s) * period_s
@@ -115,7 +115,13 @@ def _points(hosts: int, period_s: int) -> tuple[RawSeries, ...]:
     at = datetime.fromtimestamp(first, UTC)
     return tuple(
         RawSeries(
-            f"{job.name}/algo-{number}", metric, at, period_s, values[number:] + values[:number]
+            f"{job.name}/algo-{number}",
+            metric,
+            at,
+            period_s,
+            tuple(
+                value * (1 + number * 7 % 64 / 1000) for value in values[number:] + values[:number]
+            ),
         )
         for number in range(1, hosts + 1)
         for metric, values in _noise(points).items()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, takewhile
 
-from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, states
+from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, above, any_of, either, states
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
@@ -43,12 +44,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
-        host: [
-            any_of(at)
-            for at in zip(
-                usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu), strict=True
-            )
-        ]
+        host: either(usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
         for host in usage.hosts
     }
 
@@ -83,7 +79,9 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
 
 
 def _standing_tail(usage: Measurements, host: str) -> int:
-    """The periods of one host's standstill up to the end."""
+    """The periods of one host's standstill up to the end; few hosts have their GPUs idle there."""
+    if usage.gpu_states.get(host, [None])[-1:] != [False]:
+        return 0
     one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
     stretches = replace(usage, hosts_expected=1, series=one).standstills()
     return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
@@ -167,7 +165,7 @@ def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) ->
     """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(Metric.CPU, {}).values()
-    hosts = [states(line.values, lambda percent: percent > limit, usage.period_s) for line in lines]
+    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
     counts = Counter[str]()
     for at in wait:
         over = any_of([host[at] for host in hosts])
