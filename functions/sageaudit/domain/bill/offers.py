@@ -24,7 +24,7 @@ class Offer:
 
     `refused`: as what a type is refused that is not sold, or has no price to compare. `unlike`: the
     same of one that no run is advised to move to. `may_hold`: it is no larger than today's, and
-    refused for its price alone. `may_cost_less`: it is not known to cost as much by the hour.
+    refused for its price alone.
     """
 
     type: InstanceType
@@ -32,7 +32,6 @@ class Offer:
     refused: Candidate | None
     unlike: Candidate | None
     may_hold: bool
-    may_cost_less: bool
 
 
 @lru_cache(maxsize=_KEPT)
@@ -47,7 +46,6 @@ def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> 
         refused, why = _not_sold(region, kind, (today, own), (other, rate)), unlike(today, other)
         larger = other.gpus > today.gpus or other.vcpu > today.vcpu
         unpriced = refused is not None and refused.constraint is Constraint.BILL
-        known = own is not None and rate is not None and rate.usd >= own.usd
         found.append(
             Offer(
                 other,
@@ -55,10 +53,25 @@ def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> 
                 Candidate(other, rate, refused) if refused else None,
                 Candidate(other, rate, why) if why else None,
                 may_hold=unpriced and not larger and why is None,
-                may_cost_less=not (known and comparable(own, rate)),
             )
         )
     return tuple(sorted(found, key=lambda offer: by_hour(offer.type, offer.rate)))
+
+
+@lru_cache(maxsize=_KEPT)
+def may_cost_less(
+    market: Market, region: str | None, kind: JobKind, own_type: str
+) -> frozenset[str]:
+    """The types that are not known to cost as much by the hour, or more."""
+    own = market.hourly(region, kind, own_type)
+    return frozenset(
+        offer.type.name
+        for offer in offers(market, region, kind, own_type)
+        if own is None
+        or offer.rate is None
+        or offer.rate.usd < own.usd
+        or not comparable(own, offer.rate)
+    )
 
 
 def _not_sold(

@@ -8,7 +8,7 @@ there replaces the bounds, and a step to a smaller type that made the runs deare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -18,7 +18,7 @@ from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, Typ
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.bill.moved_run import MovedRun
-from sageaudit.domain.bill.offers import Offer, by_hour, offers
+from sageaudit.domain.bill.offers import Offer, by_hour, may_cost_less, offers
 from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate
@@ -157,9 +157,9 @@ def resize(
     headroom_percent: Decimal = HEADROOM_PERCENT,
     also: tuple[Measurements, ...] = (),
     tried: tuple[TriedType, ...] = (),
-    only: Callable[[Offer], bool] = lambda _: True,
+    only: Collection[str] | None = None,
 ) -> Resize:
-    """Tries a run on each other type for which `only` is true. Call `impossible` first.
+    """Tries a run on each other type, or on those of `only` by name. Call `impossible` first.
 
     `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
     `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
@@ -175,7 +175,9 @@ def resize(
     moved = MovedBill.of(elsewhere, market)
     trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried)
     beside = offers(market, job.region, job.kind, today.name)
-    candidates = [trial.candidate(offer) for offer in beside if only(offer)]
+    candidates = [
+        trial.candidate(offer) for offer in beside if only is None or offer.type.name in only
+    ]
     fitting = sorted((one for one in candidates if one.refused is None), key=_by_cost)
     refused = (one for one in candidates if one.refused is not None)
     return Resize(today, rate, billed, need, (*fitting, *refused))
@@ -197,14 +199,15 @@ class _Trial:
     def candidate(self, offer: Offer) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
         other, rate = offer.type, offer.rate
-        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
-        if offer.refused is not None:
-            holds = offer.may_hold and isinstance(run.takes(), Duration)
-            return replace(offer.refused, would_hold=True) if holds else offer.refused
+        if offer.refused is not None and not offer.may_hold:
+            return offer.refused
         tried = as_tried(self.tried, self.today, other) if self.tried else None
         back = isinstance(tried, Duration) and tried.trial
-        if offer.unlike is not None and not back:
+        if offer.unlike is not None and offer.refused is None and not back:
             return offer.unlike
+        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
+        if offer.refused is not None:
+            return replace(offer.refused, would_hold=isinstance(run.takes(), Duration))
         takes = run.too_small() or tried or run.run_time()
         if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
@@ -277,7 +280,8 @@ class Resizes:
             if question == asked:
                 return answer
         known_types = tried()
-        names = {one.type.name for one in known_types}
+        own_type = job.groups[0].instance_type
+        cheaper = may_cost_less(market, job.region, job.kind, own_type)
         answer = resize(
             job,
             whole,
@@ -285,7 +289,7 @@ class Resizes:
             headroom_percent=headroom_percent,
             also=also,
             tried=known_types,
-            only=lambda offer: offer.may_cost_less or offer.type.name in names,
+            only=cheaper | {one.type.name for one in known_types},
         )
         self._known.append((asked, answer))
         return answer
