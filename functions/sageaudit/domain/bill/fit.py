@@ -52,12 +52,10 @@ class Fit:
     def _too_small(self) -> Iterator[TypeRefusal]:
         """The resources of which it has, or may have, too little."""
         need, other = self.need, self.other
-        if (holds := need.gpus.held_by(other.gpus)) is None:
+        if need.gpus.held_by(other.gpus) is None:
             yield _not_recorded("use of the GPU", need.gpus)
-        elif not holds:
-            # The mean work must fit: GPUs that share it then take less than twice as long.
-            asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
-            yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+        elif few := too_few_gpus(need, other.gpus):
+            yield few
         yield from self._too_little_gpu_memory()
         yield from self._too_few_vcpus()
         yield from self._too_small_a_disk()
@@ -136,6 +134,17 @@ class Fit:
         if needed_gib > offered:
             asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
             yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+
+
+def too_few_gpus(need: Demand, gpus: int) -> TypeRefusal | None:
+    """Why so many GPUs do not hold the run, which comes before anything else; None: they may.
+
+    The mean work must fit: GPUs that share it then take less than twice as long.
+    """
+    if need.gpus.held_by(gpus) is not False:
+        return None
+    asked = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
+    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
 
 
 def unlike(today: InstanceType, other: InstanceType) -> TypeRefusal | None:

@@ -8,7 +8,7 @@ there replaces the bounds, and a step to a smaller type that made the runs deare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -16,6 +16,7 @@ from functools import cached_property
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.change import SetType
+from sageaudit.domain.bill.fit import too_few_gpus
 from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.bill.moved_run import MovedRun
 from sageaudit.domain.bill.offers import Offer, by_hour, may_cost_less, offers
@@ -173,8 +174,9 @@ def resize(
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     rate = market.hourly(job.region, job.kind, today.name)
     moved = MovedBill.of(elsewhere, market)
-    trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried)
     beside = offers(market, job.region, job.kind, today.name)
+    few = {n: why for n in range(today.gpus) if (why := too_few_gpus(need, n))}
+    trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried, few)
     candidates = [
         trial.candidate(offer) for offer in beside if only is None or offer.type.name in only
     ]
@@ -195,6 +197,7 @@ class _Trial:
     moved: MovedBill | None
     headroom_percent: Decimal
     tried: tuple[TriedType, ...]
+    too_few_gpus: Mapping[int, TypeRefusal]
 
     def candidate(self, offer: Offer) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
@@ -205,9 +208,12 @@ class _Trial:
         back = isinstance(tried, Duration) and tried.trial
         if offer.unlike is not None and offer.refused is None and not back:
             return offer.unlike
+        if offer.refused is None and other.gpus in self.too_few_gpus:
+            return Candidate(other, rate, self.too_few_gpus[other.gpus])
         run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
         if offer.refused is not None:
-            return replace(offer.refused, would_hold=isinstance(run.takes(), Duration))
+            holds = isinstance(run.takes(), Duration)
+            return replace(offer.refused, would_hold=True) if holds else offer.refused
         takes = run.too_small() or tried or run.run_time()
         if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
