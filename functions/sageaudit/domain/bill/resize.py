@@ -73,16 +73,20 @@ class Resize:
         A lower hourly price ensures that the advice for the next run does not reverse this one.
         Where today's bill is not known, the cheapest by the hour come first.
         """
-        return (candidate for candidate in self._saving if not candidate.on_trial)
+        return iter(self._saving[0])
 
     @property
     def on_trial(self) -> Iterator[Candidate]:
         """The same whose saving is possible at most."""
-        return (candidate for candidate in self._saving if candidate.on_trial)
+        return iter(self._saving[1])
 
     @cached_property
-    def _saving(self) -> tuple[Candidate, ...]:
-        return tuple(self._found_saving())
+    def _saving(self) -> tuple[list[Candidate], list[Candidate]]:
+        """Those that certainly save, and those on trial."""
+        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        for candidate in self._found_saving():
+            found[candidate.on_trial].append(candidate)
+        return found
 
     def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
