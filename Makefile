@@ -6,12 +6,13 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+LINTERS := .venv-linters
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 # byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist linters mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -22,9 +23,9 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) ## the same with all examples, then every fault, mutated inputs, the browser and the wheel
+test-all: $(READY) ## the same with all examples, then every fault, mutated inputs, the browser, the wheel and linters
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
-	@$(MAKE) --no-print-directory faults fuzz browser dist
+	@$(MAKE) --no-print-directory faults fuzz browser dist linters
 
 browser: $(READY) ## opens the reports in a headless Chromium, which must be installed
 	@$(RUN)/python -m pytest tests/browser
@@ -71,6 +72,11 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist
 
+linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over the templates of every combination of options
+	@rm -rf build/templates
+	@$(RUN)/python -m tools.combinations build/templates
+	@$(LINTERS)/bin/python -m tools.linters build/templates
+
 rule: $(READY) ## writes a new rule: make rule NAME=volume-nearly-full ID=SA506
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
 
@@ -83,18 +89,20 @@ faults: $(READY) ## every AWS call, channel answer and step with every fault; pr
 fuzz: $(READY) ## 20,000 mutated inputs for each handler; others with FUZZ_SEED=2
 	@FUZZ_SEED="$(or $(FUZZ_SEED),1)" $(RUN)/python -m pytest tests/fuzz -m fuzz --numprocesses auto --dist worksteal -q
 
-lock: $(READY) ## writes both requirements.txt from the requirements.in beside them
+lock: $(READY) ## writes each requirements file from the .in beside it
 	@$(RUN)/python -m pip install --quiet uv
 	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		requirements.in --output-file requirements.txt
 	@cd functions && ../$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		--generate-hashes --constraint ../requirements.txt requirements.in --output-file requirements.txt
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
+		--generate-hashes requirements-linters.in --output-file requirements-linters.txt
 
 deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI; ARGS=--help shows its flags
 	@$(RUN)/python -m infra.deploy $(ARGS)
 
 clean: ## deletes what the other targets made
-	rm -rf $(VENV) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
+	rm -rf $(VENV) $(LINTERS) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
 
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
@@ -114,4 +122,10 @@ $(READY): requirements.txt pyproject.toml
 	esac; done; }
 	@echo "Installing once (3 of 3): sageaudit itself ..." >&2
 	@$(RUN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(LINTERS)/.ready: requirements-linters.txt
+	@echo "Installing the linters once, in $(LINTERS) ..." >&2
+	@$(RUN)/python -m venv $(LINTERS)
+	@$(LINTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-linters.txt
 	@touch $@

@@ -11,6 +11,7 @@ from sageaudit.cli.support.doctor.permissions import (
     CHANGING,
     COMMANDS,
     COVERAGE,
+    FROM_HISTORY,
     IN_EACH_ACCOUNT,
     OF_MEMBERS,
     OF_STACK,
@@ -23,7 +24,7 @@ from sageaudit.cli.support.doctor.permissions import (
 )
 
 PAGE = Path(__file__).parent / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND, FROM_HISTORY)
 _TRUST = {
     "Version": "2012-10-17",
     "Statement": [

@@ -44,6 +44,15 @@ class Circuit:
     closed_until: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """About how many messages a queue has, and how long it keeps them."""
+
+    visible: int
+    hidden: int
+    retention_s: int
+
+
 class Pending(Protocol[T_co]):
     """A call that a worker makes."""
 
@@ -312,6 +321,16 @@ class Queue(Protocol):
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
         """Sends a message, visible after `delay_s` (0 to 900) seconds."""
+
+
+class PacedQueue(Protocol):
+    """One SQS queue that is filled no faster than it is read."""
+
+    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
+        """Sends messages; by place, why one was refused."""
+
+    def depth(self) -> Depth:
+        """How many messages it has."""
 
 
 class Channel(Protocol):

@@ -98,6 +98,8 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     none, one = (sum(item.month(jobs) for item in ITEMS) for jobs in (0, 1))
     assert round(none, 2) == advices.OWN_MONTH_USD
     assert round(one - none, 5) == advices.OWN_JOB_USD
+    stored = [item.month(1) - item.month(0) for item in ITEMS if "DynamoDB" in item.name]
+    assert round(sum(stored), 5) == advices.OWN_WRITE_USD
     opened = object(), table, MemoryDecisions()
     monkeypatch.setattr(histories, "_open_table", lambda *_: opened)
     for day in (12, 11, 10):

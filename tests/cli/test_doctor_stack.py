@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from moto import mock_aws
 
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.teams import TeamsChannel
-from sageaudit.adapters.history.moments import moment_text
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.cli.support.doctor import permissions
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.sweep import ListOfJobs, first_state
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Run
@@ -42,15 +45,13 @@ def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
         yield found
 
 
-def swept(stack: Stack, ago: timedelta) -> None:
+def swept(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
     """A sweep of a list ended."""
-    item = {
-        "pk": {"S": "SWEEP"},
-        "sk": {"S": f"LIST#123456789012#{REGION}#training"},
-        "watermark": {"S": moment_text(datetime.now(UTC) - ago)},
-    }
-    table = stack.outputs["TableName"]
-    boto3.client("dynamodb", region_name=REGION).put_item(TableName=table, Item=item)
+    client = boto3.client("dynamodb", region_name=REGION)
+    at = datetime.now(UTC) - ago
+    state = replace(first_state(at), watermark=at, tried_at=at)
+    notes = DynamoSweepNotes(client, stack.outputs["TableName"])
+    notes.keep(ListOfJobs(account, REGION, JobKind.TRAINING), state)
 
 
 def subscribe(stack: Stack) -> None:
@@ -144,16 +145,8 @@ def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, ki
 def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, run: Run) -> None:
     """Nobody sweeps it any more; its note stays."""
     subscribe(stack)
-    now = datetime.now(UTC)
-    table = boto3.client("dynamodb", region_name=REGION)
-    for account, ago in (("123456789012", timedelta(minutes=20)), ("1" * 12, timedelta(days=30))):
-        item = {
-            "pk": {"S": "SWEEP"},
-            "sk": {"S": f"LIST#{account}#{REGION}#training"},
-            "watermark": {"S": moment_text(now - ago)},
-            "tried_at": {"S": moment_text(now - ago)},
-        }
-        table.put_item(TableName=stack.outputs["TableName"], Item=item)
+    swept(stack, timedelta(minutes=20))
+    swept(stack, timedelta(days=30), account="1" * 12)
     row = checks(run, exit_code=0)["sweep"]
     assert (row["state"], "in 1 list" in row["found"]) == ("ok", True)
 

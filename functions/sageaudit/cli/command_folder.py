@@ -26,7 +26,7 @@ GROUPS = {
         "export",
     ),
     "Prices, rules and policies": ("prices", "rules", "what-if", "replay", "reconcile"),
-    "Set up and operate": ("doctor", "notify", "redrive"),
+    "Set up and operate": ("doctor", "backfill", "notify", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}

@@ -8,7 +8,7 @@ at, when the list was last read to its end. docs/decisions/0022-lists-are-read-b
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,6 +23,8 @@ LOOK_BACK = timedelta(hours=24)
 OVERLAP = timedelta(hours=3)
 """Jobs that changed this long before the watermark are looked at once more: a list may be behind,
 and so may the clock of a function: our choice."""
+NOT_TRIED = timedelta(hours=3)
+"""Each list is tried at most sweeps, which come every 15 minutes: our choice."""
 _GRACE = timedelta(minutes=35)
 _GRACE_OF = {JobKind.TUNING: timedelta(minutes=80)}
 _OLDEST_OPEN = LONGEST_LIFE + timedelta(days=2)
@@ -86,6 +88,16 @@ class ListState:
     listed_from: datetime
     under_way: UnderWay | None = None
     tried_at: datetime | None = None
+
+
+def still_swept(states: Mapping[ListOfJobs, ListState]) -> dict[ListOfJobs, ListState]:
+    """Without those that are not tried any more: of an account or region that left the policy."""
+    newest = max((one.tried_at for one in states.values() if one.tried_at), default=_EPOCH)
+    return {
+        of: one
+        for of, one in states.items()
+        if one.tried_at is None or newest - one.tried_at <= NOT_TRIED
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from sageaudit.adapters.history.dynamo.sweep_notes import (
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
+from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay, still_swept
 from sageaudit.errors import Malformed
 from sageaudit.ports import SweepNotes
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, MemoryNotes
@@ -52,6 +52,25 @@ def test_a_turn_far_longer_than_a_turn_can_be_is_nobodys(notes: SweepNotes) -> N
     notes.end_turn("a")
     assert notes.take_turn("a", NOON + 9 * MINUTE, 600)
     assert not notes.take_turn("b", NOON, 600)
+
+
+def test_all_lists_are_found_but_those_that_cannot_be_read(client: Any, table: str) -> None:
+    """And nothing else that sweeps keep; one that is not tried any more has left."""
+    notes = DynamoSweepNotes(client, table)
+    assert notes.lists() == {}
+    left = ListOfJobs("222233334444", "us-east-1", JobKind.TUNING)
+    states = {
+        TRAINING: ListState(NOON, NOON, NOON - DAY, UNDER_WAY, NOON),
+        left: ListState(NOON, NOON, NOON - DAY, None, NOON - 4 * HOUR),
+    }
+    for of, state in states.items():
+        notes.keep(of, state)
+    notes.note_sent(KEY, SentNote(NOON, None))
+    for name in ("111122223333#us-east-1#other", "1", "111122223333#us-east-1#transform"):
+        item = {"pk": {"S": "SWEEP"}, "sk": {"S": f"LIST#{name}"}}
+        client.put_item(TableName=table, Item=item)
+    assert notes.lists() == states
+    assert list(still_swept(notes.lists())) == [TRAINING]
 
 
 @pytest.mark.parametrize("until", [{"S": "soon"}, {"NULL": True}, None])

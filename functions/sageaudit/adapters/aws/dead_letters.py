@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sageaudit.adapters.aws.sqs import BATCH, queue_errors
+from sageaudit.adapters.aws.sqs import BATCH, SqsQueue, queue_errors
 
 CLI_PERMISSIONS = (
     "sqs:ChangeMessageVisibility",
@@ -33,36 +33,8 @@ class Received:
     system: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """About how many messages a queue has, and how long it keeps them."""
-
-    visible: int
-    hidden: int
-    retention_s: int
-
-
-class DeadLetterQueue:
+class DeadLetterQueue(SqsQueue):
     """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        self._client = client
-        self.url = url
-
-    @property
-    def name(self) -> str:
-        """The last part of its URL."""
-        return self.url.rpartition("/")[2]
-
-    def depth(self) -> Depth:
-        """By SQS's own, approximate, counts."""
-        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        with queue_errors(self.name):
-            found = self._client.get_queue_attributes(
-                QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
-            ).get("Attributes", {})
-        visible, hidden = (int(found.get(name, 0)) for name in names)
-        return Depth(visible, hidden, int(found["MessageRetentionPeriod"]))
 
     def receive(self, *, hidden_s: int) -> list[Received]:
         """Up to ten messages, hidden from now on; none if SQS finds none."""

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of, parsing, translated
 from sageaudit.errors import ResourceNotFound, Unavailable
+from sageaudit.ports import Depth
 
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
@@ -23,6 +24,8 @@ SEND_PERMISSIONS = ("sqs:SendMessage",)
 """What `send` calls."""
 WAIT_PERMISSIONS = ("sqs:ChangeMessageVisibility",)
 """What `change_visibility` calls."""
+DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
+"""What `depth` calls."""
 
 BATCH = 10
 BATCH_BYTES = 262_144
@@ -42,12 +45,12 @@ class SqsQueue:
 
     def __init__(self, client: Any, url: str) -> None:
         self._client = client
-        self._url = url
+        self.url = url
 
     @property
     def name(self) -> str:
         """The queue's name: the last part of its URL, and of its ARN."""
-        return self._url.rpartition("/")[2]
+        return self.url.rpartition("/")[2]
 
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
@@ -62,27 +65,39 @@ class SqsQueue:
         named = {name: _typed(value) for name, value in (attributes or {}).items() if value}
         with aws_errors("sqs"), _only_try():
             self._client.send_message(
-                QueueUrl=self._url,
+                QueueUrl=self.url,
                 MessageBody=body,
                 # Left out at 0, so that the queue's default delay applies.
                 **({"DelaySeconds": delay_s} if delay_s else {}),
                 **({"MessageAttributes": named} if named else {}),
             )
 
-    def send_all(self, bodies: Sequence[str]) -> dict[int, str]:
+    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
         """Sends bodies unchanged, without attributes; by place, why SQS refused one.
 
-        Raises ResourceNotFound or AwsError: then nobody knows which of them were sent.
+        At 0, the queue's default delay applies. Raises ResourceNotFound or AwsError: then nobody
+        knows which of them were sent.
         """
         refused: dict[int, str] = {}
         for part in _batches(bodies):
-            entries = [{"Id": str(place), "MessageBody": bodies[place]} for place in part]
+            delay = {"DelaySeconds": delay_s} if delay_s else {}
+            entries = [{"Id": str(at), "MessageBody": bodies[at], **delay} for at in part]
             with queue_errors(self.name):
-                answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+                answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
             with parsing("sqs"):
                 for failed in answer.get("Failed", []):
                     refused[int(failed["Id"])] = str(failed.get("Code", "no reason given"))
         return refused
+
+    def depth(self) -> Depth:
+        """By SQS's own, approximate, counts. Raises AwsError."""
+        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+        with queue_errors(self.name):
+            found = self._client.get_queue_attributes(
+                QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
+            ).get("Attributes", {})
+        visible, hidden = (int(found.get(name, 0)) for name in names)
+        return Depth(visible, hidden, int(found["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
@@ -93,7 +108,7 @@ class SqsQueue:
             raise ValueError(f"SQS hides a message 0 to {LONGEST_VISIBILITY_S} s, not {seconds} s")
         with aws_errors("sqs"):
             self._client.change_message_visibility(
-                QueueUrl=self._url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds
+                QueueUrl=self.url, ReceiptHandle=receipt_handle, VisibilityTimeout=seconds
             )
 
 

@@ -27,6 +27,7 @@ from sageaudit.cli.support.doctor.checkup import Check, CheckState, not_checked
 from sageaudit.cli.support.doctor.members import members as checked_members
 from sageaudit.cli.support.doctor.permissions import (
     COVERAGE,
+    FROM_HISTORY,
     OF_MEMBERS,
     OF_STACK,
     ORGANIZATION,
@@ -93,7 +94,9 @@ def doctor(
         if name not in permissions.EVERY:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
     given = {TABLE: table, ROLE: others.role, ORGANIZATION: others.organization, COVERAGE: coverage}
-    given |= {OF_STACK: stack, OF_MEMBERS: members} if policy else {}
+    given |= (
+        {OF_STACK: stack, OF_MEMBERS: members, FROM_HISTORY: history is not None} if policy else {}
+    )
     names = commands or permissions.COMMANDS
     asked = permissions.actions(names, [name for name, value in given.items() if value])
     if policy:

@@ -70,6 +70,7 @@ from sageaudit.workflows.audit.whole_audit import whole_audit
 TRIES = 8
 """The messages of a family are written by one process at a time; each try means another one was."""
 LOOK_BACK = timedelta(days=30)
+LONG_AGO = "it ended more than 30 days ago"
 _RUNS_BACK = timedelta(days=365)
 _PAGE = 100
 
@@ -118,6 +119,13 @@ def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notif
             if outcome is not None:
                 return outcome
     raise Throttled("Too many audits of one family are decided at once.")
+
+
+def of_the_past(ended_at: datetime, installed_at: datetime | None, now: datetime) -> str | None:
+    """Why nobody is told of a run that ended then; None of one that may be told."""
+    if installed_at and ended_at < installed_at:
+        return "it ended before sageaudit was installed"
+    return LONG_AGO if ended_at <= now - LOOK_BACK else None
 
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
@@ -318,12 +326,8 @@ def _why_not_now(
         return "a newer version of the audit has taken its place"
     if last is not None and last.version >= audit.version:
         return f"version {last.version} was notified"
-    installed_at = deps.installed_at()
-    if installed_at and head.ended_at < installed_at:
-        return "it ended before sageaudit was installed"
-    if last is None and head.ended_at <= now - LOOK_BACK:
-        return "it ended more than 30 days ago"
-    return None
+    past = of_the_past(head.ended_at, deps.installed_at(), now)
+    return None if last is not None and past == LONG_AGO else past
 
 
 @contextmanager

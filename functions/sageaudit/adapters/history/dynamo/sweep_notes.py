@@ -17,6 +17,7 @@ from sageaudit.adapters.history.dynamo.calls import ConditionFailed, Dynamo
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import as_utc, epoch_s, moment_text, read_moment
 from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
 from sageaudit.errors import UNREADABLE, Malformed
 
@@ -91,6 +92,19 @@ class DynamoSweepNotes:
             return _read(item)
         except UNREADABLE:
             return None
+
+    def lists(self) -> dict[ListOfJobs, ListState]:
+        """All that were ever swept and can be read. Raises AwsError."""
+        pages = self._table.pages(
+            KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
+            ExpressionAttributeValues={":pk": keys.SWEEP_PK, ":list": keys.SWEEP_LIST_PREFIX},
+        )
+        found = {}
+        for item in (item for page in pages for item in page):
+            with suppress(*UNREADABLE):
+                account, region, kind = item[SORT_KEY].split("#")[1:]
+                found[ListOfJobs(account, region, JobKind(kind))] = _read(item)
+        return found
 
     def keep(self, of: ListOfJobs, state: ListState) -> None:
         """Replaces the state. Raises AwsError."""

@@ -6,9 +6,9 @@ import enum
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -31,9 +31,8 @@ from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
 from sageaudit.adapters.channels.catalogue import SERVICES
-from sageaudit.adapters.history.dynamo.keys import SWEEP_LIST_PREFIX, SWEEP_PK
+from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
-from sageaudit.adapters.history.moments import read_moment
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
@@ -41,6 +40,7 @@ from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
 from sageaudit.domain.policy.routes import OWN_TOPIC
+from sageaudit.domain.sweep import NOT_TRIED, still_swept
 from sageaudit.errors import AwsError, BadSettings, NoHistory, SageauditError, Unavailable
 from sageaudit.output.text.words import counted
 
@@ -239,8 +239,6 @@ _DEAD = {
     "digest": "DigestDeadLettersUrl",
 }
 """Outputs of the stack, by the word of `sageaudit redrive`, which sends no start again."""
-_LATE = timedelta(hours=3)
-"""A sweep every 15 minutes that is so long ago has failed more than once: our choice."""
 _PENDING = "PendingConfirmation"
 
 
@@ -333,37 +331,15 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
 
 
 def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
-    with aws_errors("dynamodb", table):
-        items = client(session, "dynamodb", region).query(
-            TableName=table,
-            KeyConditionExpression=f"{PARTITION_KEY} = :pk AND begins_with({SORT_KEY}, :list)",
-            ExpressionAttributeValues={":pk": {"S": SWEEP_PK}, ":list": {"S": SWEEP_LIST_PREFIX}},
-        )["Items"]
-    until = list(_swept_until(items))
+    notes = DynamoSweepNotes(client(session, "dynamodb", region), table)
+    until = [state.watermark for state in still_swept(notes.lists()).values()]
     if not until:
         advice = "it runs every 15 minutes; look at the log of the sweep function"
         return not_checked("sweep", "no sweep has ended yet", advice)
     oldest = min(until)
     at, lists = f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", counted(len(until), "list")
-    if now - oldest > _LATE:
+    if now - oldest > NOT_TRIED:
         advice = 'see "Sweep silent" in docs/runbook.md'
         found = f"no sweep has looked for jobs that ended after {at}"
         return failed("sweep", found, advice)
     return ok("sweep", f"has looked for all jobs that ended up to {at}, in {lists}")
-
-
-def _swept_until(items: Iterable[Mapping[str, Any]]) -> Iterator[datetime]:
-    """How far each list was swept; one that is not tried any more is of an account that left."""
-    states = [(_moment(item, "watermark"), _moment(item, "tried_at")) for item in items]
-    newest = max((tried for _, tried in states if tried), default=None)
-    for watermark, tried in states:
-        left = newest is not None and tried is not None and newest - tried > _LATE
-        if watermark is not None and not left:
-            yield watermark
-
-
-def _moment(item: Mapping[str, Any], name: str) -> datetime | None:
-    try:
-        return read_moment(item[name]["S"])
-    except (KeyError, TypeError, ValueError):
-        return None

@@ -34,6 +34,7 @@ from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
 OF_STACK, OF_MEMBERS, SEND = "--stack", "--members", "--send"
+FROM_HISTORY = "--from-history"
 """Options with which a command needs more."""
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
@@ -100,6 +101,20 @@ CHANGING: Mapping[str, Needs] = {
         (),
         {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)},
     ),
+    "backfill": Needs(
+        (
+            *stack_outputs.CLI_PERMISSIONS,
+            *job_lists.CLI_PERMISSIONS,
+            *dynamo_history.READ_PERMISSIONS,
+            *sqs.SEND_PERMISSIONS,
+            *sqs.DEPTH_PERMISSIONS,
+        ),
+        {
+            ROLE: accounts.ASSUME_PERMISSIONS,
+            ORGANIZATION: organization.LIST_PERMISSIONS,
+            FROM_HISTORY: dynamo_history.RECORD_PERMISSIONS,
+        },
+    ),
     "redrive": Needs(
         (
             *stack_outputs.CLI_PERMISSIONS,
@@ -157,9 +172,9 @@ class PolicyScope:
             return (f"arn:{partition}:secretsmanager:{place}:secret:{CHANNEL_SECRETS}*",)
         if action.startswith("dynamodb:"):
             table = f"arn:{partition}:dynamodb:{place}:table/{self.table or '*'}"
-            if action in dynamo_decisions.DECIDE_PERMISSIONS:
-                return (table,)
-            return (table, f"{table}/index/*")
+            if action in dynamo_history.INDEX_PERMISSIONS or action == "dynamodb:GetItem":
+                return (table, f"{table}/index/*")
+            return (table,)
         if action in accounts.ASSUME_PERMISSIONS:
             return (f"arn:{partition}:iam::*:role/{self.role or '*'}",)
         return ("*",)
@@ -188,6 +203,8 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
 def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
     if set(names) <= _DECIDE:
         return "Decisions"
+    if set(names) <= {*dynamo_history.RECORD_PERMISSIONS}:
+        return "Audits"
     words = {
         "sagemaker": "Jobs",
         "dynamodb": "HistoryTable",

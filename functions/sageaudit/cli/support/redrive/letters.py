@@ -153,7 +153,7 @@ DEAD_LETTERS = {
     LetterKind.UNDECIDED: "UndecidedAuditsUrl",
     LetterKind.NOTICES: "NoticesDeadLettersUrl",
 }
-_WORK = {
+WORK = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
 }
@@ -180,11 +180,11 @@ def queues_of(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
     if region is None:
         raise BadUsage("no region: give --region, or set one for your profile")
     outputs = stack_outputs(client(session, "cloudformation", region), stack)
-    for name in (DEAD_LETTERS[kind], _WORK.get(kind, DEAD_LETTERS[kind])):
+    for name in (DEAD_LETTERS[kind], WORK.get(kind, DEAD_LETTERS[kind])):
         if name not in outputs:
             raise BadUsage(f"the stack {stack} has no output {name}: deploy this version")
     of_notices = kind is LetterKind.NOTICES
-    work = of_channels(outputs, QUEUE_OF) if of_notices else {"": outputs[_WORK[kind]]}
+    work = of_channels(outputs, QUEUE_OF) if of_notices else {"": outputs[WORK[kind]]}
     sqs = client(session, "sqs", region)
     return RedriveQueues(
         DeadLetterQueue(sqs, outputs[DEAD_LETTERS[kind]]),

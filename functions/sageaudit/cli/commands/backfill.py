@@ -1,0 +1,240 @@
+"""`sageaudit backfill`: fills a deployed table with audits of jobs that ended before it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sageaudit.adapters.aws.pace import Pace, Stopped
+from sageaudit.cli import options
+from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.messages import say
+from sageaudit.cli.support.account.accounts import OTHER_ACCOUNTS, OtherAccounts, open_session
+from sageaudit.cli.support.backfill import plan
+from sageaudit.cli.support.backfill.plan import Stack
+from sageaudit.cli.support.doctor.permissions import STACK
+from sageaudit.cli.support.history.histories import open_history
+from sageaudit.cli.support.scan.interruption import Interruption
+from sageaudit.cli.support.scan.scan_run import Asked, ScanRun
+from sageaudit.cli.support.scan.scanned_accounts import THREADS, ScannedAccount, ScannedAccounts
+from sageaudit.cli.support.scan.threads import Threads
+from sageaudit.cli.support.scan.view import listing_line, may_ask
+from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.job.listed import Listed, Period, in_order
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadUsage
+from sageaudit.output.text.words import counted
+from sageaudit.ports import History
+from sageaudit.queries.window import DAY_FORMS, FIRST, METRICS, window_of_days
+from sageaudit.rules import catalogue
+from sageaudit.workflows.sweep.backfill import Sent, Standing, bring, send, standings
+
+_SAY_EVERY_S = 60.0
+_EPILOG = """\b
+Examples:
+  sageaudit backfill --since 90d --dry-run
+  sageaudit backfill --since 2026-08 --stack SageAudit --region eu-west-1 --per-minute 60
+  sageaudit backfill --since 90d --organization --role sageaudit-read
+  sageaudit backfill --from-history history.db"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--since",
+    help=f"First day on which a job ended, in UTC: {DAY_FORMS}; of a file by default all days.",
+)
+@click.option(
+    "--from-history",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the audits of a scan's history into the table; SageMaker is not asked.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs.")
+@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option(
+    "--per-minute",
+    metavar="JOBS",
+    type=click.IntRange(1, 6_000),
+    default=20,
+    show_default=True,
+    help="Jobs to send a minute; also the most that may wait in the queue before more are sent.",
+)
+@click.option("--stack", metavar="NAME", default=STACK, show_default=True, help="Stack to fill.")
+@OTHER_ACCOUNTS
+@click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
+@options.PROFILE
+def backfill(
+    since: str | None,
+    file: Path | None,
+    dry_run: bool,
+    yes: bool,
+    per_minute: int,
+    stack: str,
+    others: OtherAccounts,
+    region: str | None,
+    profile: str | None,
+) -> Exit:
+    """Fills a deployed table with audits of jobs that ended before it.
+
+    Lists the jobs, and sends those without an audit to the stack's queue, slowly enough for those
+    of today. Nobody gets a message about them. Stopped at any time, the same command goes on.
+    """
+    if since is None and file is None:
+        raise BadUsage("how far back? give --since 90d, or --from-history FILE")
+    others.check()
+    if file is not None and others:
+        raise BadUsage("--from-history asks no account: leave out --account and --organization")
+    now = datetime.now(UTC)
+    kept = None if file else METRICS
+    asked = window_of_days(since, None, now, kept).period(now.date()) if since else None
+    period = asked or Period(FIRST.date(), now.date())
+    session = open_session(profile, region)
+    with Interruption(say) as interruption:
+        run = _Backfill(interruption, dry_run=dry_run, yes=yes, per_minute=per_minute)
+        try:
+            if file is not None:
+                return run.of_file(file, plan.find(session, stack), period)
+            if line := plan.metrics_line(period, now):
+                say(line)
+            return run.of_accounts(session, others, plan.find(session, stack), period)
+        except Stopped:
+            say("interrupted: run the same command again, and it goes on from there")
+            return Exit.INTERRUPTED
+
+
+class _Backfill:
+    """One call of the command."""
+
+    def __init__(
+        self, interruption: Interruption, *, dry_run: bool, yes: bool, per_minute: int
+    ) -> None:
+        self._interruption = interruption
+        self._dry_run, self._yes, self._per_minute = dry_run, yes, per_minute
+        self._said_at = time.monotonic()
+
+    def of_accounts(
+        self, session: Any, others: OtherAccounts, stack: Stack, period: Period
+    ) -> Exit:
+        """Lists, asks and sends. Raises Stopped, or AwsError."""
+        found = Counter[Standing]()
+        missing = list[Listed]()
+        with Threads(THREADS) as workers:
+            asked = Asked(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
+            listed = ScanRun(stack.deployed.history, asked, workers)
+            audited = len({account for account, _ in stack.deployed.places})
+            if not others and audited > 1:
+                say(f"of {audited} accounts of the stack this lists yours: --account names more")
+            self._list(listed, session, others)
+            jobs = in_order(job for lane in listed.lanes for job in lane.jobs)
+            for job, standing in standings(jobs, stack.deployed, workers, datetime.now(UTC)):
+                found[standing] += 1
+                if standing is Standing.MISSING:
+                    missing.append(job)
+                self._look()
+        say(plan.counts_line(found))
+        if not missing:
+            say("nothing to send")
+            return listed.tally.exit
+        say(plan.cost_line(len(missing), self._per_minute))
+        if self._dry_run:
+            return listed.tally.exit
+        self._ask(f"Send {counted(len(missing), 'job')}?")
+        return gravest({listed.tally.exit, self._send(missing, stack)})
+
+    def _list(self, run: ScanRun, session: Any, others: OtherAccounts) -> None:
+        pace = Pace(time.monotonic, self._interruption.sleep)
+        where = listing_line(run.asked.regions, run.asked.days)
+        if not others:
+            say(where)
+            run.list_account(ScannedAccount(session, pace))
+            return
+        home = session.region_name
+        several = ScannedAccounts(session, others.listed(session, home), home, pace)
+        say(f"{where}, {counted(len(several), 'account')}")
+        run.list_accounts(several, lambda: self._interruption.wished)
+
+    def _send(self, jobs: list[Listed], stack: Stack) -> Exit:
+        done = Sent()
+        sending = send(
+            jobs, stack.queue, per_minute=self._per_minute, sleep=self._interruption.sleep
+        )
+        try:
+            for done in sending:
+                waits = f"; waiting for {done.waiting:,} messages in the queue"
+                self._progress(
+                    f"{done.sent:,} of {counted(len(jobs), 'job')} sent"
+                    f"{waits if done.waiting else ''}"
+                )
+        finally:
+            say(f"{done.sent:,} of {counted(len(jobs), 'job')} sent to {stack.queue.name}")
+        for reason, times in Counter(done.refused).items():
+            say(f"{times:,} not taken by SQS ({reason}): run the same command again")
+        say(f"`sageaudit top --table {stack.table}` shows their audits as they are made")
+        return Exit.UNAVAILABLE if done.refused else Exit.DONE
+
+    def of_file(self, path: Path, stack: Stack, period: Period) -> Exit:
+        """Reads, asks and writes. Raises Stopped, AwsError, or HistoryFileError."""
+        with open_history(path, None, None, None) as source:
+            jobs, rulesets = 0, Counter[bool]()
+            for head in _oldest_first(source.history, period):
+                jobs += 1
+                rulesets[head.ruleset == catalogue.ruleset().version] += 1
+                self._look()
+            say(f"{counted(jobs, 'audit')} in {path}")
+            if rulesets[False]:
+                say(
+                    f"{rulesets[False]:,} of them were made by rules of another version, and are"
+                    " written as they are: `sageaudit scan --again` makes them anew"
+                )
+            if not jobs:
+                return Exit.DONE
+            say(plan.bringing_line(jobs))
+            if self._dry_run:
+                return Exit.DONE
+            self._ask(f"Write {counted(jobs, 'audit')} into {stack.table}?")
+            return self._bring(source.history, stack, period, jobs)
+
+    def _bring(self, source: History, stack: Stack, period: Period, jobs: int) -> Exit:
+        found = Counter[Standing]()
+        heads = _oldest_first(source, period)
+        try:
+            for _, standing in bring(heads, source, stack.deployed, lambda: datetime.now(UTC)):
+                found[standing] += 1
+                self._progress(f"{found.total():,} of {jobs:,} looked at")
+                self._look()
+        finally:
+            say(plan.counts_line(found, done=f"written to {stack.table}"))
+        return Exit.DONE
+
+    def _ask(self, question: str) -> None:
+        """Raises Abort for a no, and BadUsage where nobody can answer."""
+        if self._yes:
+            return
+        if not may_ask():
+            raise BadUsage("nobody is there to answer: give --yes, or --dry-run")
+        with self._interruption.question():
+            click.confirm(question, abort=True, err=True)
+
+    def _look(self) -> None:
+        """Raises Stopped after Ctrl-C."""
+        self._interruption.sleep(0)
+
+    def _progress(self, line: str) -> None:
+        if time.monotonic() - self._said_at >= _SAY_EVERY_S:
+            self._said_at = time.monotonic()
+            say(line)
+
+
+def _oldest_first(history: History, period: Period) -> Iterator[Head]:
+    """The runs that ended in the period, day by day."""
+    days = (period.until - period.since).days + 1
+    for day in (period.since + timedelta(days=number) for number in range(days)):
+        yield from reversed([*history.runs(RunQuery.of_day(day))])

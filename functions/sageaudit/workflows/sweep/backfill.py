@@ -1,0 +1,177 @@
+"""The past: jobs that ended before the installation are sent to the queue, at a pace.
+
+Nothing is kept of a backfill. A run's HEAD says that it is audited, and its note that an event of
+it came, whose audit waits or fails. So it may stop at any point and be started again. Only runs are
+sent of which `notify` tells nobody.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from sageaudit.domain.audit.record import Entry, Head, JobKey, Verdict
+from sageaudit.domain.job.job import FINISHED
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.sweep import event_of
+from sageaudit.errors import BadHistory, Throttled, Unavailable
+from sageaudit.ports import History, PacedQueue, SweepNotes, Workers
+from sageaudit.workflows.audit.family import earlier_heads
+from sageaudit.workflows.audit.reaudit import recheck_dependents
+from sageaudit.workflows.notify.decide import of_the_past
+from sageaudit.workflows.sweep.run import AT_ONCE_S
+
+BATCH = 10
+_LOOK_AGAIN_S = 15.0
+_TRIES = 10
+"""Minutes without an answer of the queue after which it ends."""
+_ASKED_AHEAD = 500
+_CLOCKS = timedelta(hours=1)
+"""How much this computer's clock may be ahead of those that decide about messages: our choice."""
+
+
+class Standing(enum.StrEnum):
+    """What is to be done about a job of the past."""
+
+    MISSING = "missing"
+    AUDITED = "audited"
+    CAME = "came"
+    """Its event came, and its audit waits or fails."""
+    RECENT = "recent"
+    """It ended after the installation, and lately: the sweep sends it, and it may be told of."""
+    RUNNING = "running"
+    """It has not ended, or of a history: its audit is of a job that had not, or says nothing."""
+    ELSEWHERE = "elsewhere"
+    """The deployment does not audit its account or region: its event would be a dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deployment has and audits. `places` are accounts and regions."""
+
+    history: History
+    notes: SweepNotes
+    places: Collection[tuple[str, str]]
+    installed_at: datetime
+
+    def standing(self, job: Listed, now: datetime) -> Standing:
+        """Of one listed job. Raises AwsError."""
+        if not job.finished:
+            return Standing.RUNNING
+        known = self.of(JobKey(job.ref.arn, job.created_at), job.last_at, now)
+        return known if (job.ref.account, job.ref.region) in self.places else Standing.ELSEWHERE
+
+    def of(self, key: JobKey, ended_at: datetime, now: datetime) -> Standing:
+        """Of a run that ended. Raises AwsError."""
+        if of_the_past(ended_at, self.installed_at, now - _CLOCKS) is None:
+            return Standing.RECENT
+        try:
+            audited = self.history.head(key) is not None
+        except BadHistory:  # there is one: the sweep says that it cannot be read
+            audited = True
+        if audited:
+            return Standing.AUDITED
+        return Standing.MISSING if self.notes.sent(key) is None else Standing.CAME
+
+
+def standings(
+    jobs: Sequence[Listed], deployed: Deployed, workers: Workers, now: datetime
+) -> Iterator[tuple[Listed, Standing]]:
+    """Each job with its standing, in this order; some are asked at the same time."""
+    for start in range(0, len(jobs), _ASKED_AHEAD):
+        part = jobs[start : start + _ASKED_AHEAD]
+        asked = [workers.submit(partial(deployed.standing, job, now)) for job in part]
+        yield from zip(part, (one.result() for one in asked), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """How far it is. `refused` by SQS, for these reasons; `waiting` messages before its own."""
+
+    sent: int = 0
+    refused: tuple[str, ...] = ()
+    waiting: int = 0
+
+
+def send(
+    jobs: Sequence[Listed],
+    queue: PacedQueue,
+    *,
+    per_minute: int,
+    sleep: Callable[[float], None],
+) -> Iterator[Sent]:
+    """Sends the jobs' events, ten together; yields after each batch, and while it waits.
+
+    It waits while more messages are visible in the queue than it sends in a minute: so an event of
+    today waits behind a minute of the past at most, and a burst of today's jobs goes first. Raises
+    AwsError; what was sent is audited.
+    """
+    done = Sent()
+    for start in range(0, len(jobs), BATCH):
+        batch = jobs[start : start + BATCH]
+        if start:
+            sleep(60 * BATCH / per_minute)
+        while (waiting := queue.depth().visible) > per_minute:
+            yield replace(done, waiting=waiting)
+            sleep(_LOOK_AGAIN_S)
+        bodies = [event_of(job.ref, job.status, job.created_at, job.last_at) for job in batch]
+        refused = _sent(bodies, queue, sleep)
+        done = Sent(done.sent + len(batch) - len(refused), (*done.refused, *refused.values()))
+        yield done
+
+
+def _sent(
+    bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
+) -> dict[int, str]:
+    """Sends a batch; a second time where nobody knows whether it was: that is audited once."""
+    for _ in range(_TRIES - 1):
+        try:
+            return queue.send_all(bodies, delay_s=AT_ONCE_S)
+        except (Throttled, Unavailable):
+            sleep(60)
+    return queue.send_all(bodies, delay_s=AT_ONCE_S)
+
+
+def bring(
+    heads: Iterator[Head], source: History, deployed: Deployed, now: Callable[[], datetime]
+) -> Iterator[tuple[Head, Standing]]:
+    """Records the newest audits of another history that are MISSING, the oldest end first.
+
+    Each is judged as it was there. Yields each head with what was done; raises AwsError.
+    """
+    for head in heads:
+        if (head.account, head.region) not in deployed.places:
+            yield head, Standing.ELSEWHERE
+            continue
+        if head.status not in FINISHED or head.unauditable:
+            yield head, Standing.RUNNING
+            continue
+        standing = deployed.of(head.key, head.ended_at, now())
+        if standing in {Standing.MISSING, Standing.CAME}:
+            standing = _bring(head, source, deployed.history, now())
+        yield head, standing
+
+
+def _bring(head: Head, source: History, table: History, now: datetime) -> Standing:
+    document = source.audit(head.key)
+    if document is None:
+        raise BadHistory(f"the history has a row of {head.name}, and no audit of it")
+    entry = Entry(
+        key=head.key,
+        last_modified_at=head.last_modified_at,
+        document=document,
+        family_version=head.family_version,
+        fingerprint=head.fingerprint,
+        detail=source.detail(head.key),
+        facts=head.facts,
+        compared=None if head.rollup else earlier_heads(head, source),
+    )
+    recorded = table.record(entry)
+    if recorded.head is None or recorded.verdict is not Verdict.RECORDED:
+        return Standing.AUDITED
+    if not head.rollup:
+        recheck_dependents(recorded.head, table, now=now)
+    return Standing.MISSING

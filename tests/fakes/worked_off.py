@@ -1,0 +1,68 @@
+"""The queue of finished jobs while functions audit what it holds, in virtual time."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sageaudit.errors import AwsError
+from sageaudit.ports import Depth
+
+
+@dataclass
+class WorkedOff:
+    """Implements PacedQueue. Each message takes one of `at_once` functions for `audit_s` seconds.
+
+    `live` are the moments at which jobs of today end. `fails`: errors of the next sends.
+    `waits_s`: how long each message of today, and of the past, has waited for its function.
+    """
+
+    clock: Callable[[], float]
+    at_once: int = 5
+    audit_s: float = 10.0
+    live: deque[float] = field(default_factory=deque)
+    fails: list[AwsError] = field(default_factory=list)
+    refuses: frozenset[int] = frozenset()
+    names: list[str] = field(default_factory=list)
+    waits_s: dict[str, list[float]] = field(default_factory=lambda: {"today": [], "past": []})
+    most: int = 0
+    _free_at: deque[float] = field(default_factory=deque)
+    _begin_at: deque[float] = field(default_factory=deque)
+
+    def send_all(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
+        """Each goes behind what is there."""
+        assert delay_s == 1, "the queue's own delay is for metrics"
+        self._until_now()
+        if self.fails:
+            raise self.fails.pop(0)
+        taken = [body for place, body in enumerate(bodies) if place not in self.refuses]
+        for body in taken:
+            self.names += _names(json.loads(body)["detail"])
+            self._take(self.clock(), "past")
+        return dict.fromkeys(self.refuses, "InternalError")
+
+    def depth(self) -> Depth:
+        """What no function has begun."""
+        self._until_now()
+        while self._begin_at and self._begin_at[0] <= self.clock():
+            self._begin_at.popleft()
+        self.most = max(self.most, len(self._begin_at))
+        return Depth(len(self._begin_at), 0, 345_600)
+
+    def _until_now(self) -> None:
+        while self.live and self.live[0] <= self.clock():
+            self._take(self.live.popleft(), "today")
+
+    def _take(self, at: float, whose: str) -> None:
+        """In the order of sending; a function is free as soon as it has done its message."""
+        free_at = self._free_at.popleft() if len(self._free_at) == self.at_once else at
+        begins = max(at, free_at)
+        self._free_at.append(begins + self.audit_s)
+        self._begin_at.append(begins)
+        self.waits_s[whose].append(begins - at)
+
+
+def _names(detail: dict[str, str]) -> Iterable[str]:
+    return (value for key, value in detail.items() if key.endswith("JobName"))

@@ -1,0 +1,76 @@
+"""What other people's linters find is accepted by a row with a reason, or a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tools import linters
+from tools.linters import Fault
+
+FOUND = Fault("AwsSolutions-IAM5[Resource::*]", "AuditRole12", "plain", "has wildcards")
+ROW = """
+[[accepted]]
+rules = ["AwsSolutions-IAM5[[]Resource::[*][]]"]
+resources = ["AuditRole*"]
+reason = "{reason}"
+"""
+
+
+def _run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str, found: Sequence[Fault] = (FOUND,)
+) -> int:
+    def linter(_: Sequence[Path]) -> Iterator[Fault]:
+        yield from found
+
+    (folder / "plain.json").write_text("{}", encoding="utf-8")
+    accepted = folder / "accepted.toml"
+    accepted.write_text(rows, encoding="utf-8")
+    monkeypatch.setattr(linters, "ACCEPTED", accepted)
+    monkeypatch.setattr(linters, "LINTERS", (linter,))
+    return linters.main(folder)
+
+
+def test_what_a_row_accepts_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the patterns of its rule and its resource."""
+    assert _run(tmp_path, monkeypatch, ROW.format(reason="No resource is known.")) == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("AwsSolutions-IAM5[Resource::a*]", "AuditRole12", "plain", "another resource"),
+        Fault("AwsSolutions-IAM5[Resource::*]", "DigestRole12", "plain", "another role"),
+    ],
+)
+def test_a_row_accepts_nothing_beside_its_pattern(
+    fault: Fault,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Another resource of a policy, or another role, is a new fault."""
+    rows = ROW.format(reason="No resource is known.")
+    assert _run(tmp_path, monkeypatch, rows, [FOUND, fault]) == 1
+    assert fault.text in capsys.readouterr().err
+
+
+def test_a_row_that_accepts_nothing_any_more_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So the file stays as short as it can be."""
+    assert _run(tmp_path, monkeypatch, ROW.format(reason="No resource is known."), []) == 1
+    assert "accepts nothing" in capsys.readouterr().err
+
+
+def test_a_row_needs_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty one is none."""
+    with pytest.raises(ValueError, match="without a reason"):
+        _run(tmp_path, monkeypatch, ROW.format(reason=" "))
+
+
+def test_every_row_of_the_project_has_its_reason() -> None:
+    """The file itself is read."""
+    assert all(one.reason for one in linters.accepted())

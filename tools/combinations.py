@@ -1,0 +1,83 @@
+"""Writes the template of every combination of options: `python -m tools.combinations FOLDER`.
+
+A template whose resources are all in an earlier one is left out: a linter has nothing new to see.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from infra.members import TEMPLATE as MEMBER
+from infra.template import from_stub
+from sageaudit.domain.policy.digest import DigestTimes
+from sageaudit.domain.policy.members import MEMBER_ROLE, Members
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import ChannelChoice, own_topic
+
+_ACCOUNT = "444455556666"
+_ARN = f"arn:aws:{{}}:us-east-1:{_ACCOUNT}:{{}}"
+_KEY = _ARN.format("kms", "key/1234abcd-12ab-34cd-56ef-1234567890ab")
+_STREAM = _ARN.format("dynamodb", "table/kept/stream/2026-05-20")
+CHANNELS: Mapping[str, Mapping[str, ChannelChoice]] = {
+    "topic": own_topic(),
+    "key": {"sns": ChannelChoice("sns", key_arn=_KEY)},
+    "all": {
+        **own_topic(),
+        "chat": ChannelChoice("slack", max_per_hour=20),
+        "team": ChannelChoice("teams", max_per_hour=20),
+        "other": ChannelChoice("sns", topic_arn=_ARN.format("sns", "other"), key_arn=_KEY),
+    },
+}
+DIGESTS = {
+    "digest": DigestTimes(),
+    "report": DigestTimes(report_bucket="reports"),
+    "silent": None,
+}
+MEMBERS = {
+    "alone": Members(),
+    "accounts": Members({_ACCOUNT: f"arn:aws:iam::{_ACCOUNT}:role/reader"}),
+    "organization": Members(
+        {_ACCOUNT: MEMBER_ROLE}, "o-a1b2c3d4e5", "of-sageaudit", ("eu-west-1", "us-east-1")
+    ),
+}
+CONTEXTS: Mapping[str, Mapping[str, str]] = {
+    "own": {},
+    "adopted": {"table_name": "kept", "table_stream_arn": _STREAM},
+    "traced": {"tracing": "on"},
+    "both": {"tracing": "on", "table_name": "kept", "table_stream_arn": _STREAM},
+}
+
+
+def combinations() -> Iterator[tuple[str, dict[str, Any]]]:
+    """A name and a template for every one."""
+    for names in product(CHANNELS, DIGESTS, MEMBERS, CONTEXTS):
+        channels, digest, members, context = names
+        policy = Policy(
+            channels=CHANNELS[channels], digest=DIGESTS[digest], members=MEMBERS[members]
+        )
+        yield "-".join(names), from_stub(policy, **CONTEXTS[context])
+
+
+def main(folder: Path) -> None:
+    """Writes those with something new, and the template of a member."""
+    folder.mkdir(parents=True, exist_ok=True)
+    seen, made, written = set[str](), 0, 0
+    for name, template in combinations():
+        resources = {f"{n} {json.dumps(one)}" for n, one in template["Resources"].items()}
+        made += 1
+        if resources - seen:
+            seen |= resources
+            written += 1
+            (folder / f"{name}.json").write_text(json.dumps(template, indent=1), encoding="utf-8")
+    shutil.copy(MEMBER, folder / "member.yaml")
+    print(f"{made} combinations, {written} with resources of their own, {len(seen)} resources")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
