@@ -27,7 +27,7 @@ class Series:
             return cast(Sequence[float], self.values)
         return [value for value in self.values if value is not None]
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether no point is missing."""
         return len(self.present) == len(self.values)
@@ -59,7 +59,7 @@ class Series:
             )
         )
 
-    @property
+    @cached_property
     def longest_gap(self) -> int:
         """The most missing points in a row."""
         if self.whole:
