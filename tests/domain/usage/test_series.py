@@ -8,7 +8,7 @@ from itertools import groupby
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sageaudit.domain.usage.activity import GAP_S, any_of, either, gpu_works, states
+from sageaudit.domain.usage.activity import GAP_S, any_of, gpu_works, states, together
 from sageaudit.domain.usage.measure import _normal, _normal_all
 from sageaudit.domain.usage.series import (
     Series,
@@ -74,7 +74,8 @@ def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> No
 def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
     """As `any_of` says of each period."""
     one = [None if value is None else value > 50 for value in lines[0]]
-    assert either(one, one[::-1]) == [any_of(at) for at in zip(one, one[::-1], strict=True)]
+    for hosts in ([one], [one, one[::-1]], [one, one[::-1], one]):
+        assert together(hosts) == [any_of(at) for at in zip(*hosts, strict=True)]
 
 
 @given(lines=LINES, data=st.data())

@@ -8,7 +8,7 @@ Shorter stretches are ordinary: a checkpoint, an evaluation, a download between 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import groupby
 
 from sageaudit.domain.usage.series import Series
@@ -100,6 +100,13 @@ def either(one: States, other: States) -> States:
     ]
 
 
+def together(hosts: Sequence[States]) -> States:
+    """`any_of` of all hosts, period by period; most jobs have one or two lines."""
+    if len(hosts) <= 2:  # noqa: PLR2004 - of more, tuples are the faster form
+        return reduce(either, hosts) if hosts else []
+    return [any_of(at) for at in zip(*hosts, strict=True)]
+
+
 def runs(flags: Sequence[bool]) -> Iterator[range]:
     """The stretches that are true."""
     at = 0
@@ -117,17 +124,15 @@ def standstills(
 
     `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
     """
-    together = [any_of(at) for at in zip(*on_gpu, strict=True)]
-    first = next((at for at, works in enumerate(together) if works), len(together))
+    gpus = together(on_gpu)
+    first = next((at for at, works in enumerate(gpus) if works), len(gpus))
     limit = ONE_PROCESS_TO_CORES * 100 / vcpu
     hosts = [states(line, partial(above, limit=limit), period_s) for line in cpus]
-    on_cpu = [any_of(at) for at in zip(*hosts, strict=True)]
-    still = [
-        at > first and works is False and on_cpu[at] is False for at, works in enumerate(together)
-    ]
+    on_cpu = together(hosts)
+    still = [at > first and works is False and on_cpu[at] is False for at, works in enumerate(gpus)]
     if period_s <= _BLIP_S:
         for at in _blips(still, _AROUND_S // period_s):
-            still[at] = together[at] is False and on_cpu[at] is True
+            still[at] = gpus[at] is False and on_cpu[at] is True
     return tuple(run for run in runs(still) if len(run) * period_s >= FROM_S)
 
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, takewhile
 
-from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, above, any_of, either, states
+from sageaudit.domain.usage.activity import (
+    FROM_S,
+    LATE_S,
+    States,
+    above,
+    any_of,
+    either,
+    states,
+    together,
+)
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
@@ -137,7 +146,7 @@ def before_gpu(usage: Measurements) -> range:
 
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
@@ -196,7 +205,7 @@ def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
     return range(usage.points - length, usage.points) if True in known else range(0)
 

@@ -17,11 +17,11 @@ from sageaudit.domain.usage.activity import (
     COARSEST_PERIOD_S,
     LATE_S,
     States,
-    any_of,
     cpu_works,
     gpu_works,
     standstills,
     states,
+    together,
 )
 from sageaudit.domain.usage.series import Series, mean_of_hosts, pick_all
 
@@ -239,7 +239,7 @@ class Measurements:
     @cached_property
     def _together(self) -> States:
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
-        return [any_of(at) for at in zip(*hosts, strict=True)] or [None] * self.points
+        return together(hosts) or [None] * self.points
 
     def idle(self, minute: int) -> bool:
         """Whether every host is known to be idle in the period at this index."""
