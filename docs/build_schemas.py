@@ -8,16 +8,38 @@ program prints and reads.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from pathlib import Path
 
 from docs import schema_outputs
 from docs.schema_of_types import DIALECT, Definitions, Schema
 from docs.schema_recording import RECORDING
 from sageaudit.domain.audit import document
-from sageaudit.domain.audit.well_formed import FORMATS, WORDS
+from sageaudit.domain.audit.judgement import Judged
+from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.kinds import JobKind
 
 FOLDER = Path(__file__).parent / "schema"
+Place = tuple[str, str]
+"""A class of the document, and a key of it."""
+
+WORDS: Mapping[Place, type[StrEnum]] = {
+    ("AuditDocument", "judged"): Judged,
+    ("JobDocument", "kind"): JobKind,
+    ("JobDocument", "purchase"): Purchase,
+    ("FindingDocument", "severity"): Severity,
+    ("FindingDocument", "confidence"): Confidence,
+    ("FindingDocument", "bucket"): Bucket,
+}
+"""The words of keys that are typed as plain text."""
+FORMATS: Mapping[Place, str] = {
+    **{("JobDocument", key): "date-time" for key in ("created_at", "started_at", "ended_at")},
+    ("AuditDocumentHead", "due_at"): "date-time",
+    ("ExemptDocument", "until"): "date",
+}
+"""The formats of texts, as JSON Schema names them."""
 _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
     "account": ("What `sageaudit account --output json` prints", schema_outputs.account),
     "check": ("What `sageaudit check --output json` prints for a file", schema_outputs.check),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sns as sns
 
-from infra import file_tree, subscribers
+from infra import file_tree
 from infra.bundling import POLICY, checked_policy, to_deploy
 from infra.settings import SETTINGS, cdk_context, settings
 from infra.stack import SageAuditStack
@@ -39,8 +37,7 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The context has the settings, and says in `alarms_to` and `notices_to` who is subscribed to the
-    stack's topics; `context` overrides that of cdk.json. Raises ValueError.
+    The context has the settings; `context` overrides that of cdk.json. Raises ValueError.
     """
     app = cdk.App(context=cdk_context() | dict(context or {}), outdir=outdir)
     chosen = settings({key: app.node.try_get_context(key) for key in SETTINGS})
@@ -53,25 +50,5 @@ def synthesize(
         channels=policy.channels,
         digest=policy.digest if policy.mode == "tell" else None,
     )
-    for topic, key in ((stack.alarms.topic, "alarms_to"), (stack.notices.topic, "notices_to")):
-        _subscribe(topic, app.node.try_get_context(key) or "", key)
     template: dict[str, Any] = app.synth().get_stack_by_name(stack.stack_name).template
     return template
-
-
-def _subscribe(topic: sns.Topic, text: str, key: str) -> None:
-    """For deployments without `make deploy`, which subscribes who is typed there."""
-    try:
-        addresses = subscribers.addresses(text)
-    except subscribers.NoAddress as refusal:
-        raise ValueError(f"context {key}: {refusal}") from refusal
-    for address in addresses:
-        # A logical id is shown wherever the stack is, and the path of an endpoint may hold a key.
-        digest = hashlib.sha256(address.endpoint.encode()).hexdigest()[:12]
-        sns.Subscription(
-            topic,
-            f"Listener{digest}",
-            topic=topic,
-            protocol=sns.SubscriptionProtocol[address.protocol.upper()],
-            endpoint=address.endpoint,
-        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,13 +33,13 @@ class Interpreter:
 
 
 def find(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
-    """The first released CPython of the minor version `python` (as `3.13`), or None.
+    """The first released CPython of the minor version `python` (as `3.13`) on the path, or None.
 
-    Looked for on the path, then in the folders of pyenv and uv. Each candidate is asked: pyenv's
-    shim has the right name and still fails where no such version is selected.
+    Each candidate is asked: pyenv's shim has the right name and still fails where no such version
+    is selected.
     """
-    for candidate in _candidates(python, environ):
-        found = _asked(candidate)
+    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
+        found = _asked(Path(folder, f"python{python}"))
         if found is not None and found.version.rpartition(".")[0] == python:
             return found
     return None
@@ -66,23 +66,11 @@ def compile_folder(folder: Path, interpreter: Interpreter) -> None:
 def missing(python: str) -> str:
     """What a deployment without `python` costs and how to get it, in one sentence."""
     return (
-        f"no Python {python} was found on this machine, so the Lambda functions go without "
+        f"no Python {python} is on the path of this machine, so the Lambda functions go without "
         "byte code and each cold start takes about 0.5 s more of CPU (more than twice as much): "
-        f"install it with `uv python install {python}` or `pyenv install {python}`, "
+        f"install it with `uv python install {python}`, which puts it in ~/.local/bin, "
         "then run this again"
     )
-
-
-def _candidates(python: str, environ: Mapping[str, str]) -> Iterator[Path]:
-    name, home = f"python{python}", Path(environ.get("HOME", "/nonexistent"))
-    for folder in environ.get("PATH", os.defpath).split(os.pathsep):
-        yield Path(folder, name)
-    pyenv = Path(environ.get("PYENV_ROOT") or home / ".pyenv", "versions")
-    data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    uv = Path(environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv" / "python")
-    for versions, pattern in ((pyenv, f"{python}*"), (uv, f"cpython-{python}*")):
-        for version in sorted(versions.glob(pattern)):
-            yield version / "bin" / name
 
 
 def _asked(candidate: Path) -> Interpreter | None:

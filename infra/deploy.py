@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import botocore.session
 import click
 from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
@@ -32,7 +31,7 @@ from infra.kept_table import NotAHistory, adopted, protect
 from infra.members import forward
 from infra.names import ALARMS_TOPIC, FINGERPRINT_KEY, MEMBER_REGIONS, NOTICES_TOPIC
 from infra.settings import cdk_context
-from infra.subscribers import Address, Subscriber
+from infra.subscribers import Subscriber
 from sageaudit.adapters.aws.clients import unanswered
 from sageaudit.adapters.aws.stack_outputs import QUEUE_OF, of_channels
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
@@ -45,8 +44,6 @@ CDK_CLI = "aws-cdk@2.1148.1"
 ROOT = Path(__file__).parent.parent
 
 Run = Callable[[Sequence[str], dict[str, str]], None]
-_DEFAULT = "default"
-"""The word for no profile, where there is none of this name."""
 
 
 def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
@@ -129,7 +126,7 @@ def _environment(session: Any) -> dict[str, str]:
 
 def _ask_who_is_told(
     flags: Flags, sns: Any, topics: Mapping[str, str]
-) -> dict[str, tuple[Address, ...]]:
+) -> dict[str, tuple[str, ...]]:
     """The addresses to subscribe, by the name of the topic's output."""
     return {
         topic: ask_for_addresses(answered, what, _known(sns, topics.get(topic)))
@@ -156,7 +153,7 @@ def _known(sns: Any, topic_arn: str | None) -> list[Subscriber]:
 
 
 def _subscribed(
-    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[Address]]
+    sns: Any, topics: Mapping[str, str], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Why AWS did not take an address, for each that it did not take."""
     for name, addresses in wanted.items():
@@ -241,37 +238,18 @@ def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
     return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}
 
 
-def _profile(named: str | None, *, terminal: bool) -> str | None:
-    """The profile to use; None where there is none, as with credentials of the environment only."""
-    if named is None:
-        named = os.environ.get("AWS_PROFILE")
-        named = click.prompt("AWS profile", named or _DEFAULT) if terminal else named
-    known = botocore.session.get_session().available_profiles
-    none = named == _DEFAULT and _DEFAULT not in known and "AWS_PROFILE" not in os.environ
-    return None if none else named
-
-
-def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[Any, str | None]:
-    """A session, and its region where one is known or was asked for."""
-    region = region or (None if terminal else boto3.Session(profile_name=name).region_name)
-    if region is None and terminal:
-        known = boto3.Session(profile_name=name).region_name
-        region = click.prompt("AWS region", known or "us-east-1")
-    return boto3.Session(profile_name=name, region_name=region), region
-
-
 @click.command()
-@click.option("--profile", help="AWS profile; you are asked when it is not given.")
-@click.option("--region", help="AWS region; you are asked when it is not given.")
+@click.option("--profile", help="AWS profile; by default AWS_PROFILE, or AWS's own default.")
+@click.option("--region", help="AWS region; by default that of the environment or the profile.")
 @click.option(
     "--alarms-to",
     type=AddressesType(),
-    help="E-mail addresses or https endpoints that alarms about sageaudit go to, or: nobody.",
+    help="E-mail addresses that alarms about sageaudit go to, or: nobody.",
 )
 @click.option(
     "--notices-to",
     type=AddressesType(),
-    help="E-mail addresses or https endpoints that messages about jobs go to, or: nobody.",
+    help="E-mail addresses that messages about jobs go to, or: nobody.",
 )
 @click.option(
     "--secret-file",
@@ -288,15 +266,14 @@ def _session(name: str | None, region: str | None, *, terminal: bool) -> tuple[A
 def main(
     profile: str | None,
     region: str | None,
-    alarms_to: tuple[Address, ...] | None,
-    notices_to: tuple[Address, ...] | None,
+    alarms_to: tuple[str, ...] | None,
+    notices_to: tuple[str, ...] | None,
     secret_files: tuple[tuple[str, str], ...],
     yes: bool,
 ) -> None:
     """Deploys sageaudit to one account and region.
 
-    Without a terminal nothing is asked, and every question needs its flag; the region may also come
-    from the environment or the profile.
+    Without a terminal nothing is asked, and every question needs its flag.
     """
     policy = checked_policy(POLICY)
     checked_secrets(secret_files, secret_forms(policy.channels))
@@ -308,13 +285,15 @@ def main(
         notices_to=notices_to,
     )
     try:
-        profile = _profile(profile, terminal=flags.terminal)
-        session, region = _session(profile, region, terminal=flags.terminal)
-        missing = [*([] if region else ["--region"]), *flags.missing()]
+        profile = profile or os.environ.get("AWS_PROFILE")
+        session = boto3.Session(profile_name=profile, region_name=region)
+        missing = [*([] if session.region_name else ["--region"]), *flags.missing()]
         if missing and not flags.terminal:
             raise click.UsageError(
                 "nothing can be asked, because the input is no terminal: add " + ", ".join(missing)
             )
+        if session.region_name is None:
+            raise click.UsageError("no region is configured: add --region")
         deploy(session, run_cdk, flags, policy, profile=profile)
     except BotoCoreError as error:
         raise click.ClickException(str(unanswered(error, "AWS"))) from error

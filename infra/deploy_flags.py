@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from infra import subscribers
-from infra.subscribers import Address, NoAddress, Subscriber
+from infra.subscribers import NoAddress, Subscriber
 from sageaudit.adapters.channels.channel import SecretForm
 
 
@@ -27,8 +27,8 @@ class Flags:
     terminal: bool = True
     yes: bool = False
     secrets: Mapping[str, str] = field(default_factory=dict)
-    alarms_to: tuple[Address, ...] | None = None
-    notices_to: tuple[Address, ...] | None = None
+    alarms_to: tuple[str, ...] | None = None
+    notices_to: tuple[str, ...] | None = None
 
     def missing(self) -> Iterator[str]:
         """The flags without which something would be asked, but for secrets that are missing."""
@@ -48,8 +48,8 @@ class Flags:
 
 
 def ask_for_addresses(
-    answered: tuple[Address, ...] | None, what: str, known: Sequence[Subscriber]
-) -> tuple[Address, ...]:
+    answered: tuple[str, ...] | None, what: str, known: Sequence[Subscriber]
+) -> tuple[str, ...]:
     """Who is subscribed to the topic of `what`, beside those that are known; asks until valid."""
     if answered is not None:
         return answered
@@ -57,7 +57,7 @@ def ask_for_addresses(
     while True:
         try:
             text = click.prompt(
-                f"{what} go to (e-mail or https addresses; Enter {otherwise})",
+                f"{what} go to (e-mail addresses; Enter {otherwise})",
                 default="",
                 show_default=False,
             )
@@ -95,12 +95,12 @@ def checked_secrets(given: Iterable[tuple[str, str]], forms: Mapping[str, Secret
             )
 
 
-class AddressesType(click.ParamType[tuple[Address, ...]]):
+class AddressesType(click.ParamType[tuple[str, ...]]):
     """Addresses divided by commas, or `nobody`."""
 
     name = "address"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Address, ...]:
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
         """Raises BadParameter."""
         try:
             return subscribers.addresses(value)

@@ -7,10 +7,7 @@ from collections.abc import Iterator, Sequence
 from infra import subscribers
 from infra.subscribers import Subscriber
 
-_CONFIRM = (
-    "AWS sends each new address a request to confirm; open its link within two days "
-    "(an https endpoint must answer the request itself)"
-)
+_CONFIRM = "AWS sends each new address a request to confirm; open its link within two days"
 
 
 def alarms(known: Sequence[Subscriber], topic_arn: str) -> Iterator[str]:
@@ -48,5 +45,5 @@ def unconfirmed(known: Sequence[Subscriber]) -> Iterator[str]:
 
 def _next_step(known: Sequence[Subscriber], flag: str, topic_arn: str) -> str:
     if known:
-        return f" Not confirmed yet: {', '.join(str(one.address) for one in known)}."
+        return f" Not confirmed yet: {', '.join(str(one) for one in known)}."
     return f' Run make deploy ARGS="{flag} ADDRESS", or subscribe to {topic_arn}.'

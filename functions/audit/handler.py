@@ -40,10 +40,9 @@ from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head, JobKey, Recorded, Verdict
-from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded, job_ended
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, BadSettings, RejectedEvent
+from sageaudit.errors import AwsError, BadSettings, RejectedEvent, reading
 from sageaudit.ports import History, Queue, SweepNotes
 from sageaudit.rules import catalogue
 from sageaudit.rules.judge import RULE_FAILED
@@ -150,7 +149,7 @@ def _report_repeat(head: Head, message: SqsMessage, history: History, report: Re
         report.info("already audited", version=head.version)
         return
     known = Recorded(Verdict.DUPLICATE, head.version)
-    with reading(document):
+    with reading("document"):
         _report_audit(known, document, report, "JobsAudited" if head.version == 1 else "DueAudited")
 
 

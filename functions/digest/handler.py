@@ -24,7 +24,6 @@ from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_poin
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MOST_RUNS
-from sageaudit.domain.alert.rule import Quiet
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import AwsError, BadHistory, Malformed
 from sageaudit.settings import DigestSettings
@@ -69,8 +68,8 @@ class Digester:
 
     def _digest(self) -> str | None:
         outcome = send_digest(self._deps, now=self._clock())
-        if isinstance(outcome, Quiet):
-            self._report.info("no digest", reason=outcome.reason)
+        if isinstance(outcome, str):
+            self._report.info("no digest", reason=outcome)
             return None
         if outcome.left_out:
             self._report.info("routes without a digest", routes=outcome.left_out)

@@ -53,13 +53,13 @@ from sageaudit.adapters.lambda_runtime.records import (
     version_of,
 )
 from sageaudit.adapters.lambda_runtime.report import Report
-from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import Malformed, RejectedEvent
 from sageaudit.ports import Queue
 from sageaudit.settings import NotifySettings
-from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify, stored_audit
+from sageaudit.workflows.notify.decide import NotifyDependencies, notify, stored_audit
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
 """Below this remaining time, no further record is started."""
@@ -87,7 +87,7 @@ class Notifier:
                 self.queue(change.text("channel"), change.text("body"))
             else:
                 key, version = self._about(change.pk, change.sk)
-                self.decide(NewAudit(change.pk, key, version, change.document()))
+                self.decide(key, version, change.document())
 
     def message(self, message: SqsMessage) -> None:
         """An item that failed before, by its keys. Raises RejectedEvent or AwsError."""
@@ -99,7 +99,7 @@ class Notifier:
             else:
                 key, version = self._about(pk, sk)
                 document = _there(stored_audit(self.deps.history, key, version))
-                self.decide(NewAudit(pk, key, version, document))
+                self.decide(key, version, document)
 
     def _about(self, pk: str, sk: str) -> tuple[JobKey, int]:
         """Whose audit it is. Raises Malformed."""
@@ -107,18 +107,18 @@ class Notifier:
         self.report.about(job=key.arn, version=version)
         return key, version
 
-    def decide(self, audit: NewAudit) -> None:
+    def decide(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether a new audit is notified. Raises Malformed or AwsError."""
-        outcome = notify(audit, self.deps, now=self.clock())
-        if isinstance(outcome, Quiet):
-            self.report.info("quiet", reason=outcome.reason)
+        decision = notify(key, version, document, self.deps, now=self.clock())
+        if decision.quiet:
+            self.report.info("quiet", reason=decision.quiet)
             return
-        advice, to = outcome.advice.id if outcome.advice else None, outcome.to
+        advice, to = decision.advice.id if decision.advice else None, decision.to
         named = {"to": to.channels, "routes": to.routes}
-        self.report.info("notified", kind=outcome.kind, why=outcome.why, advice=advice, **named)
+        self.report.info("notified", kind=decision.kind, why=decision.why, advice=advice, **named)
         if self.deps.policy.routes.rows and not to.routes:
             self.report.count("MessagesUnrouted")
-        for channel in outcome.held:
+        for channel in decision.held:
             self.report.count("MessagesHeld", channel=channel)
 
     def queue(self, channel: str, body: str) -> None:

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sageaudit.api.audits import AuditResult, FindingResult, Fix, audit
+    from sageaudit.adapters.files.exact_json import to_json
+    from sageaudit.api.audits import audit
     from sageaudit.api.histories import AuditHistory
+    from sageaudit.domain.audit.document import AuditDocument
     from sageaudit.errors import SageauditError
     from sageaudit.queries.changes import SpendChange
     from sageaudit.queries.rows import AuditRow
@@ -18,19 +20,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AuditDocument",
     "AuditHistory",
-    "AuditResult",
     "AuditRow",
-    "FindingResult",
-    "Fix",
     "SageauditError",
     "SpendChange",
     "Total",
     "__version__",
     "audit",
+    "to_json",
 ]
 _MODULES = {
-    **dict.fromkeys(("AuditResult", "FindingResult", "Fix", "audit"), "api.audits"),
+    "audit": "api.audits",
+    "to_json": "adapters.files.exact_json",
+    "AuditDocument": "domain.audit.document",
     "AuditHistory": "api.histories",
     "SageauditError": "errors",
     "AuditRow": "queries.rows",

@@ -31,6 +31,9 @@ SageauditError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading data of another form than expected raises."""
 
@@ -183,3 +186,14 @@ class Malformed(SageauditError):
         super().__init__(f"{key} {reason}")
         self.key = key
         self.reason = reason
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raises Malformed where something stored has another form than expected, or what is done with
+    it fails for that: no later try would read it.
+    """
+    try:
+        yield
+    except (BadHistory, *UNREADABLE) as error:
+        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
+from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -236,8 +236,8 @@ class Decisions(Protocol):
 class AlertLedger(Protocol):
     """Which alerts were sent, so that a second delivery decides the same; with their notices."""
 
-    def past(self, run: str, group: str) -> PastAlerts:
-        """The last alert of a run, by its partition key, and the messages about its families."""
+    def past(self, key: JobKey, group: str) -> PastAlerts:
+        """The last alert of a run, and those of its group of families."""
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages to a channel in a clock hour."""
@@ -262,10 +262,10 @@ class AlertLedger(Protocol):
 
 
 class DigestLedger(Protocol):
-    """Which weeks had their digest, with its notices; and what was said of a family."""
+    """Which weeks had their digest, with its notices; and the alerts of a family."""
 
-    def told(self, group: str) -> Sequence[Told]:
-        """The messages about a group of families, by account, region and name, oldest first."""
+    def alerts(self, group: str) -> Sequence[Alert]:
+        """The alerts of a group of families, by account, region and name, oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the digest of the week that ended on this day is written."""

@@ -1,4 +1,4 @@
-"""`import sageaudit`: cheap to import, typed results, errors that are one sentence."""
+"""`import sageaudit`: cheap to import, typed, errors that are one sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import fields
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import sageaudit
-from sageaudit import AuditHistory, AuditResult
+from sageaudit import AuditHistory
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.api.histories import FilterWords
 from sageaudit.cli.main import commands
-from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.question import Question
 from sageaudit.queries.rows import AuditRow
@@ -65,30 +63,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_an_audit_is_what_the_command_prints() -> None:
-    """From a file and from its parsed JSON."""
+    """From a file and from its parsed JSON, with exact decimals."""
     of_file = sageaudit.audit(ONE)
     assert of_file == sageaudit.audit(str(ONE)) == sageaudit.audit(json.loads(ONE.read_text()))
-    assert wrong("audit", from_json(of_file.to_json())) == []
-    assert of_file.total_usd == of_file.document["bill"]["total_usd"]
-    assert of_file.ended_at == datetime(2022, 10, 27, 12, 4, 3, tzinfo=UTC)
-    assert (of_file.kind, of_file.owner, of_file.children) == ("training", None, ())
-
-
-def test_findings_are_typed() -> None:
-    """Counted ones add up to the sums."""
-    audited = sageaudit.audit(FAILED)
-    counted = [finding for finding in audited.findings if finding.counted]
-    lost = [finding.saving_usd for finding in counted if finding.bucket is Bucket.LOST]
-    assert sum(usd or 0 for usd in lost) == audited.lost_usd
-    assert all(isinstance(finding.severity, Severity) for finding in audited.findings)
-    fixes = [fix for finding in audited.findings for fix in finding.fix]
-    assert all(isinstance(fix.parameter, str) for fix in fixes)
-
-
-def test_a_set_has_its_training_jobs() -> None:
-    """Each one an audit of its own."""
-    audited = sageaudit.audit(SET)
-    assert sum(child.total_usd or 0 for child in audited.children) == audited.total_usd
+    assert wrong("audit", from_json(sageaudit.to_json(of_file))) == []
+    assert isinstance(of_file["bill"]["total_usd"], Decimal)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +87,7 @@ def test_what_is_no_recording_is_one_sentence(given: Any, said: str) -> None:
 def test_a_policy_file_is_applied() -> None:
     """As with --policy."""
     policy = Path(__file__).parents[2] / "policy.toml"
-    assert sageaudit.audit(ONE, policy=policy).document["audit"]["policy"] != "default"
+    assert sageaudit.audit(ONE, policy=policy)["audit"]["policy"] != "default"
     with pytest.raises(sageaudit.SageauditError):
         sageaudit.audit(ONE, policy="/no/policy.toml")
 
@@ -123,7 +102,7 @@ def test_a_history_answers_with_typed_rows(scanned: Path) -> None:
         first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
         found = history.audits(ALL_DAYS, rule=rules[0].rule)
         changes = history.changes(ALL_DAYS)
-    assert isinstance(first, AuditResult)
+    assert first is not None
     assert first == named
     waste = [row.waste_usd or Decimal(0) for row in rows]
     assert waste == sorted(waste, reverse=True)
@@ -192,9 +171,3 @@ def test_a_history_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(sageaudit.SageauditError, match="name one history"):
         AuditHistory.open(tmp_path / "none.db", table="t")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_results_cannot_be_changed() -> None:
-    """So that they may be shared and cached."""
-    with pytest.raises(AttributeError):
-        sageaudit.audit(ONE).document = {}  # type: ignore[misc,typeddict-item]

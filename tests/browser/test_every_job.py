@@ -52,7 +52,7 @@ def test_words_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
     assert said.startswith("300 jobs, spend $")
     [rows] = re.findall(r"\$[\d,.]+", said)
     assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
-    assert rows in tab.run('document.querySelector(".news").textContent')
+    assert rows in tab.run('document.querySelector(".headline").textContent')
     typed(tab, "MODEL-07")
     names = tab.run(_NAMES)
     assert 0 < len(names) < 100

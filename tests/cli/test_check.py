@@ -120,8 +120,8 @@ def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
         "resource_config": [{"instance_type": "ml.g5.2xlarge", "keep_alive_period_in_seconds": 60}],
     }
     resource = {"address": "aws_sagemaker_training_job.x", "mode": "managed",
-                "type": "aws_sagemaker_training_job", "values": values}  # fmt: skip
-    plan = saved(tmp_path, {"planned_values": {"root_module": {"resources": [resource]}}})
+                "type": "aws_sagemaker_training_job", "change": {"after": values}}  # fmt: skip
+    plan = saved(tmp_path, {"resource_changes": [resource]})
     shown = run("check", plan, "--region", "us-east-1").stdout
     assert "remove resource_config.keep_alive_period_in_seconds" in shown
     assert "stopping_condition.max_wait_time_in_seconds = 172800" in shown
@@ -198,7 +198,7 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
         (b'{"a": NaN}', "is not JSON"),
         (b'{"TrainingJobName": "x", "TrainingJobStatus": "Completed"}', "audit --recording"),
         (b'{"describe": {}}', "audit --recording"),
-        (b'{"planned_values": {"root_module": {"resources": [{"type": "google_x"}]}}}',
+        (b'{"resource_changes": [{"type": "google_x", "change": {}}]}',
          "without any resource of AWS"),
     ],
 )  # fmt: skip

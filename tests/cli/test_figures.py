@@ -18,8 +18,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.audit.sums import Sums, sums_of
 from sageaudit.output.text import plain, slack
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.amounts import Amounts, of_document, of_sums
-from sageaudit.output.text.card import card_of
 from sageaudit.output.text.headline import account_headline, headline
 from tests.fakes import documents
 from tests.fakes.command_line import Run

@@ -17,14 +17,14 @@ from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.adapters.history.dynamo.keys import job_pk
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.commands import notify
 from sageaudit.cli.support.history import asking, histories
-from sageaudit.domain.alert.alert import Alert, AlertFigures
+from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.alerts import alert
 from tests.fakes.command_line import Run
 from tests.fakes.weeks import record
 
@@ -33,7 +33,7 @@ COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
 TITLE = "tile-classifier: about $10, 1 run: use 1 x ml.g4dn.2xlarge"
 ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
-RUN = job_pk(JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC)))
+KEY = JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC))
 WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 
 
@@ -187,7 +187,7 @@ def test_a_message_that_a_table_has_is_not_due_again(
 ) -> None:
     """Its ledger is read, and stays as it was."""
     figures = AlertFigures(Severity.LOW, Decimal("10.38"), Decimal(0))
-    alert = Alert(1, figures, datetime(2026, 6, 9, 12, tzinfo=UTC))
+    sent = alert(figures, at=datetime(2026, 6, 9, 12, tzinfo=UTC))
     with dynamodb() as client:
         name = new_table(client)
         parts = DynamoHistory(client, name), DynamoDecisions(client, name)
@@ -197,8 +197,8 @@ def test_a_message_that_a_table_has_is_not_due_again(
         assert "a message: first" in run(*words).stderr
         assert client.scan(TableName=name)["Count"] == 0
         ledger = DynamoAlertLedger(client, name)
-        past = ledger.past(RUN, "111122223333/us-east-1/none")
-        assert ledger.write(past, past.with_messages(alert, []), {}, alert.at)
+        past = ledger.past(KEY, "111122223333/us-east-1/none")
+        assert ledger.write(past, past.with_alerts(sent, []), {}, sent.at)
         assert "no message: version 1 was notified" in run(*words).stderr
 
 

@@ -160,7 +160,7 @@ def test_an_account_is_judged_by_its_runs(table: History, tmp_path: Path) -> Non
         *(one["rule"] for part in ("findings", "unknown", "not_applicable") for one in read[part]),
         *read["clear"],
     ]
-    assert sorted(said) == ["commitment-candidate", "no-owner"]
+    assert sorted(said) == ["commitment-candidate"]
 
 
 def test_the_accounts_of_recordings_are_named(recordings: tuple[Path, ...]) -> None:

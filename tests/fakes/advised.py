@@ -21,7 +21,7 @@ from decimal import Decimal
 from sageaudit.domain.advice.advice import Advice, Decision, Verb, advice_id, advices_of
 from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.alert.alert import Alert, AlertFigures, PastAlerts
-from sageaudit.domain.alert.rule import AlertCase, Notify, decide, told_by
+from sageaudit.domain.alert.rule import AlertCase, AlertDecision, alerts_by, decide
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.bill.finding import Severity
@@ -57,7 +57,7 @@ class Family:
         """By id."""
         return {one.id: one for one in advices_of(self.heads.values(), self.decisions, now)}
 
-    def heard(self, run: Head, now: datetime, policy: Policy) -> Notify | None:
+    def heard(self, run: Head, now: datetime, policy: Policy) -> AlertDecision | None:
         """A run is audited, and decided about."""
         self.heads[run.key] = run
         advised = (run.facts.advised if run.facts else None) or ()
@@ -67,15 +67,16 @@ class Family:
         others = [one for one in self.heads.values() if one.key != run.key]
         found = [advice_id("1", self.region, "f", one) for one in advised]
         dear = dearer_than(run, others, policy)
-        told, since = self.past.told, now - YEAR_BACK
-        case = AlertCase(figures, found, self.advices(now), dear, told, policy, now, since)
+        alerts, since = self.past.alerts, now - YEAR_BACK
+        case = AlertCase(figures, found, self.advices(now), dear, alerts, policy, now, since)
         last = self.alerts.get(run.name)
         outcome = decide(case, last)
-        if not isinstance(outcome, Notify):
+        if outcome.quiet:
             return None
-        alert = Alert(last.version + 1 if last else 1, figures, now)
+        version = last.version + 1 if last else 1
+        alert = Alert(run.name, "f", outcome.kind, version, figures, now)
         past = replace(self.past, run=run.name)
-        self.past = past.with_messages(alert, told_by(case, outcome, run.name, "f", alert))
+        self.past = past.with_alerts(alert, alerts_by(case, outcome, alert))
         self.alerts[run.name] = alert
         return outcome
 
@@ -123,7 +124,7 @@ class Story:
                 self.sent.append(f"{_word(outcome)} {heard_at:%m-%d}")
 
 
-def _word(outcome: Notify) -> str:
+def _word(outcome: AlertDecision) -> str:
     worth = outcome.worth
     apart = outcome.kind.value == "first" and worth not in {None, Worth.COUNTED}
     return worth.value if apart and worth else outcome.kind.value

@@ -13,7 +13,6 @@ from sageaudit.domain.job.failure_words import failure_of
 from sageaudit.domain.job.job import Hints, InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
-    CustomRule,
     DataSource,
     InputChannel,
     TransformBatching,
@@ -40,7 +39,6 @@ MAYBE_SECONDS = st.none() | SECONDS
 EXACT_S = st.none() | SECONDS.map(Decimal)
 FLAG = st.booleans()
 USD = st.none() | st.decimals(0, 500, places=2)
-MINE = CustomRule("mine", "ml.m5.xlarge", of_profiler=True)
 
 
 HINTS = st.builds(
@@ -101,7 +99,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         checkpointed=draw(FLAG),
         left_artifact=draw(st.none() | FLAG),
         warm_pool=draw(st.none() | POOLS),
-        custom_rules=draw(st.sampled_from([(), (MINE,)])),
+        custom_rules=draw(st.sampled_from([(), ("mine",)])),
         region=draw(st.sampled_from(["us-east-1", "us-east-1", "mars-north-1", None])),
         image=draw(st.sampled_from(["", ":::///@@", None, job().image, job().image])),
         groups_unknown=draw(st.sampled_from([(), (), ("group a has none",)])),
@@ -110,7 +108,6 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         tags={"": "", "sageaudit:ignore": ",,"},
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
-        profiled=draw(st.none() | FLAG),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
         batch=draw(st.none() | BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),

@@ -8,12 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.rows import head_of
 from sageaudit.adapters.lambda_runtime.records import version_of
-from sageaudit.domain.alert.rule import Notify, Quiet
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, Head, JobKey, RunQuery
@@ -22,7 +23,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.errors import AwsError
 from sageaudit.ports import History
-from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
+from sageaudit.workflows.notify.decide import NotifyDependencies, notify
 from tests.fakes.delivering import CHANNELS, PK, RecordingQueue
 from tests.fakes.documents import document, finding, job
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
@@ -154,6 +155,30 @@ class Message:
     at: datetime
 
 
+@dataclass(frozen=True)
+class WrittenAudit:
+    """A version of an audit in the history."""
+
+    key: JobKey
+    version: int
+    document: AuditDocument
+
+    @property
+    def pk(self) -> str:
+        """Its run's partition key."""
+        return keys.job_pk(self.key)
+
+
+def is_sent(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
+    """Whether it is a message."""
+    return isinstance(outcome, AlertDecision) and not outcome.quiet
+
+
+def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
+    """Whether it was decided to send none."""
+    return isinstance(outcome, AlertDecision) and bool(outcome.quiet)
+
+
 class FamilyStory:
     """Decides about audits of one family as `notify` does; remembers the messages."""
 
@@ -178,21 +203,22 @@ class FamilyStory:
         *,
         version: int = 1,
         now: datetime | None = None,
-    ) -> Notify | Quiet | AwsError:
+    ) -> AlertDecision | AwsError:
         """Writes an audit at a moment and decides about it, then or later; errors are returned."""
         return self.decided(self.audit(whole, at, version=version), now or at)
 
-    def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> NewAudit:
+    def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> WrittenAudit:
         """Writes an audit; as `notify` gets it."""
         pk = PK.replace("train-bert-0412", whole["job"]["name"])
         key, version = version_of(pk, f"AUDIT#{version:05d}")
         self.history.documents[key, version] = whole
-        return NewAudit(pk, key, version, whole)
+        return WrittenAudit(key, version, whole)
 
-    def decided(self, audit: NewAudit, now: datetime) -> Notify | Quiet | AwsError:
+    def decided(self, audit: WrittenAudit, now: datetime) -> AlertDecision | AwsError:
         """One delivery of an audit; its notices are queued."""
         try:
-            return notify(audit, self.dependencies(), now=now)
+            deps = self.dependencies()
+            return notify(audit.key, audit.version, audit.document, deps, now=now)
         except AwsError as error:
             return error
         finally:

@@ -17,7 +17,7 @@ from sageaudit.adapters.history.dynamo.send_ledger import (
 from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.ports import Circuit
 
 
@@ -32,12 +32,15 @@ class MemoryAlertLedger:
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
         """Channel and body by their keys, in the order in which they were written."""
 
-    def past(self, run: str, group: str) -> PastAlerts:
-        """The last alert of a run, and the messages about its group of families."""
+    def past(self, key: JobKey, group: str) -> PastAlerts:
+        """The last alert of a run, and those of its group of families."""
+        return self._past(keys.job_pk(key), group)
+
+    def _past(self, run: str, group: str) -> PastAlerts:
         empty = PastAlerts(run, group)
         known = self._groups.get(group, empty)
         last = self._runs.get(run, empty).last
-        return replace(empty, last=last, told=known.told, revision=known.revision)
+        return replace(empty, last=last, alerts=known.alerts, revision=known.revision)
 
     def hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """The messages of one clock hour."""
@@ -52,7 +55,7 @@ class MemoryAlertLedger:
         hours: Sequence[ChannelHour] = (),
     ) -> bool:
         """All or nothing, if nobody has written since."""
-        if self.past(before.run, before.group) != before:
+        if self._past(before.run, before.group) != before:
             return False
         alert = after.last if after.last is not before.last else None
         version = alert.version if alert else 0

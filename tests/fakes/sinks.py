@@ -36,7 +36,7 @@ from sageaudit.errors import Malformed, SageauditError
 from sageaudit.output.html.contents import JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.envelope import Notice, to_body
 from sageaudit.settings import AuditSettings
 from tests.fakes.dependencies import SaidJobs, SaidMetrics, dependencies

@@ -14,7 +14,6 @@ from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Unavailable
-from sageaudit.workflows.notify.decide import NewAudit
 from tests.fakes.delivering import (
     Clock,
     RecordingQueue,
@@ -25,7 +24,7 @@ from tests.fakes.delivering import (
     sqs_record,
     stream_record,
 )
-from tests.fakes.family import FamilyStory
+from tests.fakes.family import FamilyStory, WrittenAudit
 from tests.fakes.queues import Killed
 
 
@@ -66,7 +65,7 @@ class Stream:
     def __post_init__(self) -> None:
         self.story.sns, self.story.slack = Unsure(), Unsure()
 
-    def written(self, whole: AuditDocument, *, version: int = 1) -> NewAudit:
+    def written(self, whole: AuditDocument, *, version: int = 1) -> WrittenAudit:
         """A new audit, and its record."""
         audit = self.story.audit(whole, self.clock(), version=version)
         record = stream_record(whole, number=len(self.records) + 1, version=version, pk=audit.pk)

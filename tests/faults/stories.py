@@ -136,7 +136,7 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
 
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
-DECIDES = Call("notify", "dynamodb.GetItem TOLD TOLD", 1)
+DECIDES = Call("notify", "dynamodb.GetItem ALERTS ALERTS", 1)
 QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
 
 

@@ -16,15 +16,16 @@ from rich.console import Console
 
 from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.terminal.render import render
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from tests.fakes import documents, fixes
+from tests.fakes.alerts import alert
 from tests.fakes.documents import advised
 from tests.labelled import confusion, expert_jobs, simulated
 
@@ -48,33 +49,23 @@ _WIDTHS = (60, 80, 120)
 
 def _due(
     rule: str = "gpu-underused", month: str = "540", of: Worth = Worth.COUNTED, **more: Any
-) -> Notify:
+) -> AlertDecision:
     """A message that is due for an advice, by what its family came to in a month."""
     usd = Decimal(month)
     runs = more.pop("runs", 12)
     whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
     idle = of in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
     advice = advised(rule, of)
-    return Notify(worth=of, idle=idle, month=whole, saves=whole, advice=advice, **more)
+    return AlertDecision(worth=of, idle=idle, month=whole, saves=whole, advice=advice, **more)
 
 
-def messages() -> dict[str, tuple[AuditDocument, Notify]]:
+def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
     """Messages of every kind."""
     low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
     high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
-    hours = AlertFigures(
-        Severity.INFO, None, None, idle=IdleHours("gpu_hours", Decimal(1300), None)
-    )
-    before_it, last, of_idle = (Alert(1, figures, _NINE) for figures in (low, high, hours))
-    after = Told(
-        "train-bert-0001",
-        "train-bert",
-        Kind.FIRST,
-        Worth.COUNTED,
-        before_it,
-        ("abcdefgh",),
-        Decimal(6),
-    )
+    hours = AlertFigures(Severity.INFO, None, None, idle_hours=Decimal(1300))
+    before_it, last, of_idle = (alert(figures) for figures in (low, high, hours))
+    after = replace(before_it, worth=Worth.COUNTED, advices=("abcdefgh",), amount=Decimal(6))
     plain_idle = documents.idle_document()
     unpriced = documents.unpriced_idle_document()
     provisional, before = documents.document(), documents.document()
@@ -95,27 +86,35 @@ def messages() -> dict[str, tuple[AuditDocument, Notify]]:
         "estimated": (documents.estimated_document(), _due(month="1162.4", runs=301)),
         "second-more-severe": (
             documents.lost_document(),
-            replace(_due(failed, "612"), kind=Kind.WORSE, why="its month is high now", after=after),
+            replace(
+                _due(failed, "612"), kind=AlertKind.WORSE, why="its month is high now", after=after
+            ),
         ),
         "came-back": (
             documents.document(),
             replace(
                 again,
-                kind=Kind.BACK,
+                kind=AlertKind.BACK,
                 why="what was fixed came back: third time, $1,236.00 so far",
             ),
         ),
         "dearer": (
             documents.dearer_document(),
-            Notify(Kind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
+            AlertDecision(AlertKind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182))),
         ),
         "trial": (documents.trial_document(), _due("spot-not-used", "60", Worth.TRIAL, runs=9)),
-        "correction": (documents.document(), Notify(Kind.CORRECTION, corrects=last, before=before)),
+        "correction": (
+            documents.document(),
+            AlertDecision(AlertKind.CORRECTION, corrects=last, before=before),
+        ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            Notify(Kind.CORRECTION, corrects=last),
+            AlertDecision(AlertKind.CORRECTION, corrects=last),
         ),
-        "correction-idle": (unpriced, Notify(Kind.CORRECTION, corrects=of_idle, idle=True)),
+        "correction-idle": (
+            unpriced,
+            AlertDecision(AlertKind.CORRECTION, corrects=of_idle, idle=True),
+        ),
         "provisional": (provisional, _due()),
         "idle": (plain_idle, _due(idle_rule, "8105", Worth.IDLE, runs=1)),
         "idle-unpriced": (unpriced, _due(idle_rule, "1024", Worth.UNPRICED, runs=1)),
@@ -123,7 +122,7 @@ def messages() -> dict[str, tuple[AuditDocument, Notify]]:
             plain_idle,
             replace(
                 _due(idle_rule, "81050", Worth.IDLE, runs=10),
-                kind=Kind.WORSE,
+                kind=AlertKind.WORSE,
                 why="it is 10 times as much or more",
                 after=replace(after, amount=Decimal(8105)),
             ),
@@ -156,12 +155,12 @@ def on_terminal(document: AuditDocument, width: int) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _slack(document: AuditDocument, notify: Notify) -> str:
+def _slack(document: AuditDocument, notify: AlertDecision) -> str:
     payload = slack.message(card_of(document, notify), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sns(document: AuditDocument, notify: Notify) -> str:
+def _sns(document: AuditDocument, notify: AlertDecision) -> str:
     notice = plain.message(card_of(document, notify))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"

@@ -42,8 +42,6 @@ TOO_MANY = Members(dict(list(ORGANIZATION.roles.items())[:101]))
 KEPT_TABLE = "kept-table"
 KEPT_STREAM = f"arn:aws:dynamodb:us-east-1:111122223333:table/{KEPT_TABLE}/stream/2026-05-20"
 REFUSED = (
-    ("alarms_to", "ops"),
-    ("notices_to", "http://a.b"),
     ("stack", "1st"),
     ("table_name", "kept-table"),
     ("audits_at_once", "1"),

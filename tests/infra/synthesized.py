@@ -50,7 +50,6 @@ def main(folder: Path) -> None:
             return str(error)
         return ""
 
-    told = "ops@example.com, https://events.example.com/hook"
     os.environ["CDK_OUTDIR"] = str(folder / "assembly")
     assembly.assemble()
     documents: dict[str, Any] = {
@@ -64,7 +63,7 @@ def main(folder: Path) -> None:
             from_stub(checked_policy(POLICY), table_name=KEPT_TABLE, table_stream_arn=KEPT_STREAM)
         ),
         "tuned": normalized(from_stub(Policy(), tracing="on", audits_at_once="20", stack="Mine")),
-        "context": of(alarms_to=told, notices_to="team@example.com"),
+        "own-keys": of(),
         "refused": [refusal(key, value) for key, value in REFUSED],
         "too-many": refusal("too_many", "accounts"),
     }

@@ -15,7 +15,6 @@ from tests.infra.reading import (
     of_type,
     read,
     statements,
-    text,
 )
 
 
@@ -46,18 +45,7 @@ def test_a_wrong_policy_stops_the_synthesis_in_one_sentence(tmp_path: Path) -> N
         checked_policy(policy)
 
 
-def test_the_context_subscribes_who_is_told(templates: Path) -> None:
-    """For teams whose pipeline runs the CDK CLI itself."""
-    subscribed = of_type(read(templates, "context.json"), "AWS::SNS::Subscription").values()
-    told = {(text(one["TopicArn"]), one["Protocol"], one["Endpoint"]) for one in subscribed}
-    assert told == {
-        ("${AlarmsTopic}", "email", "ops@example.com"),
-        ("${AlarmsTopic}", "https", "https://events.example.com/hook"),
-        ("${NoticesTopic}", "email", "team@example.com"),
-    }
-
-
-def test_nobody_is_subscribed_unless_the_context_says_so(templates: Path) -> None:
+def test_nobody_is_subscribed_by_the_stack(templates: Path) -> None:
     """`make deploy` subscribes after the deployment, so that each later one keeps its answers."""
     assert not of_type(read(templates, "plain.json"), "AWS::SNS::Subscription")
 
@@ -72,7 +60,7 @@ def test_deliver_may_use_the_own_keys_of_topics(
     templates: Path,
 ) -> None:
     """SNS asks KMS in the publisher's name: for a data key, and to decrypt it."""
-    template = read(templates, "context.json")
+    template = read(templates, "own-keys.json")
     topics = of_type(template, "AWS::SNS::Topic")
     assert [topic.get("KmsMasterKeyId") for topic in topics.values()].count(OWN_KEY) == 1
     granted = [

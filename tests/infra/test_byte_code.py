@@ -57,26 +57,6 @@ def test_a_shim_that_fails_is_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "variable"),
-    [
-        ("home/.pyenv/versions/3.13.0/bin", None),
-        ("pyenv/versions/3.13.2/bin", "PYENV_ROOT"),
-        ("home/.local/share/uv/python/cpython-3.13.1-linux-x86_64-gnu/bin", None),
-        ("uv/cpython-3.13.1-macos-aarch64-none/bin", "UV_PYTHON_INSTALL_DIR"),
-    ],
-)
-def test_versions_of_pyenv_and_uv_are_found(
-    tmp_path: Path, folder: str, variable: str | None
-) -> None:
-    """They are on no path; the environment may say where they are."""
-    fake_python(tmp_path / folder, says("/found", "3.13.1"))
-    environ = {"PATH": str(tmp_path / "none"), "HOME": str(tmp_path / "home")}
-    if variable is not None:
-        environ[variable] = str(tmp_path / folder.split("/", maxsplit=1)[0])
-    assert byte_code.find("3.13", environ) == Interpreter("/found", "3.13.1")
-
-
-@pytest.mark.parametrize(
     "answer",
     [
         says("/found", "3.12.1"),

@@ -39,12 +39,6 @@ class LabelledAccount:
         return sum((run.total_usd or Decimal(0) for run in self.runs), Decimal(0))
 
 
-def _runs(count: int, **facts: Any) -> tuple[EarlierRun, ...]:
-    """One hour-long run a day for $1 each."""
-    plain: dict[str, Any] = {"owner": "ann", "total_usd": Decimal(1)}
-    return tuple(earlier_run(1 + number, **plain | facts) for number in range(count))
-
-
 def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[EarlierRun, ...]:
     """A run of so many hours each day, without a pause between whole days, newest first."""
     seconds = Decimal(hours * 3600)
@@ -60,39 +54,11 @@ def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[Earlier
     )
 
 
-def _no_owner(name: str, happened: str, runs: tuple[EarlierRun, ...], *, true: bool) -> Any:
-    return LabelledAccount(name, happened, runs, {"no-owner": true})
-
-
 def _plan(name: str, happened: str, runs: tuple[EarlierRun, ...], *, true: bool) -> Any:
     return LabelledAccount(name, happened, runs, {"commitment-candidate": true}, _PLAN)
 
 
 ACCOUNTS: tuple[LabelledAccount, ...] = (
-    _no_owner(
-        "a-third-of-the-runs-is-nobodys",
-        "Two teams tag their jobs, the third starts its jobs from notebooks without tags",
-        (*_runs(20), *_runs(10, owner=None)),
-        true=True,
-    ),
-    _no_owner(
-        "one-dear-run-is-nobodys",
-        "All runs have an owner but the dearest one, which costs as much as the others together",
-        (*_runs(20), *_runs(1, owner=None, total_usd=Decimal(20))),
-        true=True,
-    ),
-    _no_owner(
-        "everybody-tags",
-        "Every run has its owner's tag",
-        _runs(30),
-        true=False,
-    ),
-    _no_owner(
-        "one-forgotten-tag",
-        "One run of thirty lacks the tag, a cheap one",
-        (*_runs(29), *_runs(1, owner=None)),
-        true=False,
-    ),
     _plan(
         "training-day-and-night",
         "One run follows the other, all month, for $3 an hour",

@@ -75,7 +75,6 @@ CPU_OK = (
 )
 TYPE_OK = ("cheaper-type", "gpu-too-big", "old-generation", "trainium-candidate")
 NAGS = (
-    *("profile-me", "short-experiment", "volume-ignored", "custom-rule-cost"),
     *("metric-plateau", "duplicate-run", "cost-regression", "trainium-candidate"),
     *("mixed-precision-candidate", "max-runtime-loose"),
 )

@@ -319,17 +319,12 @@ def _stopped_early(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]
         }
 
 
-def _profiled(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    tape.describe["ProfilingStatus"] = "Enabled"
-
-
 Happens = Callable[[Tape, Change | None, tuple[Parameter, ...]], None]
 HAPPENS: dict[str, Happens] = {
     "cpu-bottleneck": _better_fed,
     "gpu-starved": _better_fed,
     "idle-start": _head_gone,
     "metric-plateau": _stopped_early,
-    "profile-me": _profiled,
     "some-gpus-unused": _on_all_gpus,
     "spot-interrupted-much": _uninterrupted,
     "transform-serial": _several_at_a_time,

@@ -40,7 +40,6 @@ TRIALS = frozenset(
         "trainium-candidate",
         "mixed-precision-candidate",
         "max-runtime-loose",
-        "profile-me",
     }
 )
 """Worth saying of nearly any long on-demand run: labelled only where a story is about them."""

@@ -43,13 +43,9 @@ WORDS = {
     "one-instance-algorithm": "single-instance-algorithm",
     "one-gpu-of-several": "gpus-not-used",
     "image-refuses-type": "gpu-not-used",
-    "volume-ignored": "local-volume-ignored",
     "volume-large": "volume-too-big",
     "keep-alive-cost": "warm-pool-idle",
-    "profiler-rule-dropped": "retired-rule",
     "tuning-strategy": "tuning-parallel-high",
-    "tuning-refused": "tuning-early-stop-conflict",
-    "transform-payloads": "transform-payload-limit",
     "transform-split": "transform-batch-strategy",
     "transform-one-request": "transform-serial",
 }
@@ -72,6 +68,13 @@ PARTS = {
         "InstancePreferences": "preferences-conflict",
         "a warm pool": "groups-with-warm-pool",
         "which is not there": "unknown-group",
+        "Hyperband": "tuning-early-stop-conflict",
+        "requests at a time": "transform-payload-limit",
+    },
+    "debugger-closed": {
+        "closed": "debugger-closed",
+        "was dropped": "retired-rule",
+        "of its own": "custom-rule-cost",
     },
     "volume-over-local": {
         "AWS refuses": "volume-over-local",
@@ -79,7 +82,7 @@ PARTS = {
     },
 }
 """By rule: a part of its sentence, and the expert's word for that."""
-AS_MISSING = {("volume-refused", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
+AS_MISSING = {("request-conflict", "VolumeSizeInGB is missing"), ("request-conflict", "neither"),
               ("request-conflict", "no instance type")}  # fmt: skip
 """What the expert counts as a missing parameter: AWS's model requires it in words only."""
 FAULTS = {
@@ -94,8 +97,7 @@ DIFFERS = {
     ("spot_built_in_short", "ceiling"): "the expert rounds both ends to one cent",
     ("limit_left_out_cheap", "ceiling"): "the expert left the volume of 30 GB for a day out",
     ("groups_and_type", "ceiling"): "AWS refuses type beside groups: the type is priced here",
-    ("typo_in_limit", "ceiling"): "the limit is priced as it was meant, not as if there were none",
-    ("tuning_invalid", "ceiling"): "the dearest training job is known, and so is their number",
+    ("typo_in_limit", "ceiling"): "nothing is concluded from a limit whose name is misspelled",
     ("family_growing", "prediction"): "no trend is followed: the median of the runs is given,"
     " and limit-short warns by the newest",
 }

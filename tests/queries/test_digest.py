@@ -10,13 +10,14 @@ import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind, Told
-from sageaudit.domain.alert.digest import Digest
+from sageaudit.domain.advice.digest import Digest
+from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.routes import Route
 from sageaudit.output.text.digest import digest_card
 from sageaudit.queries.digest import digests
+from tests.fakes.alerts import alert
 from tests.fakes.weeks import record
 
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
@@ -45,11 +46,11 @@ def history() -> Iterator[SqliteHistory]:
         yield made
 
 
-def told_at(*moments: datetime, kind: Kind = Kind.FIRST) -> tuple[Told, ...]:
+def alerts_at(*moments: datetime, kind: AlertKind = AlertKind.FIRST) -> tuple[Alert, ...]:
     """Messages about both families that have open advice."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
-        Told("run", family, kind, Worth.COUNTED, Alert(1, figures, at), (), Decimal(4))
+        alert(figures, at=at, family=family, kind=kind, worth=Worth.COUNTED)
         for at in moments
         for family in (f"training/pytorch/train.py/{name}" for name in ("crash", "ranker"))
     )
@@ -59,10 +60,10 @@ def read(
     history: SqliteHistory,
     routes: Sequence[Route | None] = ALL,
     decisions: Sequence[Decision] = (),
-    told: tuple[Told, ...] = (),
+    alerts: tuple[Alert, ...] = (),
 ) -> list[Digest]:
-    """The digests of the week; `told` is what was said of every family."""
-    return [*digests(history, WEEK, routes, decisions, lambda _: told, NOW)]
+    """The digests of the week; `alerts` is what was said of every family."""
+    return [*digests(history, WEEK, routes, decisions, lambda _: alerts, NOW)]
 
 
 def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
@@ -87,21 +88,21 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "unsent"),
+    ("alerts", "unsent"),
     [
         ((), ["crash", "ranker"]),
-        (told_at(ago(8)), ["crash", "ranker"]),
-        (told_at(ago(8), ago(3)), []),
-        (told_at(ago(3))[:1], ["ranker"]),
-        (told_at(ago(3), kind=Kind.WAITS), ["crash", "ranker"]),
-        (told_at(datetime(2026, 11, 23, 7, tzinfo=UTC)), []),
+        (alerts_at(ago(8)), ["crash", "ranker"]),
+        (alerts_at(ago(8), ago(3)), []),
+        (alerts_at(ago(3))[:1], ["ranker"]),
+        (alerts_at(ago(3), kind=AlertKind.WAITS), ["crash", "ranker"]),
+        (alerts_at(datetime(2026, 11, 23, 7, tzinfo=UTC)), []),
     ],
 )
 def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
-    told: tuple[Told, ...], unsent: list[str], history: SqliteHistory
+    alerts: tuple[Alert, ...], unsent: list[str], history: SqliteHistory
 ) -> None:
     """It must have run in the week with an open advice."""
-    [found] = read(history, told=told)
+    [found] = read(history, alerts=alerts)
     assert sorted({one.family.rpartition("/")[2] for one in found.unsent}) == unsent
 
 
@@ -142,13 +143,13 @@ def test_a_route_is_told_of_its_own(name: str, history: SqliteHistory) -> None:
 
 
 def test_families_are_read_once_however_many_routes(history: SqliteHistory) -> None:
-    """The decision about what a route is told does not read them again."""
+    """The decision about what a route is alerts does not read them again."""
     asked: list[str] = []
 
-    def told(family: str) -> tuple[Told, ...]:
+    def alerts(family: str) -> tuple[Alert, ...]:
         asked.append(family)
         return ()
 
     routes = [None, Route(owner="ana"), Route(rule="gpu-underused")]
-    assert len([*digests(history, WEEK, routes, (), told, NOW)]) == 3
+    assert len([*digests(history, WEEK, routes, (), alerts, NOW)]) == 3
     assert len(asked) == len(set(asked))

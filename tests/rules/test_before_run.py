@@ -29,7 +29,7 @@ def test_rules_of_requests_judge_nothing_else() -> None:
     """Their cards say so: no rule of a run needs what only a request has."""
     only = {rule.name.name for rule in catalogue.load() if rule.scope is RequestCase}
     assert only <= set(RULES)
-    assert len(set(RULES) - only) == 9
+    assert len(set(RULES) - only) == 7
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -78,11 +78,6 @@ COPIED = {
     "ResourceConfig.InstanceCount": 2,
 }
 FIVE = [earlier_run(day) for day in range(1, 6)]
-CUSTOM = {
-    "RuleConfigurationName": "mine",
-    "RuleEvaluatorImage": "i",
-    "InstanceType": "ml.m5.xlarge",
-}
 SEARCH = "HyperParameterTuningJobConfig"
 LIMITS = {"MaxNumberOfTrainingJobs": 10, "MaxParallelTrainingJobs": 2}
 NO_STOP = {f"{SEARCH}.ResourceLimits": LIMITS, f"{SEARCH}.TrainingJobEarlyStoppingType": None}
@@ -111,12 +106,6 @@ test_cases = cases(
     row(finds(fix=["ShardedByS3Key"]), COPIED, rule="replicated-input"),
     row(finds(fix=["FastFile"]), rule="replicated-input",
         changes=COPIED | {"HyperParameters": {"sagemaker_torch_distributed_enabled": "true"}}),
-    "An ignored volume is a remark in requests. For runs the rule is off: it would be noise.",
-    row(finds(severity="info"), rule="volume-ignored", changes={
-        "ResourceConfig.InstanceType": "ml.g5.2xlarge", "ResourceConfig.VolumeSizeInGB": 100}),
-    "Custom Debugger rules are found.",
-    row(finds("…will run beside it…"), {"DebugRuleConfigurations": [CUSTOM]},
-        rule="custom-rule-cost"),
     "A search is judged by its settings: early stopping from ten trials on, three rounds.",
     row(FOUND, NO_STOP, rule="tuning-no-early-stop", kind=JobKind.TUNING),
     row(CLEAR, NO_STOP, rule="tuning-strategy", kind=JobKind.TUNING),

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from sageaudit.api.audits import AuditResult
 from sageaudit.cli.support.history.asking import rule_named
 from sageaudit.cli.support.history.histories import HistorySource, open_history
+from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
 from sageaudit.queries.by import by, since_of
@@ -129,15 +129,14 @@ class AuditHistory:
         lists, question = self._asked(since, until, sort, filters)
         return tuple(answer.all_rows(lists, question, with_heads=question.rule is not None))
 
-    def audit(self, job: AuditRow | str, *, version: int | None = None) -> AuditResult | None:
+    def audit(self, job: AuditRow | str, *, version: int | None = None) -> AuditDocument | None:
         """The audit of a row, or of a job by its name or ARN; None where there is none.
 
         `version`: an earlier one. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
         key = job.key if isinstance(job, AuditRow) else find(history, Wanted(job)).key
-        document = history.audit(key, version)
-        return None if document is None else AuditResult(document)
+        return history.audit(key, version)
 
     def by(
         self,

@@ -12,10 +12,10 @@ _NEAR = 0.6
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, whatever its case and punctuation."""
-    by_form = {plain_form(other): other for other in names}
-    if (same := by_form.get(plain_form(name))) is not None:
+    by_form = {_plain_form(other): other for other in names}
+    if (same := by_form.get(_plain_form(name))) is not None:
         return same
-    close = get_close_matches(plain_form(name), by_form, n=1, cutoff=_NEAR)
+    close = get_close_matches(_plain_form(name), by_form, n=1, cutoff=_NEAR)
     return by_form[close[0]] if close else None
 
 
@@ -25,6 +25,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f": did you mean {near}?" if near else ""
 
 
-def plain_form(name: str) -> str:
+def _plain_form(name: str) -> str:
     """By this, names that differ by case and punctuation alone are one."""
     return re.sub(r"[^a-z0-9.]", "", name.lower())

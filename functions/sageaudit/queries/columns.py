@@ -255,11 +255,12 @@ def of_head(question: Question) -> bool:
 
 
 def question_of(
-    window: Window, sort: Sort, words: Mapping[str, Any], said: Callable[[str], str] = str
+    window: Window, sort: Sort, words: Mapping[str, Any], option_of: Callable[[str], str] = str
 ) -> Question:
     """The question of texts, or of values, by the names of filters.
 
-    `said`: how the caller names a filter. Raises BadUsage for a value that a filter cannot have.
+    `option_of`: how the caller names a filter. Raises BadUsage for a value that a filter cannot
+    have.
     """
     asked = {}
     for name, given in words.items():
@@ -272,5 +273,5 @@ def question_of(
             of_words = isinstance(column.read, type)
             known = f"is none of {', '.join(column.words)}" if of_words else str(error)
             shown = " ".join(given) if isinstance(given, tuple) else given
-            raise BadUsage(f"{said(name)} {shown} {known}") from error
+            raise BadUsage(f"{option_of(name)} {shown} {known}") from error
     return Question(window, sort=sort, **asked)

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, State, dearest_first
+from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Kind, Told, group_key
-from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
+from sageaudit.domain.alert.alert import Alert, AlertKind, group_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Route
@@ -29,19 +29,19 @@ def digests(
     week: tuple[date, date],
     routes: Iterable[Route | None],
     decisions: Sequence[Decision],
-    told: Callable[[str], Iterable[Told]],
+    alerts: Callable[[str], Iterable[Alert]],
     now: datetime,
 ) -> Iterator[Digest]:
     """The digest of a week for each route; None is all jobs.
 
-    `told`: the messages about a group of families, by account, region and name. Each family is read
+    `alerts`: those of a group of families, by account, region and name. Each family is read
     once.
     """
     since, until = week
     lists = Lists(history, window_of(since, until + ONE_DAY))
     back = window_of(until - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY)
     read = by_family(lists.within(back), Question(back), decisions, now, most_runs=MOST_RUNS)
-    families, sent_to = [*read], cache(told)
+    families, sent_to = [*read], cache(alerts)
     for route in routes:
         question = _question(lists, route)
         found = dearest_first(of_question(families, question), now)
@@ -93,7 +93,7 @@ def _of_spend(lists: Lists, question: Question, now: datetime) -> Digest:
 
 
 def _unsent(
-    found: Iterable[Advice], question: Question, told: Callable[[str], Iterable[Told]]
+    found: Iterable[Advice], question: Question, alerts: Callable[[str], Iterable[Alert]]
 ) -> list[Advice]:
     """The open advices that runs of the week had, of families without a message since then."""
     since, until = question.window.since, question.window.until
@@ -102,14 +102,14 @@ def _unsent(
         for one in found
         if one.state is State.OPEN and any(since <= at < until for at, _ in one.hits)
     ]
-    heard = {
+    alerted = {
         (group, one.family)
         for group in {group_key(one.account, one.region, one.family) for one in due}
-        for one in told(group)
-        if one.alert.at >= since and one.kind is not Kind.WAITS
+        for one in alerts(group)
+        if one.at >= since and one.kind is not AlertKind.WAITS
     }
     return [
         one
         for one in due
-        if (group_key(one.account, one.region, one.family), one.family) not in heard
+        if (group_key(one.account, one.region, one.family), one.family) not in alerted
     ]

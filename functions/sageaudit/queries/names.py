@@ -39,7 +39,7 @@ def named(lists: Lists, question: Question) -> Question:
     return replace(question, family=ends[0]) if ends else question
 
 
-def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str) -> str:
+def unmatched(lists: Lists, question: Question, option_of: Callable[[str], str] = str) -> str:
     """Which filter matches nothing in the window, with the name that was probably meant.
 
     Each filter is asked alone: of daily sums where these know its values, else of all audits.
@@ -65,7 +65,7 @@ def unmatched(lists: Lists, question: Question, said: Callable[[str], str] = str
             ends = {value.rpartition("/")[2] for value in known} if name == "family" else set()
             words = _words(name, wanted)
             meant = "" if words in known else did_you_mean(words, sorted(known | ends))
-            return f"{said(name)}{words and f' {words}'} matches nothing{meant}"
+            return f"{option_of(name)}{words and f' {words}'} matches nothing{meant}"
     return "each filter matches some audits, but none matches all of them"
 
 

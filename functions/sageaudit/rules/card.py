@@ -274,7 +274,7 @@ class Card(Generic[CaseT]):
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
     - `before_run`: it also judges a request that has not run; the severity of a finding whose
       dollars are not known from the family's earlier runs. A rule of scope RequestCase judges
-      nothing else. `on_for_requests`: it does so although it is off for runs.
+      nothing else.
 
     What it needs; without it the answer is Unknown and `check` is not called:
     - `reads`: of a request, parameters whose value must be known (`[]` is any item of a list).
@@ -308,7 +308,6 @@ class Card(Generic[CaseT]):
     about_cpu: bool = False
     on: bool = True
     before_run: Severity | None = None
-    on_for_requests: bool = False
     reads: tuple[str, ...] = ()
     needs: tuple[Metric, ...] = ()
     coarsest_period_s: int = 3600

@@ -63,16 +63,11 @@ def _before_run(rule: Rule, case: RequestCase, planned: FamilyCase | TuningCase)
     return _answer(rule, case if rule.scope is RequestCase else planned)
 
 
-def _is_off(rule: Rule, case: Case) -> bool:
-    always = case.before_run is not None and rule.on_for_requests
-    return not (rule.on or always or rule.name.name in case.policy.rules_on)
-
-
 def _answer(rule: Rule, case: Case) -> Outcome:
     name, policy = rule.name.name, case.policy
     if name in policy.rules_off:
         return NotApplicable("switched off by the policy")
-    if _is_off(rule, case):
+    if not rule.on and name not in policy.rules_on:
         return NotApplicable("off by default: the policy can list it under rules.on")
     if limits := policy.thresholds.get(name):
         case = replace(case, overrides=limits)

@@ -13,27 +13,25 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger
+from sageaudit.adapters.history.dynamo import alert_ledger, keys, send_ledger
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.domain.alert.alert import (
     Alert,
     AlertFigures,
-    HeldMessage,
-    IdleHours,
-    Kind,
+    AlertKind,
     PastAlerts,
-    Told,
     hour_of,
 )
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.record import Claim
+from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from tests.adapters.history.entries import NOON
 from tests.adapters.history.faults import called_actions, everything, meanwhile, refusal
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes.alerts import alert
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemorySendLedger
 
 NOTICE = "JOB#arn#1|1|slack"
@@ -44,114 +42,130 @@ FIGURES = AlertFigures(
     Decimal("2.04"),
     None,
     Decimal("0.50"),
-    IdleHours("gpu_hours", Decimal("40.25"), None),
     Decimal(7),
+    "gpu_hours",
+    Decimal("40.25"),
 )
+RUN_A = keys.job_pk(JobKey("a", NOON))
 UNKNOWN = AlertFigures(Severity.LOW, None, None)
 BODIES = {"sns": "{}", "slack": "a body \u2028"}
 
 
-def alert(version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
-    """One of noon."""
-    return Alert(version, figures, NOON)
+def key(name: str) -> JobKey:
+    """The run of this name."""
+    return JobKey(name, NOON)
 
 
-def told(run: str, one: Alert, kind: Kind = Kind.FIRST) -> Told:
-    """A message about a run."""
-    return Told(
-        run, "f", kind, Worth.COUNTED, one, ("abcdefgh",), Decimal("540.25"), of_one_occasion=True
+def last(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
+    """The last alert of a run, of noon."""
+    return alert(figures, version, NOON, keys.job_pk(key(name)))
+
+
+def one(name: str, version: int = 1, figures: AlertFigures = FIGURES) -> Alert:
+    """What it was about."""
+    return replace(
+        last(name, version, figures),
+        worth=Worth.COUNTED,
+        advices=("abcdefgh",),
+        amount=Decimal("540.25"),
+        of_one_occasion=True,
     )
 
 
-def written(ledger: AlertLedger, run: str, one: Alert, family: str = "f") -> PastAlerts | None:
+def written(
+    ledger: AlertLedger,
+    name: str,
+    figures: AlertFigures = FIGURES,
+    version: int = 1,
+    group: str = "f",
+) -> PastAlerts | None:
     """Reads what is there, and writes an alert; None where it was not written."""
-    past = ledger.past(run, family)
-    after = past.with_messages(one, [told(run, one)])
+    past = ledger.past(key(name), group)
+    after = past.with_alerts(last(name, version, figures), [one(name, version, figures)])
     return after if ledger.write(past, after, BODIES, NOON) else None
 
 
 def test_an_alert_comes_back_as_it_was_written(alerts: AlertLedger) -> None:
     """Unknown figures too; other runs, families and days are their own."""
-    assert alerts.past("a", "f") == PastAlerts("a", "f")
-    first = written(alerts, "a", alert())
-    assert alerts.past("a", "f") == first
-    second = written(alerts, "b", alert(3, UNKNOWN))
+    assert alerts.past(key("a"), "f") == PastAlerts(RUN_A, "f")
+    first = written(alerts, "a")
+    assert alerts.past(key("a"), "f") == first
+    second = written(alerts, "b", UNKNOWN, 3)
     assert second is not None
-    assert second.told == (told("a", alert()), told("b", alert(3, UNKNOWN)))
-    assert alerts.past("b", "f") == second
-    assert alerts.past("a", "f") == replace(second, run="a", last=alert())
-    assert alerts.past("c", "g") == PastAlerts("c", "g")
+    assert second.alerts == (one("a"), one("b", 3, UNKNOWN))
+    assert alerts.past(key("b"), "f") == second
+    assert alerts.past(key("a"), "f") == replace(second, run=RUN_A, last=last("a"))
+    assert alerts.past(key("c"), "g").last is None
 
 
 def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
     """By the keys that the stream says; where there is none, None."""
-    written(alerts, "JOB#arn#1", alert(12))
-    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#slack") == ("slack", "a body \u2028")
-    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00012#sns") == ("sns", "{}")
-    assert alerts.notice("ALERT#JOB#arn#1", "NOTICE#00001#sns") is None
+    written(alerts, "a", version=12)
+    assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00012#slack") == ("slack", "a body \u2028")
+    assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00012#sns") == ("sns", "{}")
+    assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00001#sns") is None
 
 
 def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:
     """Of two that read the same, one writes: by the family, or by the run; all or nothing."""
-    before = {run: alerts.past(run, "f") for run in ("a", "b")}
-    elsewhere = alerts.past("a", "g")
-    first = before["a"].with_messages(alert(), [told("a", alert())])
+    before = {name: alerts.past(key(name), "f") for name in ("a", "b")}
+    elsewhere = alerts.past(key("a"), "g")
+    first = before["a"].with_alerts(last("a"), [one("a")])
     assert alerts.write(before["a"], first, BODIES, NOON)
     for past in (before["a"], before["b"], elsewhere):
-        assert not alerts.write(
-            past, past.with_messages(alert(2), [told(past.run, alert(2))]), {"late": "{}"}, NOON
-        )
-    assert alerts.past("a", "f") == first
-    assert alerts.past("b", "f").last is None
-    assert alerts.notice("ALERT#a", "NOTICE#00002#late") is None
+        late = past.with_alerts(last("a", 2), [one("a", 2)])
+        assert not alerts.write(past, late, {"late": "{}"}, NOON)
+    assert alerts.past(key("a"), "f") == first
+    assert alerts.past(key("b"), "f").last is None
+    assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00002#late") is None
 
 
 def test_a_correction_takes_the_place_of_what_it_corrects(alerts: AlertLedger) -> None:
-    """Of several messages about one run, in each; the newest 100 of a family are kept."""
-    written(alerts, "a", alert())
-    past = alerts.past("a", "f")
-    assert alerts.write(past, past.with_messages(alert(2, UNKNOWN), []), BODIES, NOON)
-    assert alerts.past("a", "f").told == (told("a", alert(2, UNKNOWN)),)
-    past = alerts.past("b", "f")
-    many = [told("b", alert()), replace(told("b", alert(), Kind.DEARER), worth=None)] * 50
-    assert alerts.write(past, past.with_messages(alert(), many), BODIES, NOON)
-    assert alerts.past("b", "f").told == tuple(many)
-    assert alerts.past("a", "f").last == alert(2, UNKNOWN)
+    """Of several alerts about one run, in each; the newest 100 of a family are kept."""
+    written(alerts, "a")
+    past = alerts.past(key("a"), "f")
+    assert alerts.write(past, past.with_alerts(last("a", 2, UNKNOWN), []), BODIES, NOON)
+    assert alerts.past(key("a"), "f").alerts == (one("a", 2, UNKNOWN),)
+    past = alerts.past(key("b"), "f")
+    many = [one("b"), replace(one("b"), kind=AlertKind.DEARER, worth=None)] * 50
+    assert alerts.write(past, past.with_alerts(last("b"), many), BODIES, NOON)
+    assert alerts.past(key("b"), "f").alerts == tuple(many)
+    assert alerts.past(key("a"), "f").last == last("a", 2, UNKNOWN)
 
 
 def test_any_text_can_be_a_family_or_a_run(alerts: AlertLedger) -> None:
     """Long and hostile names are kept apart."""
     long = "😀" * 1_000
     for name in (f"{long}a", f"{long}b", ""):
-        assert written(alerts, f"{name} run", alert(), name) is not None
-    assert alerts.past(f"{long}a run", f"{long}b").last == alert()
-    assert alerts.past(f"{long}c run", f"{long}c") == PastAlerts(f"{long}c run", f"{long}c")
+        assert written(alerts, f"{name} run", group=name) is not None
+    assert alerts.past(key(f"{long}a run"), f"{long}b").last == last(f"{long}a run")
+    assert alerts.past(key(f"{long}c run"), f"{long}c").last is None
 
 
 def test_no_alert_is_written_about_a_version_that_has_a_newer_one(client: Any, table: str) -> None:
     """The third condition of the transaction: else a newer one could be decided without it."""
     ledger = DynamoAlertLedger(client, table)
-    head = {"pk": {"S": "JOB#arn#1"}, "sk": {"S": "HEAD"}, "version": {"N": "2"}}
+    head = {"pk": {"S": RUN_A}, "sk": {"S": "HEAD"}, "version": {"N": "2"}}
     client.put_item(TableName=table, Item=head)
-    assert written(ledger, "JOB#arn#1", alert(1)) is None
+    assert written(ledger, "a", version=1) is None
     assert everything(client, table) == [head]
-    assert written(ledger, "JOB#arn#1", alert(2)) is not None
+    assert written(ledger, "a", version=2) is not None
 
 
 @pytest.mark.parametrize(
     ("sk", "damage"),
-    [("LAST", {"severity": {"S": "loud"}}), ("TOLD", {"told": {"S": "x"}})],
+    [("LAST", {"severity": {"S": "loud"}}), ("ALERTS", {"alerts": {"S": "x"}})],
 )
 def test_an_item_that_cannot_be_read_is_named(
     client: Any, table: str, sk: str, damage: Any
 ) -> None:
     """So that somebody can delete it."""
     ledger = DynamoAlertLedger(client, table)
-    written(ledger, "a", alert())
+    written(ledger, "a")
     [item] = [one for one in everything(client, table) if one["sk"]["S"] == sk]
     client.put_item(TableName=table, Item=item | damage)
     with pytest.raises(Malformed, match=rf"'{sk}' cannot be read .*; delete it"):
-        ledger.past("a", "f")
+        ledger.past(key("a"), "f")
 
 
 def test_ledger_items_expire(client: Any, table: str) -> None:
@@ -160,7 +174,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
     The messages about a family stay for 400 days.
     """
     sends = DynamoSendLedger(client, table)
-    written(DynamoAlertLedger(client, table), "a", alert())
+    written(DynamoAlertLedger(client, table), "a")
     sends.claim_send("n", NOON, 60)
     sends.claim_send("sent", NOON, 60)
     sends.mark_sent("sent", NOON)
@@ -176,7 +190,7 @@ def test_ledger_items_expire(client: Any, table: str) -> None:
 def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> None:
     """PERMISSIONS are the actions that the adapters call: none is missing, none is spare."""
     with called_actions(client) as called:
-        written(DynamoAlertLedger(client, table), "a", alert())
+        written(DynamoAlertLedger(client, table), "a")
         assert called == set(alert_ledger.PERMISSIONS)
         called.clear()
         sends = DynamoSendLedger(client, table)
@@ -364,12 +378,13 @@ def answer(
     if what == "claim":
         return sends.claim_send(name, now, 60)
     if what == "past":
-        return alerts.past(name, "f")
+        return alerts.past(key(name), "f")
     if what == "write":
-        past = alerts.past(name, "f") if second % 4 else PastAlerts(name, "f")
-        one = Alert(second % 3 + 1, UNKNOWN, now)
-        after = past.with_messages(one, [told(name, one)])
-        hour = alerts.hour("slack", hour_of(now)).with_message(HeldMessage(name, None), 2)
+        run = key(name)
+        past = alerts.past(run, "f") if second % 4 else PastAlerts(keys.job_pk(run), "f")
+        sent = alert(UNKNOWN, second % 3 + 1, now, past.run)
+        after = past.with_alerts(sent, [replace(sent, worth=Worth.COUNTED)])
+        hour = alerts.hour("slack", hour_of(now)).with_message(name, None, 2)
         hour = replace(hour, sent=hour.sent + (second % 7 == 0))  # another message came first
         return alerts.write(past, after, BODIES, now, [hour]), sends_hour(alerts, sends, now)
     if what == "circuit":

@@ -217,7 +217,7 @@ def test_the_dearest_jobs_are_the_dearest_audits(ask: Ask, truth: list[Dollars])
 
 def test_a_reports_headline_is_that_number_to_the_cent(ask: Ask, truth: list[Dollars]) -> None:
     """With the jobs that are counted."""
-    [news] = re.findall(r'<h1 class="news">(.*?)</h1>', ask("report", "-o", "-"))
+    [news] = re.findall(r'<h1 class="headline">(.*?)</h1>', ask("report", "-o", "-"))
     for name in ("total_usd", "avoidable_usd", "lost_usd"):
         assert usd(sum((Decimal(one[name]) for one in truth), _ZERO)) in news
     assert news.startswith(f"{sum(one.get('jobs', 0) for one in truth):,} jobs cost about ")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sageaudit.domain.alert.alert import AlertFigures, IdleHours
+from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of, why_never, worst
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
@@ -52,7 +52,8 @@ def test_figures_are_as_they_are_shown() -> None:
     perhaps = figures_of(perhaps_lost_document())
     assert (perhaps.usd, perhaps.perhaps_usd, perhaps.at_stake_usd) == (0, *[Decimal("4.55")] * 2)
     idle = figures_of(idle_document())
-    assert idle.idle == IdleHours("gpu_hours", Decimal("1024.418"), Decimal("8105.20"))
+    assert (idle.idle_unit, idle.idle_hours) == ("gpu_hours", Decimal("1024.418"))
+    assert idle.idle_usd == Decimal("8105.20")
     assert (idle.of_money, idle.usd) == (False, 0)
 
 
@@ -67,9 +68,8 @@ def test_unknown_dollars_are_not_none() -> None:
 def test_idle_hours_in_the_sums_are_not_counted_again() -> None:
     """Their value is what no finding counts; a value that is all counted is no reason."""
     figure = {**(idle_document()["idle_capacity"] or {}), "counted_usd": Decimal(8000)}
-    idle = figures_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure})).idle
-    assert idle is not None
-    assert idle.usd == Decimal("105.20")
+    idle = figures_of(cast("AuditDocument", {**idle_document(), "idle_capacity": figure}))
+    assert idle.idle_usd == Decimal("105.20")
 
 
 def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:

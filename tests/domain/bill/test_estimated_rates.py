@@ -17,7 +17,6 @@ from sageaudit.domain.bill.compatibility import marked
 from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import Bucket, Confidence, Found, RuleName
 from sageaudit.domain.bill.resize import Resize, resize
-from sageaudit.domain.bill.type_rate import small_type
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.parts import WarmPool
@@ -174,13 +173,6 @@ def test_a_difference_within_what_an_estimate_may_be_wrong_is_no_saving(
     done = tried(prices)
     names = [one.type.name for one in (*done.certain, *done.on_trial)]
     assert (SMALL in names) is saves
-
-
-def test_the_small_type_for_tests_is_one_that_is_sold() -> None:
-    """The cheapest at an estimated rate is passed over."""
-    names = [known(small_type(RUN, prices, Decimal("0.5"))).name
-             for prices in (market(), at_estimates("ml.m5.large"))]  # fmt: skip
-    assert names == ["ml.m5.large", TINY]
 
 
 def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:

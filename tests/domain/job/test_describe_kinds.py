@@ -283,14 +283,13 @@ PINNED = {"InputName": "d", "S3Input": {"S3Uri": "s3://b/20260520/x"}}
 TRANSFORMED = {"DataSource": {"S3DataSource": {"S3Uri": "s3://b/2026-05-20/x"}}}
 KEPT_ALIVE = {"KeepAlivePeriodInSeconds": 1800}
 IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
-PROFILER = {"S3OutputPath": "s3://b"}
 
 
 @pytest.mark.parametrize(
     ("kind", "changes", "field", "value"),
     [
         # absent is None or empty, never False or 0
-        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch", "profiled",
+        *((TRAINING, {}, field, None) for field in ("warm_pool", "parent", "batch",
           "output_compression", "image_pull_in_download", "data_pinned",
           "objective")),
         *((TRAINING, {}, field, ()) for field in ("metric_names", "uploads")),
@@ -337,15 +336,6 @@ PROFILER = {"S3OutputPath": "s3://b"}
               (("Training", "Stopping"), ..., None),
               (("Training", "Completed"), ..., None),
               ((), ..., None))),
-        # the status knows whether a profiler was on; without it what was asked for
-        *((TRAINING, changes, "profiled", on) for changes, on in (
-            ({"ProfilingStatus": "Enabled"}, True),
-            ({"ProfilingStatus": "Disabled", "ProfilerConfig": PROFILER}, False),
-            ({"ProfilerConfig": PROFILER}, True),
-            ({"ProfilerConfig": {"DisableProfiler": True}}, False),
-            ({"ProfilerConfig": {}}, None),
-            ({"ProfilerRuleConfigurations": [{"RuleConfigurationName": "ProfilerReport"}]}, True),
-            ({"ProfilerRuleConfigurations": []}, None))),
         # each once, in their order; 40 at most, none longer than CloudWatch takes
         (TRAINING, metrics("loss", "auc", "loss"), "metric_names", ("loss", "auc")),
         (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),

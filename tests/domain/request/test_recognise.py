@@ -67,7 +67,7 @@ def test_the_user_may_say_what_it_is() -> None:
         ({"TrainingJobName": "x", "TrainingJobStatus": "Completed"}, "DescribeTrainingJob"),
         ({"terraform_version": "1.9", "values": {}}, "Terraform state"),
         ({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {}}, "CloudFormation"),
-        ({"planned_values": {"root_module": {}}}, "without any resource of AWS"),
+        ({"resource_changes": []}, "without any resource of AWS"),
         ({"PipelineDefinition": "{"}, "not JSON"),
         ({"PipelineDefinition": "[]"}, "no pipeline definition"),
     ],

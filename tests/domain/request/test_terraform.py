@@ -29,27 +29,16 @@ VALUES: dict[str, Any] = {
 
 
 def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, Any]:
-    """One resource as planned_values has it."""
-    return {"address": f"{kind}.{name}", "mode": "managed", "type": kind, "values": values}
+    """One resource that a plan changes."""
+    address = f"module.m.{kind}.{name}"
+    return {"address": address, "mode": "managed", "type": kind, "change": {"after": values}}
 
 
 def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> FoundRequests:
-    """The plan of these resources, in a module inside the root."""
-    changes = [
-        {
-            "address": one["address"],
-            "change": {"actions": actions or ["create"], "after_unknown": unknown or {}},
-        }
-        for one in resources
-    ]
-    module = {"address": "module.m", "resources": list(resources)}
-    return of_plan(
-        {
-            "planned_values": {"root_module": {"child_modules": [module]}},
-            "resource_changes": changes,
-        },
-        api_model(),
-    )
+    """The plan of these resources."""
+    how = {"actions": actions or ["create"], "after_unknown": unknown or {}}
+    changes = [{**one, "change": {**one["change"], **how}} for one in resources]
+    return of_plan({"resource_changes": changes}, api_model())
 
 
 def test_arguments_become_the_apis_parameters() -> None:
@@ -69,10 +58,10 @@ def test_arguments_become_the_apis_parameters() -> None:
 
 
 def test_each_parameter_is_found_in_the_file() -> None:
-    """In a child module too."""
+    """In its change."""
     [request] = plan(resource(TRAINING, VALUES)).requests
     assert request.origin.in_file(("ResourceConfig", "InstanceType")) == (
-        *("planned_values", "root_module", "child_modules", 0, "resources", 0, "values"),
+        *("resource_changes", 0, "change", "after"),
         *("resource_config", 0, "instance_type"),
     )
 
@@ -89,7 +78,7 @@ def test_a_resource_that_does_not_change_starts_nothing() -> None:
     """It is named."""
     found = plan(resource(TRAINING, VALUES), actions=["no-op"])
     assert found.requests == ()
-    assert found.left_out == (f"{TRAINING}.x: the plan does not change it",)
+    assert found.left_out == (f"module.m.{TRAINING}.x: the plan does not change it",)
 
 
 def test_a_tuning_job_has_shorter_names_in_terraform() -> None:
@@ -116,8 +105,8 @@ def test_pipelines_of_both_providers_are_read() -> None:
     )
     found = plan(aws, awscc)
     assert [r.label for r in found.requests] == [
-        "aws_sagemaker_pipeline.x, step T",
-        "awscc_sagemaker_pipeline.x, step T",
+        "module.m.aws_sagemaker_pipeline.x, step T",
+        "module.m.awscc_sagemaker_pipeline.x, step T",
     ]
     assert {r.step for r in found.requests} == {"pipeline/p/T"}
     assert found.requests[0].origin.in_file(("ResourceConfig",))[-1] == "pipeline_definition"
@@ -153,18 +142,9 @@ def test_other_providers_are_told_apart() -> None:
 
 def test_nonsense_in_a_plan_is_no_plan() -> None:
     """Each part of another type."""
-    for part in (None, 3, "x", [], [3], {"root_module": 3}):
-        nonsense = {"planned_values": part, "resource_changes": part, "configuration": part}
+    for part in (None, 3, "x", [], [3], [{"change": 3}], {"root_module": 3}):
+        nonsense = {"resource_changes": part, "configuration": part}
         with pytest.raises(Malformed, match="without any resource of AWS"):
             of_plan(nonsense, api_model())
     [request] = plan(resource(TRAINING, {"resource_config": 3, "tags": 4})).requests
     assert request.body["ResourceConfig"] == 3
-
-
-def test_other_resources_of_sagemaker_are_named_and_not_judged() -> None:
-    """Three of a kind by address, the others by their number; data and what stays are no news."""
-    endpoints = [resource("aws_sagemaker_endpoint", {"name": "x"}, f"e{n}") for n in range(5)]
-    found = plan(resource(TRAINING, VALUES), *endpoints, resource("aws_s3_bucket", {}))
-    named = ", ".join(f"aws_sagemaker_endpoint.e{n}" for n in range(3))
-    assert found.left_out == (f"{named} and 2 more: no job, so it is not judged",)
-    assert plan(endpoints[0], actions=["no-op"]).left_out == ()

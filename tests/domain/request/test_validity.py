@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sageaudit.adapters.aws.clients import api_model
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.request import CREATE
-from sageaudit.domain.request.validity import Fault, Problem, corrected
+from sageaudit.domain.request.validity import Fault, Problem
 from tests.fakes.planned import LATER, body
 
 MODEL = api_model()
@@ -81,15 +81,10 @@ def test_the_name_may_be_given_later() -> None:
     assert MODEL.problems(CREATE[TRAINING], made, ("TrainingJobName",)) == ()
 
 
-def test_a_misspelled_parameter_is_judged_as_it_was_meant() -> None:
-    """And not reported as missing too; a name that is only somewhat near is not taken for one."""
-    made = body(TRAINING, {"RoleArn": None, "RoleARN": "arn:aws:iam::111122223333:role/train"})
-    found = MODEL.problems(CREATE[TRAINING], made)
-    [problem] = found
-    assert problem.meant
-    assert corrected(made, found)["RoleArn"].endswith("role/train")
-    [other] = problems({"Resources": {}})
-    assert not other.meant
+def test_a_misspelled_parameter_is_not_reported_as_missing_too() -> None:
+    """It is one mistake."""
+    [problem] = problems({"RoleArn": None, "RoleARN": "arn:aws:iam::111122223333:role/train"})
+    assert (problem.fault, problem.near) == (Fault.UNKNOWN, "RoleArn")
 
 
 @given(

@@ -90,7 +90,7 @@ SCENARIOS = (
         job("tune-heads-2026-05-18-17-20-44-238", "ml.g5.2xlarge", Shown(2, 0, 150, 22, 3),
             Shown(43, 83, 470, 56, 71), down=70, up=30,
             **pool("Reused", 42, 900, "tune-heads-2026-05-18-18-10-30-877")),
-        high=0.1, but=("gpu-too-big", "spot-not-used", "short-experiment"),
+        high=0.1, but=("gpu-too-big", "spot-not-used"),
         says="As it is meant; nothing to say.",
     ),
     expert(

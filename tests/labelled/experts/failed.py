@@ -92,8 +92,7 @@ SCENARIOS = (
             artifact=False,
             failure=ERROR + "\"ModuleNotFoundError: No module named 'sentencepiece'\""),
         share=(0, 1), lost=(0, 1), together=(0, 1), judged="no",
-        must_not=(*NOT, "failed-spend", "limit-hit", "gpu-too-big", "cheaper-type",
-            "short-experiment"),
+        must_not=(*NOT, "failed-spend", "limit-hit", "gpu-too-big", "cheaper-type"),
         says="Seven cents and its author has seen the error: nobody wants a message.",
     ),
     expert(

@@ -213,7 +213,7 @@ SCENARIOS = (
             (_RETAINED_S - 5 * 300) * _WAIT_USD * 0.95, _RETAINED_S * _WAIT_USD + 0.4,
         ),
         must=("warm-pool-idle",),
-        must_not=(*GPU_OK, *MOVE_OK, "failed-spend", "spot-not-used", "short-experiment"),
+        must_not=(*GPU_OK, *MOVE_OK, "failed-spend", "spot-not-used"),
         says="Nearly four dollars of waiting to save five starts of five minutes: keep alive less.",
     ),
 )  # fmt: skip

@@ -28,7 +28,7 @@ CU113 = f"{AWS}/pytorch-training:1.10.2-gpu-py38-cu113-ubuntu20.04"
 NEURON2 = f"{AWS}/pytorch-training-neuronx:2.5.1-neuronx-py310-sdk2.21.0-ubuntu22.04"
 ENDS = ("idle-start", "idle-middle", "idle-tail", "gpu-idle", "gpu-memory-growth")
 NOT = (*ENDS, *LOSS_OK, *MOVE_OK, "trainium-candidate")
-LOW = frozenset({"gpu-underused", "gpu-starved", "profile-me", "mixed-precision-candidate"})
+LOW = frozenset({"gpu-underused", "gpu-starved", "mixed-precision-candidate"})
 _BF16 = "query-rewrite-2026-05-06-13-25-57-382"
 
 _T3 = job(
@@ -94,7 +94,7 @@ SCENARIOS = (
             Shown(475, 280, 1800, 24, 700), hosts=2, image=HUGGING,
             describe={**CKPT, **hyper("chat-13b", tensor_parallel_degree=8, bf16="true")}),
         share=(0, 0.7),
-        must=(frozenset({"gpu-underused", "gpu-starved", "poor-scaling", "profile-me"}),),
+        must=(frozenset({"gpu-underused", "gpu-starved", "poor-scaling"}),),
         must_not=(*NOT, "cheaper-type", "gpu-too-big", "some-gpus-unused", "cpu-bottleneck"),
         says="Find what the GPUs wait for; a g5 has neither NVLink nor the network for this.",
     ),

@@ -25,5 +25,5 @@ STORIES = (
             describe={
                 "DebugRuleConfigurations": [
                     {"RuleConfigurationName": "mine", "RuleEvaluatorImage": "x",
-                        "InstanceType": "ml.m5.xlarge"}]}), "custom-rule-cost"),
+                        "InstanceType": "ml.m5.xlarge"}]})),
 )  # fmt: skip

@@ -58,7 +58,7 @@ STORIES = (
     family("one-bad-night", [USUAL] * 5 + [CRASH], "failed-spend"),
     family("the-same-run-twice", [PINNED] * 2, "duplicate-run"),
     family("debugging-on-a-dear-machine", [Plot("ml.g5.12xlarge", alike(1, A_FEW_MINUTES))] * 10,
-        "short-experiment", either=("image-pull-heavy",), every=timedelta(minutes=40)),
+        either=("image-pull-heavy",), every=timedelta(minutes=40)),
     family("ten-minute-runs-that-leave-the-gpu-alone", [_short(gpu=0.0)] * 6, "gpu-idle",
         either=("cpu-bottleneck",)),
     family("ten-minute-runs-that-hardly-use-the-gpu", [_short(gpu=0.06)] * 6, "gpu-underused",

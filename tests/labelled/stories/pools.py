@@ -79,20 +79,18 @@ def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
 
 MINUTES = (240, 200, 290, 220, 260, 230)
 """Somebody edits, and runs again."""
-SHORT = ("short-experiment",)
 DEARER = "cost-regression"
 """With its pool the last run did cost many times what the runs before it cost."""
 
 STORIES = (
     looped("an-hour-of-pool-before-each-short-test", Loop(3600, (3100, 3300, 2900, 3200, 3000)),
-        "warm-pool-idle", either=SHORT),
+        "warm-pool-idle"),
     looped("twenty-five-minutes-of-pool-for-each-minute-of-work",
-        Loop(3600, (1500, 1450, 1550, 1500, 1480), work_min=1), "warm-pool-idle",
-        either=SHORT),
-    looped("an-edit-loop-that-comes-back-within-minutes", Loop(600, MINUTES), either=SHORT),
+        Loop(3600, (1500, 1450, 1550, 1500, 1480), work_min=1), "warm-pool-idle"),
+    looped("an-edit-loop-that-comes-back-within-minutes", Loop(600, MINUTES)),
     looped("an-edit-loop-whose-last-pool-stood-an-hour", Loop(3600, (*MINUTES, None)),
-        "warm-pool-idle", either=(*SHORT, DEARER)),
-    looped("an-edit-loop-that-ends-as-it-must", Loop(300, (*MINUTES, None)), either=SHORT),
+        "warm-pool-idle", either=(DEARER,)),
+    looped("an-edit-loop-that-ends-as-it-must", Loop(300, (*MINUTES, None))),
     looped("a-lunch-break-on-the-pool", Loop(5400, (*MINUTES, 4500)), "warm-pool-idle",
-        either=(*SHORT, DEARER)),
+        either=(DEARER,)),
 )  # fmt: skip

@@ -43,5 +43,5 @@ STORIES = (
         Plot("ml.m5.4xlarge", alike(1, replace(BUSY_CPU, disk=1.2)), image=SKLEARN, volume_gb=500),
         "volume-oversized"),
     story("a-volume-beside-the-local-disk",
-        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), volume_gb=400), "volume-ignored"),
+        Plot("ml.g5.xlarge", alike(1, BUSY_A10G), volume_gb=400)),
 )  # fmt: skip

@@ -12,12 +12,13 @@ from hypothesis import given
 
 from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import Kind
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.alert import AlertKind
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.card import ROWS, WIDTH, card_of
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import ROWS, WIDTH
 from tests.fakes.documents import (
     advised,
     dearer_document,
@@ -37,19 +38,19 @@ from tests.fakes.documents import (
 from tests.fakes.hostile import documents, whole_documents
 from tests.golden.regenerate import messages
 
-DEAR = Notify(Kind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182)))
+DEAR = AlertDecision(AlertKind.DEARER, worth=None, dearer=Dearer(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
-def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> Notify:
+def due(worth: Worth = Worth.COUNTED, said: str = "541.7", **more: Any) -> AlertDecision:
     """A message about 12 runs of a month."""
     runs = more.pop("runs", 12)
     month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
     idle = worth in {Worth.IDLE, Worth.PREPAID, Worth.UNPRICED}
-    return Notify(worth=worth, idle=idle, month=month, saves=month, **more)
+    return AlertDecision(worth=worth, idle=idle, month=month, saves=month, **more)
 
 
-def rows_of(audit: AuditDocument, notify: Notify) -> list[str]:
+def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
     """What a phone shows of the Slack message."""
     blocks = slack.message(card_of(audit, notify))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
@@ -85,7 +86,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
         (document(), due(said="0"), "dollars not known, 12 runs: use"),
         (document(), due(total="61"), "heading for $540 a month, after 12 runs: use"),
         (document(), due(total="61", runs=1), "about $61, 1 run: use"),
-        (document(), due(kind=Kind.BACK), "back, about $540 a month, 12 runs: use"),
+        (document(), due(kind=AlertKind.BACK), "back, about $540 a month, 12 runs: use"),
         (lost_document(), due(), "about $540 a month lost, 12 runs: look at it"),
         (perhaps_lost_document(), due(), "maybe $540 a month lost, 12 runs: set"),
         (trial_document(), due(Worth.TRIAL),
@@ -112,7 +113,9 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
          due(), "about $540 a month, 12 runs: set CheckpointConfig.S3Uri"),
     ],
 )  # fmt: skip
-def test_the_first_line_is_the_news(audit: AuditDocument, notify: Notify, title: str) -> None:
+def test_the_first_line_is_the_news(
+    audit: AuditDocument, notify: AlertDecision, title: str
+) -> None:
     """The family by its last part, its month to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"

@@ -14,7 +14,7 @@ import pytest
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.domain.advice.advice import Advice, State
 from sageaudit.domain.advice.comparison import Comparison, Effect
-from sageaudit.domain.alert.digest import Digest
+from sageaudit.domain.advice.digest import Digest
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity

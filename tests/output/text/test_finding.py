@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.output.text.finding import findings_of, parts_of, unsaid
+from sageaudit.output.text.finding import findings_of, not_stated, parts_of
 from tests.fakes.documents import document, finding, type_finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
@@ -128,7 +128,7 @@ def test_advice_that_an_earlier_run_had_is_only_named() -> None:
 )
 def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fact: object) -> None:
     """Two roundings of one figure look like two figures."""
-    assert unsaid(sentence, [(key, fact)]) == []
+    assert not_stated(sentence, [(key, fact)]) == []
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fa
 )
 def test_every_other_fact_is_shown(sentence: str, key: str, fact: object) -> None:
     """Another unit, another figure, a count, and a text that is no figure."""
-    assert unsaid(sentence, [(key, fact)]) == [(key, fact)]
+    assert not_stated(sentence, [(key, fact)]) == [(key, fact)]

@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.idle_capacity import idle_sentence
 from tests.fakes.documents import document, idle_document, type_finding
 

@@ -3,19 +3,19 @@ from __future__ import annotations
 import json
 import re
 import string
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.alert import Alert, AlertFigures, Kind
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.alert import AlertFigures, AlertKind
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.attributes import attributes_of
-from sageaudit.output.text.card import card_of
 from sageaudit.output.text.plain import message
+from tests.fakes.alerts import alert
 from tests.fakes.documents import document, finding, fix, job, lost_document
 from tests.fakes.hostile import documents, whole_documents
 
@@ -32,8 +32,8 @@ def test_a_long_subject_loses_what_to_do() -> None:
     audit = document(findings=[finding(fix=[fix("A" * 60, 1, None)])])
     assert step not in message(card_of(audit))["subject"]
     figures = AlertFigures(Severity.HIGH, Decimal(10**12), Decimal(10**12), Decimal(10**12))
-    last = Alert(1, figures, datetime(2026, 5, 20, tzinfo=UTC))
-    subject = message(card_of(audit, Notify(Kind.CORRECTION, corrects=last)))["subject"]
+    last = alert(figures)
+    subject = message(card_of(audit, AlertDecision(AlertKind.CORRECTION, corrects=last)))["subject"]
     assert len(subject) == 99
     assert subject.endswith(" - train-bert")
     assert "~" in subject

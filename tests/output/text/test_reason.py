@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.advice.comparison import Dearer
 from sageaudit.domain.advice.month import Month
-from sageaudit.domain.alert.alert import Alert, AlertFigures, IdleHours, Kind, Told
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.alert import Alert, AlertFigures, AlertKind
+from sageaudit.domain.alert.rule import FIRST, AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.output.text import plain, reason, slack
-from sageaudit.output.text.card import card_of
-from sageaudit.output.text.reason import said_before, what_changed
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.reason import since_last_alert, what_changed
+from tests.fakes.alerts import alert
 from tests.fakes.documents import (
     document,
     finding,
@@ -31,40 +32,57 @@ from tests.fakes.documents import (
 from tests.fakes.hostile import documents, dollars, whole_documents
 from tests.output.text.test_slack import assert_within_limits
 
-NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
-LOW = Alert(1, AlertFigures(Severity.LOW, Decimal(6), Decimal(0)), NINE)
-HIGH = Alert(1, AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)), NINE)
+LOW = alert(AlertFigures(Severity.LOW, Decimal(6), Decimal(0)))
+HIGH = alert(AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)))
 UNKNOWN = AlertFigures(Severity.HIGH, None, None)
-HOURS = IdleHours("gpu_hours", Decimal(40), None)
-IDLE = Alert(1, AlertFigures(Severity.INFO, None, None, idle=HOURS), NINE)
+IDLE = alert(AlertFigures(Severity.INFO, None, None, idle_hours=Decimal(40)))
 
 
 SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
-def further(kind: Kind, why: str, after: Alert = LOW, *, of_one_occasion: bool = False) -> Notify:
+def further(
+    kind: AlertKind, why: str, after: Alert = LOW, *, of_one_occasion: bool = False
+) -> AlertDecision:
     """A message about what is new."""
-    said = Decimal(6), of_one_occasion
-    told = Told("train-bert-0001", "train-bert", Kind.FIRST, Worth.COUNTED, after, (), *said)
-    return Notify(kind, why, told, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
+    last = replace(after, worth=Worth.COUNTED, amount=Decimal(6), of_one_occasion=of_one_occasion)
+    return AlertDecision(kind, why, last, month=Month(Worth.COUNTED, Decimal(60), Decimal(60), 12))
 
 
 @pytest.mark.parametrize(
     ("notify", "news", "says"),
     [
-        (further(Kind.WORSE, TEN_TIMES), "now about $60 a month, was $6.00, 12 runs", TEN_TIMES),
-        (further(Kind.GREW, "it", of_one_occasion=True), "now about $60 a month, 12 runs", "it"),
-        (further(Kind.GREW, "it grew"), "now about $60 a month, was $6.00, 12 runs", "it grew"),
-        (further(Kind.CHANGED, "another"), "about $60 a month, 12 runs", "another"),
-        (further(Kind.BACK, "it came back"), "back, about $60 a month, 12 runs", "it came back"),
+        (
+            further(AlertKind.WORSE, TEN_TIMES),
+            "now about $60 a month, was $6.00, 12 runs",
+            TEN_TIMES,
+        ),
+        (
+            further(AlertKind.GREW, "it", of_one_occasion=True),
+            "now about $60 a month, 12 runs",
+            "it",
+        ),
+        (
+            further(AlertKind.GREW, "it grew"),
+            "now about $60 a month, was $6.00, 12 runs",
+            "it grew",
+        ),
+        (further(AlertKind.CHANGED, "another"), "about $60 a month, 12 runs", "another"),
+        (
+            further(AlertKind.BACK, "it came back"),
+            "back, about $60 a month, 12 runs",
+            "it came back",
+        ),
     ],
 )
-def test_a_further_message_says_after_what_and_why(notify: Notify, news: str, says: str) -> None:
+def test_a_further_message_says_after_what_and_why(
+    notify: AlertDecision, news: str, says: str
+) -> None:
     """In the first line and in a sentence; a first message has none."""
-    assert reason.news("train-bert", document(), notify) == f"train-bert: {news}"
+    assert reason.message_headline("train-bert", document(), notify) == f"train-bert: {news}"
     told = [("New", f"{says} (last told 2026-05-20)")]
-    assert [*said_before(document(), notify)] == told
-    assert not [*said_before(document(), FIRST)]
+    assert [*since_last_alert(document(), notify)] == told
+    assert not [*since_last_alert(document(), FIRST)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
@@ -72,12 +90,16 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
     before = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
-    assert [*said_before(document(), Notify(Kind.CORRECTION, corrects=HIGH, before=before))] == [
+    assert [
+        *since_last_alert(
+            document(), AlertDecision(AlertKind.CORRECTION, corrects=HIGH, before=before)
+        )
+    ] == [
         ("We said on 2026-05-20", "HIGH $412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
-    assert [*said_before(nothing, Notify(Kind.CORRECTION, corrects=IDLE))] == [
+    assert [*since_last_alert(nothing, AlertDecision(AlertKind.CORRECTION, corrects=IDLE))] == [
         ("We said on 2026-05-20", "IDLE 40 GPU-hours. Do not act on it."),
     ]
 
@@ -105,8 +127,8 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
 ) -> None:
     """And what it replaces."""
     idle = not (before.figures.of_money or now["findings"][:1])
-    notify = Notify(Kind.CORRECTION, idle=idle, corrects=before)
-    assert reason.news("bert", now, notify) == f"Correction: {shown} - bert"
+    notify = AlertDecision(AlertKind.CORRECTION, idle=idle, corrects=before)
+    assert reason.message_headline("bert", now, notify) == f"Correction: {shown} - bert"
 
 
 @pytest.mark.parametrize(
@@ -155,43 +177,40 @@ def test_what_changed_is_said_as_far_as_two_versions_show_it(
 
 def figures() -> st.SearchStrategy[AlertFigures]:
     """Any figures."""
-    hours = st.builds(IdleHours, st.just("gpu_hours"), dollars(), st.none() | dollars())
     usd = st.none() | dollars()
     severities = st.sampled_from(Severity)
-    return st.builds(AlertFigures, severities, usd, usd, dollars(), st.none() | hours)
+    return st.builds(AlertFigures, severities, usd, usd, dollars(), idle_hours=usd, idle_usd=usd)
 
 
-def decisions() -> st.SearchStrategy[Notify]:
+def decisions() -> st.SearchStrategy[AlertDecision]:
     """Any message that is not the first."""
-    alerts = st.builds(Alert, st.just(1), figures(), st.just(NINE))
     worths = st.sampled_from([None, *Worth])
-    told = st.builds(
-        Told,
-        st.just("r"),
-        st.just("f"),
-        st.just(Kind.FIRST),
-        worths,
-        alerts,
-        st.just(()),
-        dollars(),
-    )
+    alerts = st.builds(alert, figures(), worth=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     idle = st.sampled_from([Worth.IDLE, Worth.PREPAID])
     months = st.builds(Month, idle, dollars(), dollars(), st.integers(1, 10**6))
     further_ones = st.builds(
-        Notify, st.just(Kind.WORSE), whys, told, idle, idle=st.just(value=True), month=months
+        AlertDecision,
+        st.just(AlertKind.WORSE),
+        whys,
+        alerts,
+        idle,
+        idle=st.just(value=True),
+        month=months,
     )
     dear = st.builds(Dearer, dollars(), dollars())
-    dear_ones = st.builds(Notify, st.just(Kind.DEARER), worth=st.none(), dearer=dear)
+    dear_ones = st.builds(AlertDecision, st.just(AlertKind.DEARER), worth=st.none(), dearer=dear)
     before = st.none() | documents()
-    kind = st.just(Kind.CORRECTION)
-    corrections = st.builds(Notify, kind, idle=st.booleans(), corrects=alerts, before=before)
+    kind = st.just(AlertKind.CORRECTION)
+    corrections = st.builds(AlertDecision, kind, idle=st.booleans(), corrects=alerts, before=before)
     return further_ones | dear_ones | corrections
 
 
 @whole_documents
 @given(documents(), decisions())
-def test_any_message_keeps_the_limits_of_each_channel(audit: AuditDocument, notify: Notify) -> None:
+def test_any_message_keeps_the_limits_of_each_channel(
+    audit: AuditDocument, notify: AlertDecision
+) -> None:
     """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
     notice: dict[str, Any] = dict(plain.message(card_of(audit, notify)))
     for payload in (notice, plain.as_repeat(notice)):

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import card_of
+from sageaudit.output.text.alert_card import card_of
 from sageaudit.output.text.slack import check, message
 from sageaudit.output.text.untrusted import units
 from tests.fakes.documents import advised, document, job, lost_document
@@ -37,7 +37,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_the_news_is_in_headline_and_notification_then_comes_the_rest() -> None:
     """The card in three sections: the news, why and what to do, whose it is and how to go on."""
-    payload = message(card_of(document(), Notify(advice=advised())))
+    payload = message(card_of(document(), AlertDecision(advice=advised())))
     news = "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge"
     assert payload["text"] == news
     headline, card, foot = texts(payload)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.errors import Malformed
-from sageaudit.output.text.card import CardLine, MessageCard, card_of
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import CardLine, MessageCard
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.teams import MOST_BYTES, as_repeat, check, message, shown
 from tests.fakes.documents import advised, document, lost_document
@@ -31,7 +32,7 @@ def content(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_news_comes_first_then_what_to_do_and_the_links_are_buttons() -> None:
     """The lines of a mail, with the links of Slack."""
-    payload = message(card_of(document(), Notify(advice=advised())))
+    payload = message(card_of(document(), AlertDecision(advice=advised())))
     assert list(shown(payload)) == [
         "train-bert: $2.04 of $4.55 (45%) was avoidable: use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",

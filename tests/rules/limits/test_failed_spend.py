@@ -4,16 +4,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
-from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.job.job import Hints, Job, Parent, ParentKind
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import Upload
-from sageaudit.domain.usage.measurements import Metric
-from tests.fakes.families import earlier_run
-from tests.fakes.jobs import job, phases, ran, series
-from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, lines, row
+from tests.fakes.jobs import job, phases, ran
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, even, finds, row
 
 RULE = "failed-spend"
 
@@ -34,27 +29,6 @@ GPU_RUN = "ml.g4dn.xlarge"
 def out_of_memory(reason: str) -> Job:
     """Two hours on one T4 that failed."""
     return ran(7200, GPU_RUN, status="Failed", secondary_status="Failed", failure=reason)
-
-
-FULL_HOST = {"cpu": 50, "memory": 97, "gpu": 90}
-
-
-def host_runs(completed: int) -> list[EarlierRun]:
-    """A failure for lack of host memory yesterday; before it twelve good hours, each second day."""
-    gone = earlier_run(
-        1,
-        status="Failed",
-        total_usd=Decimal("1.472"),
-        instance_type=GPU_RUN,
-        reason_class="host out of memory",
-    )
-    return [
-        gone,
-        *(
-            earlier_run(2 * day, total_usd=Decimal("8.832"), instance_type=GPU_RUN)
-            for day in range(1, completed + 1)
-        ),
-    ]
 
 
 test_cases = cases(
@@ -117,12 +91,6 @@ test_cases = cases(
         hints=Hints(own_checkpoints=True))),
     row(finds(fix=[]), replace(failed("AlgorithmError: exit code 1", training_s=Decimal(3601)),
         kind=JobKind.PROCESSING)),
-    "Growth before the end is named per hour.",
-    # 0.4 points a minute are 24 an hour; the last minute's lower mean is not the last use.
-    row(finds("…last recorded at 97%, after it grew about 24 points an hour…",
-        evidence={"gpu_memory_points_per_hour": pytest.approx(24, abs=0.5)}), ran(7200, GPU_RUN,
-        status="Failed", failure="CUDA out of memory"), lines(series(Metric.GPU_MEMORY,
-        ([50 + 0.4 * minute for minute in range(119)] + [30.0])))),
     "Several GPUs have only their mean. CloudWatch has the sum of a host's GPUs.",
     row(finds("…60% on average over 4 GPUs…"), ran(7200, "ml.g4dn.12xlarge", status="Failed",
         failure="CUDA out of memory"), even(120, gpu_memory=60)),
@@ -132,28 +100,12 @@ test_cases = cases(
     # A larger GPU is the alternative that a setting has: of T4 and A10G the fake prices both.
     row(finds("The run failed after 2 h on 1 x ml.g4dn.xlarge (GPU out of memory: GPU memory "
         "was last recorded at 96%).", first_step="Halve the batch and accumulate gradients…",
-        evidence={"gpu_memory_last_percent": 96, "gpu_memory_points_per_hour": None}),
+        evidence={"gpu_memory_last_percent": 96}),
         out_of_memory("CUDA out of memory"), even(120, cpu=50, gpu=90, gpu_memory=96)),
-    "A larger type has a price for all runs: above the failures it is no fix.",
-    # Twelve hours: ml.g4dn.2xlarge has twice the memory for $2.448 more than $8.832; two failures
-    # of $1.472 cost $0.1472 for each of 20 that complete, 15 of them in the last 30 days.
-    row(finds(ways=[], first_step="Use fewer data-loader workers and load less at once, or a "
-        "type with more memory", caution="For all runs ml.g4dn.2xlarge costs no less than the "
-        "failures: $2.45 more against $0.15 for each run that completes ($36.72 against $2.21 "
-        "a month)…", evidence={"runs_a_month": 15}), out_of_memory("exit code 137"),
-        even(120, **FULL_HOST), earlier=host_runs(20)),
-    row(finds(ways=[["ml.g4dn.2xlarge"]], caution="…ml.g4dn.2xlarge costs less than the failures: "
-        "$2.45 more against $2.94 for each run that completes. This money…",
-        evidence={"runs_a_month": None}), out_of_memory("exit code 137"), even(120, **FULL_HOST),
-        earlier=host_runs(1)),
-    "Where no run completed the larger type stays a way. Another failure, for another reason.",
-    row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
-        even(120, **FULL_HOST), earlier=host_runs(0)),
-    row(finds(ways=[["ml.g4dn.2xlarge"]], lacks="failures_usd"), out_of_memory("exit code 137"),
-        even(120, **FULL_HOST), earlier=None),
     "A full host is named and gets a larger type. The next larger T4 host has twice as much.",
     row(finds("…(host out of memory: host memory was last recorded at 97%)…",
-        ways=[["ml.g4dn.2xlarge"]], first_step="Use fewer data-loader workers…"),
+        ways=[["ml.g4dn.2xlarge"]], first_step="Use fewer data-loader workers…",
+        caution="A larger type makes every run dearer…"),
         out_of_memory("AlgorithmError: , exit code: 137"), even(120, cpu=50, memory=97, gpu=90)),
     "A killed process is no proof of full memory. 137 is SIGKILL.",
     row(finds("…40%, which does not show that it ran out…"),

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.planned import LATER, asked, told
-from tests.fakes.rule_cases import CLEAR, cases, finds, row
+from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 
 RULE = "request-conflict"
 IMAGE, NAME = "AlgorithmSpecification.TrainingImage", "AlgorithmSpecification.AlgorithmName"
 GROUPS = [{"InstanceGroupName": "a", "InstanceType": "ml.m5.xlarge", "InstanceCount": 1}]
+SIZE, KEY = "ResourceConfig.VolumeSizeInGB", "ResourceConfig.VolumeKmsKeyId"
+NVME = {"ResourceConfig.InstanceType": "ml.g5.2xlarge"}
+PAYLOAD, AT_A_TIME = "MaxPayloadInMB", "MaxConcurrentTransforms"
+CONFIG = "HyperParameterTuningJobConfig"
+PARALLEL = f"{CONFIG}.ResourceLimits.MaxParallelTrainingJobs"
 
 
 test_cases = cases(
@@ -21,6 +27,33 @@ test_cases = cases(
     row(finds("…InstanceType and InstanceGroups…"), {"ResourceConfig.InstanceGroups": GROUPS}),
     "A serverless job needs none of them. AWS chooses.",
     row("not applicable: …", {"ServerlessJobConfig": {"BaseModelArn": "arn:aws:x"}, IMAGE: None}),
+    "A type without local storage needs a size. Local storage needs none.",
+    row(finds(paths=[SIZE]), {SIZE: None}),
+    row(CLEAR, NVME | {SIZE: None}),
+    "Local storage takes no key. A volume does.",
+    row(finds(paths=[KEY]), NVME | {KEY: "key"}),
+    row(CLEAR, {KEY: "key"}),
+    "A type that is known later is not judged. It may be of either kind.",
+    row(CLEAR, {"ResourceConfig.InstanceType": LATER, SIZE: None}),
+    "A healthy request of each kind is clear. Processing must give a size anyway.",
+    *(row(CLEAR, kind=kind) for kind in JobKind),
+    "More than 100 MB at a time is refused. The fix keeps the payload.",
+    row(finds(paths=[AT_A_TIME], fix=[5]), {PAYLOAD: 20, AT_A_TIME: 6}, kind=JobKind.TRANSFORM),
+    "Exactly 100 MB are taken. A payload that is not set is 6 MB.",
+    row(CLEAR, {PAYLOAD: 20, AT_A_TIME: 5}, kind=JobKind.TRANSFORM),
+    row(CLEAR, {AT_A_TIME: 16}, kind=JobKind.TRANSFORM),
+    row(FOUND, {AT_A_TIME: 17}, kind=JobKind.TRANSFORM),
+    "A size or a strategy that is known later is not judged. It may be taken.",
+    row(CLEAR, {PAYLOAD: LATER, AT_A_TIME: 50}, kind=JobKind.TRANSFORM),
+    row(CLEAR, {f"{CONFIG}.Strategy": LATER}, kind=JobKind.TUNING),
+    "What AWS refuses of a search is found. Each with the parameter to change.",
+    row(finds("…Hyperband…"), {f"{CONFIG}.Strategy": "Hyperband"}, kind=JobKind.TUNING),
+    row(finds("…no definition…"), {"TrainingJobDefinition": None}, kind=JobKind.TUNING),
+    row(finds("…TrainingJobDefinitions…"),
+        {"TrainingJobDefinitions": [{"DefinitionName": "a"}]}, kind=JobKind.TUNING),
+    row(finds("…in parallel…"), {PARALLEL: 9}, kind=JobKind.TUNING),
+    "As many training jobs in parallel as there are is no mistake.",
+    row(CLEAR, {PARALLEL: 8}, kind=JobKind.TUNING),
     ask=asked,
 )  # fmt: skip
 

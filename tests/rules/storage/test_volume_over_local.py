@@ -5,7 +5,7 @@ from dataclasses import replace
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.prices.market import Market
 from tests.fakes.jobs import TYPES, FixedPrices
-from tests.fakes.planned import asked, planned, told
+from tests.fakes.planned import asked
 from tests.fakes.rule_cases import CLEAR, cases, finds, row
 
 RULE = "volume-over-local"
@@ -20,16 +20,10 @@ test_cases = cases(
     row(CLEAR, TRAINING | {"ResourceConfig.VolumeSizeInGB": 125}),
     row(CLEAR, {"ResourceConfig.InstanceType": "ml.g5.2xlarge",
         "ResourceConfig.VolumeSizeInGB": 900}),
+    "More than the local storage is found.",
+    row(finds("…125 GB…"), TRAINING | {"ResourceConfig.VolumeSizeInGB": 126}),
     "Processing is refused. Training runs until its disk is full.",
     row(finds("…refuses…"), {"ProcessingResources": {"ClusterConfig": {"InstanceType": SMALL.name,
         "InstanceCount": 1, "VolumeSizeInGB": 500}}}, kind=JobKind.PROCESSING),
     ask=asked,on=ON,
 )  # fmt: skip
-
-
-def test_more_than_the_local_storage_is_found() -> None:
-    """It includes volume-ignored, which says the same more quietly."""
-    changes = TRAINING | {"ResourceConfig.VolumeSizeInGB": 126}
-    assert "125 GB" in told(RULE, changes, on=ON).found.summary
-    [ignored] = [f for f in planned(changes, on=ON).findings if f.rule.name == "volume-ignored"]
-    assert ignored.subsumed_by == RULE

@@ -3,7 +3,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 from sageaudit.domain.audit.trials import Trial
-from sageaudit.domain.job.parts import Objective
 from tests.fakes.families import trial
 from tests.fakes.rule_cases import CLEAR, FOUND, cases, finds, row
 from tests.fakes.tuning import asked, tuning_job
@@ -39,15 +38,8 @@ test_cases = cases(
     row("unknown: early_stopping_unknown", TEN, tuning_job(early_stopping=None)),
     row("unknown: times_missing", [trial(n, "0.9", elapsed_s=None) for n in range(10)],
         tuning_job()),
-    "Without a direction the most it can be is unknown. The finding stays.",
-    row(finds(evidence={"worse_than_median_usd": None}), TEN, tuning_job(objective=None)),
-    row(finds(evidence={"worse_than_median_usd": None}), TEN, tuning_job(objective=Objective("odd",
-        None))),
-    "A trial without objective is not worse. It reported nothing to compare.",
-    row(finds(evidence={"worse_than_median": 0}), [*TEN, trial(11, None)], tuning_job()),
-    "It has no dollars. The evidence bounds the saving.",
+    "It has no dollars. At which epoch each would have ended is not known.",
     row(finds(bucket="possible", alone=None, usd=None, severity="info", caution="….",
-        evidence={"worse_than_median": 1, "worse_than_median_usd": 1}), [trial(1, "0.9"),
-        trial(2, "0.8"), *TEN[2:]], tuning_job()),
+        evidence={"completed_trials": 10}), TEN, tuning_job()),
     ask=asked,
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sageaudit.domain.alert.alert import ChannelHour, HeldMessage, hour_of
+from sageaudit.domain.alert.alert import ChannelHour, hour_of
 from sageaudit.domain.audit.record import Claim
 from sageaudit.errors import (
     ChannelBroken,
@@ -308,7 +308,7 @@ def test_when_the_time_is_up_the_rest_comes_back_untouched() -> None:
 def of_an_hour(held: int = 2, *, count: int = 1) -> tuple[MemorySendLedger, dict[str, Any]]:
     """A ledger with an hour of Slack above its most, and the notice of what was held."""
     ledger, began = MemorySendLedger(), hour_of(NOON)
-    dearest = tuple(HeldMessage(f"family-{n}: <b>", Decimal(n)) for n in range(held))
+    dearest = tuple((f"family-{n}: <b>", Decimal(n)) for n in range(held))
     ledger.hours["slack", began] = ChannelHour("slack", began, 20, held, dearest)
     return ledger, sqs_record(to_body(Notice(NOTICE, "slack", {}, began)), received=count)
 

@@ -34,8 +34,8 @@ class Kept:
     def decisions(self) -> Sequence[Decision]:
         return self.decided
 
-    def told(self, group: str) -> tuple[()]:
-        self.done.append(f"told {group.rpartition('/')[2]}")
+    def alerts(self, group: str) -> tuple[()]:
+        self.done.append(f"alerts {group.rpartition('/')[2]}")
         return ()
 
     def has_digest(self, last_day: date) -> bool:
@@ -105,7 +105,7 @@ def test_a_report_without_time_takes_none_of_the_digest(history: SqliteHistory) 
     kept = Kept()
     with Broken() as broken:
         assert sent(history, kept, broken).unwritten is not None
-    assert kept.done == ["told ranker", "written"]
+    assert kept.done == ["alerts ranker", "written"]
     kept = Kept()
     assert sent(history, kept).unwritten is None
-    assert kept.done == ["told ranker", "2026-11-22.html", "written"]
+    assert kept.done == ["alerts ranker", "2026-11-22.html", "written"]

@@ -13,16 +13,18 @@ from unittest.mock import patch
 
 import pytest
 
+from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
-from sageaudit.domain.alert.alert import Kind
-from sageaudit.domain.alert.rule import Notify, Quiet
+from sageaudit.domain.alert.alert import AlertKind
+from sageaudit.domain.alert.rule import AlertDecision, no_alert
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
-from sageaudit.workflows.notify.decide import NewAudit, NotifyDependencies, notify
+from sageaudit.workflows.notify.decide import NotifyDependencies, notify
 from tests.fakes.delivering import NOON, PK, text_of
 from tests.fakes.documents import (
     document,
@@ -33,11 +35,12 @@ from tests.fakes.documents import (
     type_finding,
     unauditable_document,
 )
-from tests.fakes.family import FamilyStory, run_document
+from tests.fakes.family import FamilyStory, WrittenAudit, is_quiet, is_sent, run_document
 
 OTHER = PK.replace("0412", "0413")
 FAMILY = "111122223333/us-east-1/train-bert"
 ONE = document()
+KEY, _ = version_of(PK, "AUDIT#00001")
 NOTHING = document(findings=[], avoidable_usd=Decimal(0))
 DEARER = document(avoidable_usd=Decimal("9.04"))
 
@@ -54,6 +57,11 @@ def story() -> FamilyStory:
     return FamilyStory(Policy(floor_usd=Decimal(2)))
 
 
+def args(audit: WrittenAudit) -> tuple[JobKey, int, AuditDocument]:
+    """What `notify` is called with."""
+    return audit.key, audit.version, audit.document
+
+
 def bodies(story: FamilyStory) -> list[dict[str, Any]]:
     """The notices, in the order in which they were written."""
     return [json.loads(body) for _, body in story.ledger.notices.values()]
@@ -62,7 +70,7 @@ def bodies(story: FamilyStory) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> None:
     """With an id that no other audit, version or channel has."""
     story.policy = replace(story.policy, mentions={"anna": "U0123456789"})
-    assert story.audited(ONE, NOON) == Notify()
+    assert story.audited(ONE, NOON) == AlertDecision()
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -78,7 +86,7 @@ def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> N
 def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> None:
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
-    assert notify(story.audit(ONE, NOON), deps, now=NOON) == Notify()
+    assert notify(*args(story.audit(ONE, NOON)), deps, now=NOON) == AlertDecision()
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 
@@ -100,7 +108,7 @@ def test_what_can_never_be_worth_a_message_asks_nobody(
         patch.object(story.history, "head", side_effect=AssertionError),
         patch.object(story.ledger, "past", side_effect=AssertionError),
     ):
-        assert story.decided(audit, NOON) == Quiet(reason)
+        assert story.decided(audit, NOON) == no_alert(reason)
 
 
 OWN = type_finding(rule="trials-fail", id="SA901", saving_usd=Decimal("0.50"))
@@ -133,7 +141,7 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     story.audit(elsewhere, NOON)
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
     outcome = story.audited(whole, NOON + timedelta(hours=1))
-    assert isinstance(outcome, Notify if enough else Quiet)
+    assert is_sent(outcome) if enough else is_quiet(outcome)
     assert enough or "under the floor" in str(outcome)
 
 
@@ -144,10 +152,10 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
         ended = NOON - timedelta(days=3 - number)
         story.audit(named(f"train-bert-{number:04d}", ended_at=ended), NOON)
     first = story.audited(document(job=job(ended_at="2026-05-20T13:00:00Z")), NOON)
-    assert isinstance(first, Notify)
+    assert is_sent(first)
     assert first.month is not None
     assert (first.month.total, first.month.runs) == (Decimal("8.14"), 4)
-    assert (round(first.month.said), first.month.severity) == (61, Severity.LOW)
+    assert (round(first.month.projected), first.month.severity) == (61, Severity.LOW)
     assert first.advice is not None
     assert (first.advice.rule, first.advice.runs) == ("gpu-underused", 4)
     assert f"snooze {first.advice.id}\n" in story.messages[0].text
@@ -201,15 +209,11 @@ def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
         version = 2 if len(sent) == 3 else 1
         sent.append(story.audited(whole, at, version=version))
     first, waits, other, correction = sent
-    assert isinstance(waits, Quiet)
-    assert waits.waits is not None
-    assert [one.to.channels for one in (first, other, correction) if isinstance(one, Notify)] == [
-        ("sns",),
-        ("slack",),
-        ("sns",),
-    ]
-    assert isinstance(other, Notify)
-    assert not other.besides
+    assert is_quiet(waits)
+    assert waits.waits
+    channels = [one.to.channels for one in (first, other, correction) if is_sent(one)]
+    assert channels == [("sns",), ("slack",), ("sns",)]
+    assert not other.waited
 
 
 @pytest.mark.parametrize("decided", [True, False])
@@ -223,9 +227,10 @@ def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_we
         whole["job"]["family"] = f"pipeline/nightly/{step}"
         outcome = story.audited(whole, at)
         if step == "b":
-            assert isinstance(outcome, Quiet)
-            assert outcome.waits is not None
-            (waiting,) = story.ledger.past("", "111122223333/us-east-1/pipeline/nightly").told[1:]
+            assert is_quiet(outcome)
+            assert outcome.waits
+            past = story.ledger.past(KEY, "111122223333/us-east-1/pipeline/nightly")
+            (waiting,) = past.alerts[1:]
             if decided:
                 snooze = Decision(waiting.advices[0], Verb.SNOOZE, "ana", at)
                 story.decisions.decide(snooze)
@@ -236,25 +241,25 @@ def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_we
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     """An advice that somebody snoozed is left out of a message, and of its sums."""
     first = story.audited(ONE, NOON)
-    assert isinstance(first, Notify)
+    assert is_sent(first)
     assert first.advice is not None
     last = NOON.date() + timedelta(days=30)
     decision = Decision(first.advice.id, Verb.SNOOZE, "ana", NOON, last)
     story.decisions.decide(decision)
     later = NOON + timedelta(days=10)
     quiet = story.audited(named("train-bert-0413", ended_at=later), later)
-    assert quiet == Quiet("the family's 1.01 of 30 days are under the floor of 2.00")
+    assert quiet == no_alert("the family's 1.01 of 30 days are under the floor of 2.00")
     much = type_finding(rule="gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
     told = story.audited(whole, later)
-    assert isinstance(told, Notify)
-    assert told.kind is Kind.CHANGED
+    assert is_sent(told)
+    assert told.kind is AlertKind.CHANGED
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.advice.id} " not in story.messages[-1].text
     story.decisions.decide(replace(decision, verb=Verb.EXEMPT, at=later))
     told = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert isinstance(told, Quiet)
+    assert is_quiet(told)
 
 
 @pytest.mark.parametrize(
@@ -265,17 +270,17 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
 ) -> None:
     """A backfill sends no message for each old job."""
     outcome = story.audited(document(job=job(ended_at=ended_at)), NOON)
-    assert isinstance(outcome, Notify) is enough
+    assert is_sent(outcome) is enough
 
 
-def test_another_run_with_the_same_advice_is_no_news(story: FamilyStory) -> None:
+def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
     story.audited(ONE, NOON)
-    quiet = Quiet("the family was told of this, and nothing is new")
+    quiet = no_alert("the family was told of this, and nothing is new")
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
-    assert story.audited(abroad, NOON) == Notify()
+    assert story.audited(abroad, NOON) == AlertDecision()
 
 
 @pytest.mark.parametrize(
@@ -298,7 +303,7 @@ def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     with pytest.raises(Malformed, match="document cannot be read"):
         story.decided(replace(audit, document=whole), NOON)
     assert not story.ledger.notices
-    assert story.decided(audit, NOON) == Notify()
+    assert story.decided(audit, NOON) == AlertDecision()
 
 
 def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
@@ -312,37 +317,13 @@ def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
 
 
 @pytest.mark.parametrize("defect", [KeyError("x"), ValueError("x"), ZeroDivisionError("x")])
-def test_a_writer_that_fails_is_no_fault_of_the_document(
-    story: FamilyStory, defect: Exception
-) -> None:
-    """It is raised as it is, and nothing is written: once mended, the notices are."""
+def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: Exception) -> None:
+    """Its error is named; once it is mended, the notices are written."""
     audit = story.audit(ONE, NOON)
-    with pytest.raises(type(defect)):
-        notify(audit, failing(story, defect), now=NOON)
+    with pytest.raises(Malformed, match=f"document cannot be read: {type(defect).__name__}"):
+        notify(*args(audit), failing(story, defect), now=NOON)
     assert not story.ledger.notices
-    assert story.decided(audit, NOON) == Notify()
-
-
-@pytest.mark.parametrize(
-    ("place", "key", "value"),
-    [
-        ("bill", "price_kind", None),
-        ("job", "status", None),
-        ("audit", "coverage", []),
-        ("bill", "notes", "x"),
-    ],
-)
-def test_a_writer_that_fails_for_the_form_of_the_document_is_no_defect(
-    story: FamilyStory, place: str, key: str, value: Any
-) -> None:
-    """A key below the top is missing or of another type: the document is malformed, at once."""
-    whole: Any = document()
-    part = {name: known for name, known in whole[place].items() if name != key}
-    whole = {**whole, place: part if value is None else {**part, key: value}}
-    audit = replace(story.audit(ONE, NOON), document=whole)
-    with pytest.raises(Malformed, match=rf"{place}\.{key} is not"):
-        notify(audit, failing(story, KeyError(key)), now=NOON)
-    assert not story.ledger.notices
+    assert story.decided(audit, NOON) == AlertDecision()
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
@@ -367,18 +348,18 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
     story.audited(ONE, NOON)
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
-        assert story.audited(settled, NOON + timedelta(days=days), version=number) == Quiet(
+        assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
             "version 1 was notified, and what changed since does not matter"
         )
-    assert len(story.ledger.past(PK, FAMILY).told) == 1
+    assert len(story.ledger.past(KEY, FAMILY).alerts) == 1
 
 
 def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
     """Compared with what was sent last: back to the first figures is a change as well."""
     for number, figures in ((1, ONE), (2, DEARER), (3, ONE)):
         at = NOON + timedelta(days=number)
-        assert isinstance(story.audited(figures, at, version=number), Notify)
-    assert isinstance(story.audited(ONE, NOON + timedelta(days=4), version=4), Quiet)
+        assert is_sent(story.audited(figures, at, version=number))
+    assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
     assert [one.subject for one in story.messages[1:]] == [
         "Correction: HIGH $9.04; was HIGH $2.04 - train-bert",
         "Correction: HIGH $2.04; was HIGH $9.04 - train-bert",
@@ -395,7 +376,7 @@ def test_a_correction_says_why_the_figure_changed(
     )
     story.audited(ONE, NOON)
     with patch.object(story.history, "audit", return_value=first):
-        assert isinstance(story.audited(cheaper, NOON, version=2), Notify)
+        assert is_sent(story.audited(cheaper, NOON, version=2))
     changed = "What changed: gpu-underused is $0.53, was $1.53; download"
     assert (changed in story.messages[-1].text) is says
 
@@ -405,20 +386,20 @@ def test_no_message_about_a_job_that_ended_before_the_installation(story: Family
     ended = datetime(2026, 5, 20, 13, tzinfo=UTC)
     story.installed_at = ended + timedelta(seconds=1)
     audit = story.audit(ONE, NOON)
-    quiet = Quiet("it ended before sageaudit was installed")
+    quiet = no_alert("it ended before sageaudit was installed")
     assert story.decided(audit, NOON) == quiet
     story.installed_at = ended
-    assert story.decided(audit, NOON) == Notify()
+    assert story.decided(audit, NOON) == AlertDecision()
 
 
 def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> None:
     """Before the newer one is decided about, and after it; a second delivery too."""
     first, second = story.audit(ONE, NOON), story.audit(DEARER, NOON, version=2)
-    overtaken = Quiet("a newer version of the audit has taken its place")
+    overtaken = no_alert("a newer version of the audit has taken its place")
     assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == Notify()
+    assert story.decided(second, NOON) == AlertDecision()
     assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == Quiet("version 2 was notified")
+    assert story.decided(second, NOON) == no_alert("version 2 was notified")
 
 
 @pytest.mark.parametrize(
@@ -434,7 +415,7 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
 ) -> None:
     """Only two unknowns are an unknown figure."""
     story.audited(document(**one_unknown), NOON)
-    last = story.ledger.past(PK, FAMILY).last
+    last = story.ledger.past(KEY, FAMILY).last
     assert (last.figures.severity, usd(last.figures.usd)) == ("high", dollars)
 
 
@@ -442,8 +423,8 @@ def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(
     story: FamilyStory,
 ) -> None:
     """Where the first audit found nothing."""
-    assert isinstance(story.audited(NOTHING, NOON), Quiet)
-    assert story.audited(ONE, NOON + timedelta(days=1), version=2) == Notify()
+    assert is_quiet(story.audited(NOTHING, NOON))
+    assert story.audited(ONE, NOON + timedelta(days=1), version=2) == AlertDecision()
 
 
 def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None:
@@ -453,8 +434,8 @@ def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None
     created = first.key.created_at + timedelta(milliseconds=1)
     key = replace(first.key, created_at=created)
     story.history.documents[key, 1] = NOTHING
-    rerun = NewAudit(f"{PK[:-13]}{int(created.timestamp() * 1000)}", key, 1, NOTHING)
-    assert story.decided(rerun, NOON) == Quiet("no finding worth a message")
+    rerun = WrittenAudit(key, 1, NOTHING)
+    assert story.decided(rerun, NOON) == no_alert("no finding worth a message")
 
 
 def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:

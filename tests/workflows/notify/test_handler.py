@@ -165,7 +165,7 @@ def test_a_failure_is_set_aside_and_counted(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its keys are decided about from the queue; what is after it in the shard at once."""
-    stream.story.ledger.past = failing_once(stream.story.ledger.past, KeyError("no such part"))
+    stream.story.ledger.past = failing_once(stream.story.ledger.past, RuntimeError("no such part"))
     assert stream.handler()(batch(run_of(stream, 1), run_of(stream, 2)), None) == DONE
     assert notified(stream) == {2}
     printed = capsys.readouterr().out

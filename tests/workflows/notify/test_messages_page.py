@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from sageaudit.domain.alert.rule import Notify, Quiet
 from sageaudit.domain.audit.document import AuditDocument
 from tests.fakes.advised import rows
-from tests.fakes.family import MORNING, FamilyStory, run_document
+from tests.fakes.family import MORNING, FamilyStory, is_quiet, is_sent, run_document
 
 PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
 ROWS = rows(PAGE.read_text(encoding="utf-8"), "Corrections as a table")
@@ -78,15 +77,15 @@ def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str)
     at = MORNING
     for cell in before.split("; "):
         day = timedelta(days=1) if cell.startswith("yesterday") else timedelta(0)
-        assert isinstance(told.audited(cell, at - day), Notify)
+        assert is_sent(told.audited(cell, at - day))
         at += timedelta(minutes=10)
     told.story.messages.clear()
     outcome = told.audited(then, at)
     if message.startswith("none: "):
-        assert isinstance(outcome, Quiet)
-        assert message.removeprefix("none: ") in outcome.reason
+        assert is_quiet(outcome)
+        assert message.removeprefix("none: ") in outcome.quiet
         return
-    assert isinstance(outcome, Notify)
+    assert is_sent(outcome)
     [sent] = told.story.messages
     begins = "train-bert: about $" if message == "first" else f"{message} - "
     assert sent.first_line.startswith(begins)

@@ -19,7 +19,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
-from sageaudit.output.text.held import held_card
+from sageaudit.output.text.card import held_card
 from tests.fakes.delivering import NOON
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
@@ -207,7 +207,7 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
     assert card["attributes"]["message_kind"]["value"] == "held"
     assert card["message"].split("\n")[:-1] == [
         "And 5 more messages since 13:00 UTC",
-        *(one.title for one in hour.dearest),
+        *(headline for headline, _ in hour.dearest),
         "and 2 others",
         "All open advices: sageaudit advice",
     ]
@@ -323,6 +323,7 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
         stream.written(whole)
     stream.settle()
     ids = [body["notice_id"] for body in stream.posted("sns")]
-    told = stream.story.ledger.past("", "111122223333/us-east-1/train-bert").told
-    assert max(one.amount for one in told) >= 60_000
-    assert len({one.run for one in told}) == len(ids) == len(stream.posted("slack")) <= 5
+    group = "111122223333/us-east-1/train-bert"
+    alerts = stream.story.ledger.past(stream.story.audit(document(), NOON).key, group).alerts
+    assert max(one.amount for one in alerts) >= 60_000
+    assert len({one.run for one in alerts}) == len(ids) == len(stream.posted("slack")) <= 5

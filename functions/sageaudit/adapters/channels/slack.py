@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 
 from sageaudit.adapters.aws import secrets
 from sageaudit.adapters.channels.channel import SecretForm, WebhookChannel
 from sageaudit.output.text import slack
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import NOBODY, Payload
 
 _WEBHOOK = re.compile(
     r"https://(?:hooks\.slack\.com|hooks\.slack-gov\.com)(?::443)?/services(?:/[A-Za-z0-9_-]+)+"
@@ -36,21 +33,9 @@ class SlackChannel(WebhookChannel):
         refusal=check_webhook,
     )
     permissions = secrets.PERMISSIONS
-
-    @staticmethod
-    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
-        """Block Kit; mentions an owner whose id the policy lists."""
-        return slack.message(card, owner_ids)
-
-    @staticmethod
-    def check(payload: Payload) -> None:
-        """Raises Malformed."""
-        slack.check(payload)
-
-    @staticmethod
-    def as_repeat(payload: Payload) -> Payload:
-        """Marked in the notification and in the headline."""
-        return slack.as_repeat(payload)
+    write = staticmethod(slack.message)
+    check = staticmethod(slack.check)
+    as_repeat = staticmethod(slack.as_repeat)
 
     @staticmethod
     def accepted(status: int, word: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 from botocore.config import Config
@@ -28,8 +27,7 @@ from sageaudit.errors import (
     Throttled,
 )
 from sageaudit.output.text import plain
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import NOBODY, Payload
+from sageaudit.output.text.envelope import Payload
 
 PERMISSIONS = ("sns:Publish",)
 
@@ -57,26 +55,13 @@ class SnsChannel(NoticeChannel):
 
     service = "sns"
     permissions = PERMISSIONS
+    write = staticmethod(plain.message)
+    check = staticmethod(plain.check)
+    as_repeat = staticmethod(plain.as_repeat)
 
     def __init__(self, client: Any, topic_arn: str) -> None:
         self._client = client
         self._topic_arn = topic_arn
-
-    @staticmethod
-    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
-        """Subject, text and attributes to filter by."""
-        del owner_ids  # e-mail mentions nobody
-        return dict(plain.message(card))
-
-    @staticmethod
-    def check(payload: Payload) -> None:
-        """Raises Malformed."""
-        plain.check(payload)
-
-    @staticmethod
-    def as_repeat(payload: Payload) -> Payload:
-        """Marked in the subject and in the first line."""
-        return plain.as_repeat(payload)
 
     @classmethod
     def connect(cls, name: str, address: str, connections: Connections) -> Self:

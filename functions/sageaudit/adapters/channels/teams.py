@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 
 from sageaudit.adapters.aws import secrets
 from sageaudit.adapters.channels.channel import SecretForm, WebhookChannel
 from sageaudit.output.text import teams
-from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import NOBODY, Payload
 
 _LABELS = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,4}"
 _WORKFLOW = re.compile(
@@ -46,21 +43,9 @@ class TeamsChannel(WebhookChannel):
         refusal=check_workflow,
     )
     permissions = secrets.PERMISSIONS
-
-    @staticmethod
-    def write(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
-        """An Adaptive Card."""
-        return teams.message(card, owner_ids)
-
-    @staticmethod
-    def check(payload: Payload) -> None:
-        """Raises Malformed."""
-        teams.check(payload)
-
-    @staticmethod
-    def as_repeat(payload: Payload) -> Payload:
-        """Marked in the first line."""
-        return teams.as_repeat(payload)
+    write = staticmethod(teams.message)
+    check = staticmethod(teams.check)
+    as_repeat = staticmethod(teams.as_repeat)
 
     @staticmethod
     def accepted(status: int, word: str) -> bool:

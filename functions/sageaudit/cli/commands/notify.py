@@ -25,8 +25,8 @@ from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.alert.alert import ChannelHour, PastAlerts, Told
-from sageaudit.domain.alert.rule import Notify, Quiet
+from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.digest import DigestTimes
@@ -121,8 +121,8 @@ def notify(
         else:
             head = find(source.history, Wanted(job or ""))
         outcome, card = _decided(head, history, source, policy)
-    if isinstance(outcome, Quiet):
-        say(f"no message: {outcome.reason}")
+    if outcome.quiet:
+        say(f"no message: {outcome.quiet}")
         return
     payload = _written(card, choice, policy, raw=raw)
     month = outcome.month
@@ -191,15 +191,15 @@ class _Previewed:
 
     source: HistorySource
 
-    def past(self, run: str, group: str) -> PastAlerts:
-        """What a table has; a file has no messages."""
+    def past(self, key: JobKey, group: str) -> PastAlerts:
+        """What a table has; a file has no alerts."""
         table = self._table()
-        return table.past(run, group) if table else PastAlerts(run, group)
+        return table.past(key, group) if table else PastAlerts(keys.job_pk(key), group)
 
-    def told(self, group: str) -> Sequence[Told]:
-        """The messages alone."""
+    def alerts(self, group: str) -> Sequence[Alert]:
+        """Those of the group alone."""
         table = self._table()
-        return table.told(group) if table else ()
+        return table.alerts(group) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the table has it."""
@@ -250,7 +250,7 @@ def _recorded(path: Path, policy: Policy, history: History, source: HistorySourc
 
 def _decided(
     head: Head, history: History, source: HistorySource, policy: Policy
-) -> tuple[Notify | Quiet, MessageCard]:
+) -> tuple[AlertDecision, MessageCard]:
     """What `notify` would decide, and the card that it would hand to the channels."""
     document = whole_audit(history, head.key, head.version)
     if document is None:
@@ -270,8 +270,8 @@ def _decided(
     )
     now = asking.now()
     now = head.ended_at if head.ended_at <= now - decide.LOOK_BACK else now
-    audit = decide.NewAudit(keys.job_pk(head.key), head.key, head.version, document)
-    return decide.notify(audit, deps, now=now), cards[-1]
+    decided = decide.notify(head.key, head.version, document, deps, now=now)
+    return decided, cards[-1]
 
 
 def _show(payload: Payload, *, raw: bool) -> None:

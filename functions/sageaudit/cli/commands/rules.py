@@ -189,5 +189,4 @@ def _before_run(rule: Rule) -> list[str]:
     """Whether a rule about jobs that ran judges requests too."""
     if rule.before_run is None or rule.scope is RequestCase:
         return []
-    on = ", where it is on" if rule.on_for_requests else ""
-    return [f"Also judges requests before they run (`sageaudit check`){on}."]
+    return ["Also judges requests before they run (`sageaudit check`)."]

@@ -50,7 +50,7 @@ class State(enum.StrEnum):
 
 
 WAITING = frozenset({State.ACCEPTED, State.SNOOZED})
-"""Said to be done or heard of later: a message speaks of it only where it got worse."""
+"""Answered as done or to come later: a message includes it only where it got worse."""
 _OUTCOMES = {
     Effect.TOO_FEW: State.TAKEN,
     Effect.CHEAPER: State.MEASURED,
@@ -237,8 +237,8 @@ def _advice(
 ) -> Advice:
     """One advice, by the runs of its family. `paths`: of all that the family was advised."""
     episodes = list(episodes_of(runs, one))
-    last, told = episodes[-1], [run for part in episodes for run in part.runs]
-    newest = told[-1]
+    last, advised = episodes[-1], [run for part in episodes for run in part.runs]
+    newest = advised[-1]
     hits = [(run.ended_at, amount_of(run, one)) for run in last.runs]
     judged = [
         compared(runs, part.runs, part.carriers, one, paths) for part in episodes if part.carriers
@@ -263,12 +263,12 @@ def _advice(
         worth=one.worth,
         amount=one.amount,
         hits=tuple(sorted(hits)),
-        total=sum((amount_of(run, one) for run in told), Decimal(0)),
-        runs=len(told),
+        total=sum((amount_of(run, one) for run in advised), Decimal(0)),
+        runs=len(advised),
         times=1 + sum(part.back for part in episodes),
-        first_at=min(run.ended_at for run in told),
+        first_at=min(run.ended_at for run in advised),
         since=min(at for at, _ in hits),
-        last_at=max(run.ended_at for run in told),
+        last_at=max(run.ended_at for run in advised),
         decision=decision,
         exempt=one.exempt,
         comparison=wrong or ours or mended_otherwise(runs, last.runs[-1], one),

@@ -88,24 +88,28 @@ def started_at(head: Head) -> datetime:
 
 def compared(
     runs: Sequence[Head],
-    told: Sequence[Head],
+    advised_runs: Sequence[Head],
     carriers: Sequence[Head],
     advised: Advised,
     paths: frozenset[str],
 ) -> Comparison:
     """The last runs before the advice was taken, with the first after it.
 
-    `told`: those that were advised so; all are in the order of their starts. `paths`: what else the
-    family was advised, which may change with it.
+    `advised_runs`: those that were advised so; all are in the order of their starts. `paths`: what
+    else the family was advised, which may change with it.
     """
     first, after = started_at(carriers[0]), {run.key for run in carriers}
     before = [run for run in runs if started_at(run) < first and run.key not in after]
-    lost = 2 * len(_completed(told)) < len(told)
+    lost = 2 * len(_completed(advised_runs)) < len(advised_runs)
     if not lost and (failing := _failing(before, carriers)):
         return Comparison(Effect.WORSE, failing)
-    was = [run for run in _completed(before) if _instances(run.facts) == _instances(told[-1].facts)]
+    was = [
+        run
+        for run in _completed(before)
+        if _instances(run.facts) == _instances(advised_runs[-1].facts)
+    ]
     was, done = was[-COMPARED:], _completed(carriers)
-    same = [advised_of(run.facts, advised) for run in told[-COMPARED:]]
+    same = [advised_of(run.facts, advised) for run in advised_runs[-COMPARED:]]
     promises = [one.amount for one in same if one is not None and one.amount is not None]
     found = Comparison(
         Effect.CHANGED_TOO,

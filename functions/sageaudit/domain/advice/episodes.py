@@ -28,8 +28,8 @@ class Episode:
 
 def amount_of(run: Head, one: Advised) -> Decimal:
     """What the run was advised of the same line; 0 where that is not known."""
-    told = advised_of(run.facts, one)
-    return (told.amount if told else None) or Decimal(0)
+    advised = advised_of(run.facts, one)
+    return (advised.amount if advised else None) or Decimal(0)
 
 
 def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
@@ -39,12 +39,12 @@ def episodes_of(runs: Sequence[Head], one: Advised) -> Iterator[Episode]:
     episode, before = Episode(), list[Head]()
     used, row = False, list[Head]()
     for run in runs:
-        told = advised_of(run.facts, one)
-        if told is not None:
+        advised = advised_of(run.facts, one)
+        if advised is not None:
             last = episode.runs[-1] if episode.runs else None
             gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
             if not episode.runs:
-                used = any(own_value(old.facts, one.parameter) == told.new for old in before)
+                used = any(own_value(old.facts, one.parameter) == advised.new for old in before)
             if episode.carriers or gone:
                 yield episode
                 episode = Episode(back=bool(episode.carriers))
@@ -65,13 +65,13 @@ def _carries(run: Head, before: Head, one: Advised) -> bool:
 
     Where the advice leaves the value open, as `s3://<bucket>/<prefix>`, any value is it.
     """
-    told = advised_of(before.facts, one)
+    advised = advised_of(before.facts, one)
     own, old = (own_value(of.facts, one.parameter) for of in (run, before))
-    if told is None or not one.parameter or own is None or own == old:
+    if advised is None or not one.parameter or own is None or own == old:
         return False
-    numbers = [_number(value) for value in (own, told.new, old)]
+    numbers = [_number(value) for value in (own, advised.new, old)]
     if None in numbers:
-        return own == told.new or "<" in told.new
+        return own == advised.new or "<" in advised.new
     at, to, since = (number or Decimal(0) for number in numbers)
     return abs(at - to) <= abs(at - since)
 

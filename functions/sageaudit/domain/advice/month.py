@@ -23,36 +23,37 @@ _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """What open advices of one worth come to in 30 days: `total` of `runs`, and `said`, which is
-    projected until the first of them is 29 days old. USD; hours of prepaid and unpriced capacity.
+    """What open advices of one worth come to in 30 days: `total` of `runs`, and
+    `projected`, which is the total once the first of them is 29 days old. USD; hours of prepaid and
+    unpriced capacity.
     """
 
     worth: Worth
     total: Decimal
-    said: Decimal
+    projected: Decimal
     runs: int
     occasions: int = 1
 
     @property
     def of_one_occasion(self) -> bool:
-        """Whether one run, or one storm of them, is all that is known of a month: `said` is then a
-        guess that no text shows.
+        """Whether one run, or one storm of them, is all that is known of a month: `projected` is
+        then a guess that no text shows.
         """
-        return self.occasions == 1 and self.said != self.total
+        return self.occasions == 1 and self.projected != self.total
 
     @property
     def usd(self) -> Decimal | None:
-        """The dollars that a message says; None where these are hours, or not known."""
-        if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.said:
+        """The dollars that a message shows; None where these are hours, or not known."""
+        if self.worth in {Worth.PREPAID, Worth.UNPRICED} or not self.projected:
             return None
-        return self.total if self.of_one_occasion else self.said
+        return self.total if self.of_one_occasion else self.projected
 
     @property
     def severity(self) -> Severity:
-        """By what is said; hours have none."""
+        """By the projection; hours have none."""
         if self.worth in {Worth.PREPAID, Worth.UNPRICED}:
             return Severity.INFO
-        return severity_of(self.said)
+        return severity_of(self.projected)
 
 
 def least_usd(severity: Severity) -> Decimal:
@@ -86,7 +87,7 @@ def month_of(advices: Sequence[Advice], worth: Worth, now: datetime) -> Month:
 
 
 def floor_of(worth: Worth, advices: Sequence[Advice], policy: Policy) -> Decimal:
-    """From what on a worth is told, in USD or hours."""
+    """From what on a worth has a message, in USD or hours."""
     if worth in {Worth.PREPAID, Worth.UNPRICED}:
         of_gpus = all(one.new == "gpu_hours" for one in advices)
         return policy.idle_floor_gpu_hours if of_gpus else policy.idle_floor_vcpu_hours

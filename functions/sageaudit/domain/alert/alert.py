@@ -13,9 +13,9 @@ from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 
-TOLD_DAYS = 400
-"""For so long after the last one the messages about a family are kept: what was said once is not
-said again because it was forgotten. Our choice."""
+ALERTS_KEPT_DAYS = 400
+"""For so long after the last one the alerts of a family are kept: none is sent again because it was
+forgotten. Our choice."""
 CHANGED_USD = Decimal(1)
 CHANGED_HOURS = Decimal(1)
 CHANGED_SHARE = Decimal("0.1")
@@ -24,18 +24,9 @@ move figures by a few percent, and nobody decides otherwise for that; a tenth is
 have acted on. Our choice."""
 _MOST_NAMED = 3
 """Of the messages above a channel's most in an hour. Our choice."""
-_MOST_TOLD = 100
+_MOST_ALERTS = 100
 """Of a family or a pipeline, the newest: an item of the table stays small."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
-
-
-@dataclass(frozen=True, slots=True)
-class IdleHours:
-    """Device hours that were paid for and not used; `usd`: their list value that no sum has."""
-
-    unit: Unit
-    hours: Decimal
-    usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +34,19 @@ class AlertFigures:
     """The figures of a message: USD to the cent, as they are shown; None is unknown.
 
     `severity` is INFO where no finding counts. `perhaps_usd`: what may be lost beyond `lost_usd`.
-    `idle` is None where the message does not speak of idle hours. `accepted_usd` are the dollars
-    that a policy or tag accepts: no message shows them.
+    `accepted_usd` are the dollars that a policy or tag accepts: no message shows them.
+    `idle_hours`, of devices in `idle_unit`, were paid for and not used: None where the message does
+    not name them. `idle_usd` is their list value that no sum has.
     """
 
     severity: Severity
     avoidable_usd: Decimal | None
     lost_usd: Decimal | None
     perhaps_usd: Decimal = Decimal(0)
-    idle: IdleHours | None = None
     accepted_usd: Decimal = Decimal(0)
+    idle_unit: Unit = "gpu_hours"
+    idle_hours: Decimal | None = None
+    idle_usd: Decimal | None = None
 
     @property
     def usd(self) -> Decimal | None:
@@ -74,16 +68,16 @@ class AlertFigures:
     @property
     def stands(self) -> bool:
         """False where everything was taken back: then it silences nobody."""
-        return bool(self.usd is None or self.at_stake_usd or self.idle)
+        return bool(self.usd is None or self.at_stake_usd or self.idle_hours is not None)
 
 
 def matters(figures: AlertFigures, before: AlertFigures) -> bool:
     """Whether a figure of the last alert changed enough to be corrected."""
     if not before.of_money and not figures.of_money:
-        idle, last = figures.idle, before.idle
-        if idle is None or last is None or idle.unit != last.unit:
-            return last is not None
-        return _changed(idle.hours, last.hours, CHANGED_HOURS)
+        hours, last_hours = figures.idle_hours, before.idle_hours
+        if hours is None or last_hours is None or figures.idle_unit != before.idle_unit:
+            return last_hours is not None
+        return _changed(hours, last_hours, CHANGED_HOURS)
     if (figures.usd is None) != (before.usd is None):
         return True
     rose = figures.severity.rank > before.severity.rank and figures.usd == before.usd
@@ -97,17 +91,7 @@ def _changed(now: Decimal, before: Decimal, least: Decimal) -> bool:
     return abs(now - before) >= max(least, CHANGED_SHARE * before)
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """A message about a run: by which version of its audit, when, and to which channels."""
-
-    version: int
-    figures: AlertFigures
-    at: datetime
-    channels: tuple[str, ...] = ()
-
-
-class Kind(enum.StrEnum):
+class AlertKind(enum.StrEnum):
     """What a message is; subscriptions can filter by it."""
 
     FIRST = "first"
@@ -125,96 +109,100 @@ class Kind(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A message about a run of a family, as it was last corrected.
+class Alert:
+    """A message about a run of a family: which `version` of its audit caused it, with which
+    figures, when, and to which channels.
 
-    `worth`: what it was about; None of a run that cost far more than its like. `advices`: the ids
-    of what was open then, the dearest first. `amount`: the family's month; of a run that cost more,
-    how much more. `of_one_occasion`: then the month is a guess that no text showed.
+    `run` is its partition key. One message gives an alert for each thing that it is about: `worth`
+    says what that is; None of a run that cost far more than its like. `advices`: the ids of what
+    was open then, the dearest first. `amount`: the family's month; of a run that cost more, how
+    much more. `of_one_occasion`: then the month is a guess that no text showed.
     """
 
     run: str
     family: str
-    kind: Kind
-    worth: Worth | None
-    alert: Alert
-    advices: tuple[str, ...]
-    amount: Decimal
+    kind: AlertKind
+    version: int
+    figures: AlertFigures
+    at: datetime
+    channels: tuple[str, ...] = ()
+    worth: Worth | None = None
+    advices: tuple[str, ...] = ()
+    amount: Decimal = Decimal(0)
     of_one_occasion: bool = False
 
     @property
     def holds(self) -> bool:
         """False of dollars that were all taken back: then it silences nobody."""
-        return self.worth is not Worth.COUNTED or self.alert.figures.stands
+        return self.worth is not Worth.COUNTED or self.figures.stands
+
+    def corrected(self, by: Alert) -> Alert:
+        """The same, as a later message about the run corrects it."""
+        return replace(self, version=by.version, figures=by.figures, at=by.at, channels=by.channels)
 
 
 @dataclass(frozen=True, slots=True)
 class PastAlerts:
     """The alerts that a decision about a run depends on.
 
-    `run` is its partition key. `last`: the run's last alert. `told`: the newest messages about its
-    `group` of families, oldest first. `revision` counts the writes of the group's messages.
+    `run` is its partition key. `last`: the run's last alert. `alerts`: the newest ones about its
+    `group` of families, oldest first. `revision` counts the writes of the group's alerts.
     """
 
     run: str
     group: str
     last: Alert | None = None
-    told: tuple[Told, ...] = ()
+    alerts: tuple[Alert, ...] = ()
     revision: int = 0
 
-    def with_messages(self, alert: Alert, messages: Sequence[Told]) -> PastAlerts:
-        """With a new alert about the run; one without messages corrects the last one.
+    def with_alerts(self, last: Alert, new: Sequence[Alert]) -> PastAlerts:
+        """With a new alert about the run; one that brings no `new` ones corrects the last one.
 
-        What waited and is in the messages waits no more.
+        What waited and is in the new ones waits no more.
         """
-        said = {(one.family, one.worth) for one in messages}
-        told = [
-            replace(one, alert=alert) if one.run == self.run and not messages else one
-            for one in self.told
-            if one.kind is not Kind.WAITS or (one.family, one.worth) not in said
+        about = {(one.family, one.worth) for one in new}
+        alerts = [
+            one.corrected(last) if one.run == self.run and not new else one
+            for one in self.alerts
+            if one.kind is not AlertKind.WAITS or (one.family, one.worth) not in about
         ]
-        kept = (*told, *messages)[-_MOST_TOLD:]
-        return replace(self, last=alert, told=kept, revision=self.revision + 1)
+        return self._with([*alerts, *new], last)
 
-    def with_waiting(self, waiting: Told) -> PastAlerts:
-        """With what the next message of the group speaks of, in place of what it was before."""
-        before = (waiting.family, Kind.WAITS, waiting.worth)
-        told = [one for one in self.told if (one.family, one.kind, one.worth) != before]
-        return replace(self, told=(*told, waiting)[-_MOST_TOLD:], revision=self.revision + 1)
+    def with_waiting(self, waiting: Alert) -> PastAlerts:
+        """With what the next message of the group includes, in place of what it was before."""
+        before = (waiting.family, AlertKind.WAITS, waiting.worth)
+        alerts = [one for one in self.alerts if (one.family, one.kind, one.worth) != before]
+        return self._with([*alerts, waiting], self.last)
+
+    def _with(self, alerts: Sequence[Alert], last: Alert | None) -> PastAlerts:
+        kept = tuple(alerts[-_MOST_ALERTS:])
+        return replace(self, last=last, alerts=kept, revision=self.revision + 1)
 
 
 def group_key(account: str, region: str, family: str) -> str:
-    """By what the messages about a group of families are kept."""
+    """By what the alerts of a group of families are kept."""
     return f"{account}/{region}/{group_of(family)}"
 
 
 def group_of(family: str) -> str:
-    """The families that share their messages: the steps of a pipeline; else the family alone."""
+    """The families that share their alerts: the steps of a pipeline; else the family alone."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
-
-
-@dataclass(frozen=True, slots=True)
-class HeldMessage:
-    """A message above the most of its hour: its first line, and its dollars where known."""
-
-    title: str
-    usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelHour:
     """The messages to one channel that were decided on in a clock hour (UTC).
 
-    `sent` have a notice of their own; the `held` ones, of which these are the `dearest`, have one
-    together, which is posted after the hour.
+    `sent` have a notice of their own; the `held` ones have one together, which is posted after the
+    hour. `dearest`: the first lines of the dearest held ones, with their USD where known.
     """
 
     channel: str
     began_at: datetime
     sent: int = 0
     held: int = 0
-    dearest: tuple[HeldMessage, ...] = ()
+    dearest: tuple[tuple[str, Decimal | None], ...] = ()
 
     @property
     def count(self) -> int:
@@ -226,11 +214,11 @@ class ChannelHour:
         """Whether its last message has a notice, of its own or as the first held one."""
         return self.held <= 1
 
-    def with_message(self, message: HeldMessage, most: int) -> ChannelHour:
+    def with_message(self, headline: str, usd: Decimal | None, most: int) -> ChannelHour:
         """With one more; above `most` it is held."""
         if self.sent < most:
             return replace(self, sent=self.sent + 1)
-        dearest = sorted((*self.dearest, message), key=_dearest_first)[:_MOST_NAMED]
+        dearest = sorted((*self.dearest, (headline, usd)), key=_dearest_first)[:_MOST_NAMED]
         return replace(self, held=self.held + 1, dearest=tuple(dearest))
 
 
@@ -239,5 +227,6 @@ def hour_of(now: datetime) -> datetime:
     return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def _dearest_first(message: HeldMessage) -> tuple[bool, Decimal]:
-    return message.usd is None, -(message.usd or Decimal(0))
+def _dearest_first(message: tuple[str, Decimal | None]) -> tuple[bool, Decimal]:
+    _, usd = message
+    return usd is None, -(usd or Decimal(0))

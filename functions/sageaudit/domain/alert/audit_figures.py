@@ -7,13 +7,14 @@ job that could not be judged gets none by itself: nobody knows that money is at 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, cast
 
 from sageaudit.domain.advice.advice import Advice
 from sageaudit.domain.advice.month import severity_of
-from sageaudit.domain.alert.alert import AlertFigures, IdleHours
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.alert import AlertFigures
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, Worth, advised_by, dearest
 from sageaudit.domain.audit.finding_document import ExemptDocument, FindingDocument, stands
@@ -38,14 +39,14 @@ def figures_of(document: AuditDocument) -> AlertFigures:
     """The figures that a message about this audit shows."""
     lost_usd = document["lost_usd"]
     perhaps_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
-    return AlertFigures(
+    figures = AlertFigures(
         severity=worst(counted_findings(document)),
         avoidable_usd=_cents(document["avoidable_usd"]),
         lost_usd=_cents(lost_usd),
         perhaps_usd=max(_cents(perhaps_usd) or Decimal(0), Decimal(0)),
         accepted_usd=_accepted_usd(document),
-        idle=_idle(document),
     )
+    return _with_idle(figures, document)
 
 
 def _accepted_usd(document: AuditDocument) -> Decimal:
@@ -75,7 +76,7 @@ def counted_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
 
 
 def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
-    """The findings that are worth a trial, the largest saving first; told before or not."""
+    """The findings that are worth a trial, the largest saving first; of an earlier run or not."""
     worth = (
         finding
         for finding in document["findings"]
@@ -87,11 +88,12 @@ def trial_findings(document: AuditDocument) -> tuple[FindingDocument, ...]:
 def advised_in(document: AuditDocument) -> tuple[Advised, ...]:
     """What an audit advises, what is worth most first: its findings, then its idle capacity."""
     found = [one for one in map(advised_by, document["findings"]) if one is not None]
-    if idle := _idle(document):
+    figures = figures_of(document)
+    if figures.idle_hours is not None:
         prepaid = Worth.PREPAID if _is_prepaid(document) else Worth.UNPRICED
-        worth = prepaid if idle.usd is None else Worth.IDLE
-        amount = idle.hours if idle.usd is None else idle.usd
-        found.append(Advised(IDLE_RULE, "", idle.unit, Severity.INFO, worth, amount))
+        worth = prepaid if figures.idle_usd is None else Worth.IDLE
+        amount = figures.idle_hours if figures.idle_usd is None else figures.idle_usd
+        found.append(Advised(IDLE_RULE, "", figures.idle_unit, Severity.INFO, worth, amount))
     return dearest(found)
 
 
@@ -137,12 +139,12 @@ def _parts(finding: FindingDocument) -> list[tuple[str, Decimal]]:
     return [(f"{bucket.value}_usd", usd)] if bucket is not Bucket.NONE else []
 
 
-def message_severity(document: AuditDocument, notify: Notify) -> Severity:
+def message_severity(document: AuditDocument, decision: AlertDecision) -> Severity:
     """That of the family's month, or of the dear run; else of the worst finding."""
-    if notify.dearer:
-        return severity_of(notify.dearer.more_usd)
-    if notify.month and notify.month.said and not notify.corrects:
-        return notify.month.severity
+    if decision.dearer:
+        return severity_of(decision.dearer.more_usd)
+    if decision.month and decision.month.projected and not decision.corrects:
+        return decision.month.severity
     return worst(counted_findings(document))
 
 
@@ -196,15 +198,15 @@ def idle_worth_a_line(document: AuditDocument) -> bool:
     return figure["list_usd"] - (figure["counted_usd"] or 0) >= _FROM_USD
 
 
-def _idle(document: AuditDocument) -> IdleHours | None:
-    """The idle hours that the message has a sentence about, by what no sum has of their value."""
+def _with_idle(figures: AlertFigures, document: AuditDocument) -> AlertFigures:
+    """With the idle hours that the message has a sentence about."""
     figure = document.get("idle_capacity")
     if figure is None or not idle_worth_a_line(document):
-        return None
+        return figures
     list_usd, counted_usd = figure["list_usd"], figure["counted_usd"] or Decimal(0)
     usd = None if list_usd is None else _cents(max(list_usd - counted_usd, Decimal(0)))
     usd = None if _is_prepaid(document) else usd  # nobody pays its list value: hours count
-    return IdleHours(figure["unit"], figure["idle"], usd)
+    return replace(figures, idle_unit=figure["unit"], idle_hours=figure["idle"], idle_usd=usd)
 
 
 def _is_prepaid(document: AuditDocument) -> bool:

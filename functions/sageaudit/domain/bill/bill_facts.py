@@ -113,8 +113,8 @@ def _notes(
         rates = [line.rate for line in billed.lines if line.rate is not None]
         amortised = any(rate.learnt == "amortised" for rate in rates)
         yield AMORTISED if amortised else UNDER_A_PLAN
-    for rule in job.custom_rules:
-        yield f"custom Debugger rule {rule.name} runs as a processing job of its own, billed there"
+    for name in job.custom_rules:
+        yield f"custom Debugger rule {name} runs as a processing job of its own, billed there"
     region = image_region(job.image)
     if region and job.region and region != job.region:
         yield f"the image is pulled from {region}: its transfer is billed, but not included here"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from math import ceil
 
 from sageaudit.domain.bill.resize import HEADROOM_PERCENT
-from sageaudit.domain.bill.type_vetoes import type_refused
-from sageaudit.domain.job.job import InstanceGroup, Job
+from sageaudit.domain.job.job import Job
 from sageaudit.domain.prices.market import InstanceType, Market
 
 _ROOM = 1 + float(HEADROOM_PERCENT) / 100
@@ -85,30 +84,3 @@ def share_beside_cpu_type(
     if not costs_usd or not today_usd:
         return None
     return max(1 - min(costs_usd) * (job.instance_count or 1) / today_usd, Decimal(0))
-
-
-def small_type(job: Job, market: Market, below_usd: Decimal) -> PricedType | None:
-    """The cheapest type below an hourly rate that runs the same code, to test it on.
-
-    With GPUs of the same maker, of the same model if there is one; without any of the same family.
-    """
-    today = market.types.get(job.groups[0].instance_type) if len(job.groups) == 1 else None
-    if today is None:
-        return None
-    on_one = replace(job, groups=(InstanceGroup(today.name, 1),))
-
-    def suited(other: InstanceType) -> bool:
-        alike = other.accelerator == today.accelerator
-        if not today.accelerator:
-            alike = other.family == today.family
-        current = today.legacy or not other.legacy
-        usable = alike and current and other.name != today.name
-        return usable and type_refused(on_one, today, other) is None
-
-    same_gpu = cheapest_type(
-        job, market, lambda other: other.gpu_model == today.gpu_model and suited(other)
-    )
-    if same_gpu is not None and same_gpu.hourly_usd < below_usd:
-        return same_gpu
-    other = cheapest_type(job, market, suited)
-    return other if other is not None and other.hourly_usd < below_usd else None

@@ -16,7 +16,7 @@ from sageaudit.domain.job.fields import at
 from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.kept import DERIVED
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.parts import CustomRule, DataSource, InputChannel, WarmPool
+from sageaudit.domain.job.parts import DataSource, InputChannel, WarmPool
 from sageaudit.domain.job.ref import JobRef
 
 Answer = Mapping[str, Any]
@@ -171,13 +171,13 @@ def _left_artifact(answer: Answer) -> bool | None:
     return False if path is None else None
 
 
-def _custom_rules(answer: Answer) -> tuple[CustomRule, ...]:
+def _custom_rules(answer: Answer) -> tuple[str, ...]:
     """Debugger rules with their own instance type; built-in rules have none and are free."""
     return tuple(
-        CustomRule(fields.text(rule, "RuleConfigurationName") or "without a name", name, profiler)
-        for profiler in (False, True)
-        for rule in fields.items(answer, f"{'Profiler' if profiler else 'Debug'}RuleConfigurations")
-        if (name := fields.text(rule, "InstanceType"))
+        fields.text(rule, "RuleConfigurationName") or "without a name"
+        for of in ("Debug", "Profiler")
+        for rule in fields.items(answer, f"{of}RuleConfigurations")
+        if fields.text(rule, "InstanceType")
     )
 
 
@@ -219,7 +219,6 @@ _ROWS: Mapping[JobKind, Mapping[str, Callable[[Answer], Any]]] = {
         "data_pinned": _pinned(JobKind.TRAINING),
         "image_pull_in_download": job_outputs.image_pull_in_download,
         "output_compression": at("OutputDataConfig.CompressionType", fields.text),
-        "profiled": job_outputs.profiled,
         "metric_names": job_outputs.metric_names,
         "final_metrics": job_outputs.final_metrics,
         "objective": job_outputs.objective,

@@ -11,7 +11,6 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.job.failure_words import Failure
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import (
-    CustomRule,
     InputChannel,
     Objective,
     TransformBatching,
@@ -167,7 +166,7 @@ class Job:
     parent: Parent | None = None
     pipeline_step: str | None = None
     tuning: Tuning | None = None
-    custom_rules: tuple[CustomRule, ...] = ()
+    custom_rules: tuple[str, ...] = ()
     free: str | None = None
     """Why AWS does not bill it (built-in Debugger rules), or None."""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -178,8 +177,6 @@ class Job:
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
-    profiled: bool | None = None
-    """Whether a profiler was on (Debugger's or profiler rules); None when unknown."""
     metric_names: tuple[str, ...] = ()
     """Algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)

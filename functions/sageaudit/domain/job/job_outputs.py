@@ -1,4 +1,4 @@
-"""Other parts of an answer: profiler, algorithm metrics, outputs, batching and tuning."""
+"""Other parts of an answer: algorithm metrics, outputs, batching and tuning."""
 
 from __future__ import annotations
 
@@ -19,18 +19,6 @@ from sageaudit.domain.job.parts import (
 MOST_METRICS = 40
 """MetricDefinitionList and FinalMetricDataList: at most 40 entries."""
 _LONGEST_NAME = 255
-
-
-def profiled(answer: Mapping[str, Any]) -> bool | None:
-    """Whether a profiler was on, by ProfilingStatus or else by the request; None: unknown."""
-    status = fields.text(answer, "ProfilingStatus")
-    if status is not None:
-        return status == "Enabled"
-    config = fields.section(answer, "ProfilerConfig")
-    if fields.flag(config, "DisableProfiler"):
-        return False
-    asked = bool(config) or bool(fields.items(answer, "ProfilerRuleConfigurations"))
-    return True if asked else None
 
 
 def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:

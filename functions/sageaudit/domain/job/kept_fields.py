@@ -112,8 +112,6 @@ FIELDS: Shape = {
     "EnableManagedSpotTraining": KeptAs.SWITCH,
     **dict.fromkeys(("TrainingTimeInSeconds", "BillableTimeInSeconds"), KeptAs.COUNT),
     "ServerlessJobConfig": KeptAs.GIVEN,
-    "ProfilingStatus": KeptAs.STATE,
-    "ProfilerConfig": {"DisableProfiler": KeptAs.SWITCH, "S3OutputPath": KeptAs.GIVEN},
     "ProfilerRuleConfigurations": [_RULE],
     "DebugRuleConfigurations": [_RULE],
     # Processing jobs.

@@ -44,15 +44,6 @@ class WarmPool:
 
 
 @dataclass(frozen=True, slots=True)
-class CustomRule:
-    """A custom Debugger rule, billed as a processing job."""
-
-    name: str
-    instance_type: str
-    of_profiler: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Upload:
     """One output of a processing job; `mode` is EndOfJob or Continuous."""
 

@@ -97,7 +97,7 @@ def refuse(document: object) -> None:
 
 def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
     refuse(document)
-    if "planned_values" in document or "resource_changes" in document:
+    if "resource_changes" in document:
         return Form.TERRAFORM
     if "terraform_version" in document:
         raise Malformed(_TOP, _STATE)
@@ -118,7 +118,7 @@ def _form(document: Mapping[str, Any], model: ApiModel) -> Form:
     if counted[kind] < _MANY or list(counted.values()).count(counted[kind]) > 1:
         raise Malformed(
             _TOP,
-            "has no ...JobName, Steps or planned_values: it is no request of a SageMaker job,"
+            "has no ...JobName, Steps or resource_changes: it is no request of a SageMaker job,"
             " pipeline definition or Terraform plan that can be told apart (--as says what it is)",
         )
     return Form(kind.value)

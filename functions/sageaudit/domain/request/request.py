@@ -19,7 +19,6 @@ from sageaudit.domain.request.values import (
     Path,
     matches,
     path_text,
-    place_of,
     text,
     unknown_places,
     value_at,
@@ -86,7 +85,7 @@ class Request:
     parameters: Mapping[Path, str] = field(default_factory=dict)
     """By path: the pipeline parameter whose default value is taken."""
     invalid: frozenset[Path] = frozenset()
-    """Values that AWS refuses, which nothing is concluded from."""
+    """What AWS refuses, and the right names of what is misspelled: nothing is concluded from it."""
 
     @property
     def name_key(self) -> str:
@@ -106,14 +105,12 @@ class Request:
 
     def value(self, path: str) -> Any:
         """The value under a path; None without one, NotKnown also for what AWS refuses."""
-        found = value_at(self.body, path)
-        place = place_of(self.body, path)
-        refused = any(place[: len(bad)] == bad for bad in self.invalid)
-        return _REFUSED if refused and found is not None else found
+        refused = any(matches(bad, path) for bad in self.invalid)
+        return _REFUSED if refused else value_at(self.body, path)
 
     def is_set(self, path: str) -> bool:
         """Whether there is a value under a path, known and right or not."""
-        return value_at(self.body, path) not in (None, "", [], {})
+        return self.value(path) not in (None, "", [], {})
 
     def not_known(self, patterns: tuple[str, ...]) -> str | None:
         """Why one of these paths is not known, or None; `[]` in a pattern is any item of a list."""

@@ -42,10 +42,7 @@ _RENAMED = {
 }
 """Arguments of aws_sagemaker_hyper_parameter_tuning_job with a shorter name than the API's."""
 _LATER = NotKnown("known after apply")
-_PLAN = ("planned_values", "root_module")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
-_DEEPEST = 64
-_NAMED = 3
 
 
 def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
@@ -53,45 +50,30 @@ def of_plan(plan: Mapping[str, Any], model: ApiModel) -> FoundRequests:
 
     Raises Malformed for a plan without any resource of AWS.
     """
-    if not {"planned_values", "resource_changes"} & plan.keys():
-        raise Malformed(
-            "the top level", "has no planned_values: give the output of terraform show -json"
-        )
-    changes = _changes(plan)
+    resources = [*_resources(plan.get("resource_changes"))]
+    if not any(_is_aws(resource) for resource, _, _ in resources):
+        raise Malformed("the top level", "is a plan without any resource of AWS")
     requests: list[Request] = []
     left_out: list[str] = []
-    others: dict[str, list[str]] = {}
-    resources = [*_resources(plan)]
-    for resource, place in resources:
-        kind, values = text(resource.get("type")), resource.get("values")
+    for resource, change, place in resources:
+        kind, values = text(resource.get("type")), change.get("after")
         if not isinstance(values, Mapping) or resource.get("mode") == "data":
             continue
-        address = text(resource.get("address")) or kind
-        change = changes.get(address, {})
+        address, stays = text(resource.get("address")) or kind, change.get("actions") in _NO_CHANGE
         if kind not in _JOBS and kind not in _PIPELINES:
-            if "_sagemaker_" in kind and change.get("actions") not in _NO_CHANGE:
-                others.setdefault(kind, []).append(address)
             continue
-        if change.get("actions") in _NO_CHANGE:
+        if stays:
             left_out.append(f"{address}: the plan does not change it")
             continue
         region = text(values.get("region")) or _provider_region(plan, kind)
-        unknown, at = change.get("after_unknown"), (*place, "values")
+        unknown = change.get("after_unknown")
         if kind in _JOBS:
-            requests.append(_job(kind, address, values, unknown, at, model, region))
+            requests.append(_job(kind, address, values, unknown, place, model, region))
         else:
-            found = _pipeline(address, values, unknown, at, region)
+            found = _pipeline(address, values, unknown, place, region)
             requests += found.requests
             left_out += found.left_out
-    if not any(_is_aws(resource) for resource, _ in resources):
-        raise Malformed("the top level", "is a plan without any resource of AWS")
-    return FoundRequests(tuple(requests), (*left_out, *map(_not_judged, others.values())))
-
-
-def _not_judged(addresses: list[str]) -> str:
-    """Resources of one type that cost something or nothing: no rule is about them."""
-    more = f" and {len(addresses) - _NAMED} more" if len(addresses) > _NAMED else ""
-    return f"{', '.join(addresses[:_NAMED])}{more}: no job, so it is not judged"
+    return FoundRequests(tuple(requests), tuple(left_out))
 
 
 def _is_aws(resource: Mapping[str, Any]) -> bool:
@@ -99,41 +81,14 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
     return kind.startswith(("aws_", "awscc_")) or "/aws" in provider
 
 
-def _changes(plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What becomes of each resource, by address: actions, and what is known after apply."""
-    found: dict[str, dict[str, Any]] = {}
-    listed = plan.get("resource_changes")
-    for item in listed if isinstance(listed, list) else []:
-        change = item.get("change") if isinstance(item, Mapping) else None
-        if isinstance(change, Mapping) and isinstance(item.get("address"), str):
-            found[item["address"]] = dict(change)
-    return found
-
-
-def _resources(plan: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    """Each resource of the plan with its path; of a plan without planned_values, of its changes."""
-    root = plan.get(_PLAN[0])
-    root = root.get(_PLAN[1]) if isinstance(root, Mapping) else None
-    if isinstance(root, Mapping):
-        yield from _of_module(root, _PLAN)
-        return
-    listed = plan.get("resource_changes")
+def _resources(
+    listed: object,
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
+    """Each resource of the plan, in any module, with its change and the path of its values."""
     for index, item in enumerate(listed if isinstance(listed, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
-        if isinstance(change, Mapping) and isinstance(change.get("after"), Mapping):
-            yield {**item, "values": change["after"]}, ("resource_changes", index)
-
-
-def _of_module(module: Mapping[str, Any], place: Path) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    for key, nested in (("resources", False), ("child_modules", True)):
-        listed = module.get(key)
-        for index, item in enumerate(listed if isinstance(listed, list) else []):
-            if not isinstance(item, Mapping):
-                continue
-            if not nested:
-                yield item, (*place, key, index)
-            elif len(place) < _DEEPEST:
-                yield from _of_module(item, (*place, key, index))
+        if isinstance(change, Mapping):
+            yield item, change, ("resource_changes", index, "change", "after")
 
 
 def _provider_region(plan: Mapping[str, Any], kind: str) -> str | None:

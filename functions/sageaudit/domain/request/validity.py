@@ -11,17 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
-from sageaudit.domain.nearest import nearest, plain_form
+from sageaudit.domain.nearest import nearest
 from sageaudit.domain.request.values import NotKnown, Path
 
 _READ_ONLY = "read-only and isn't accepted"
 """How the model's documentation marks what only Describe gives."""
-_MEANT = 0.85
-"""The ratio from which a name is taken for the other one, misspelled: our choice."""
 _LISTED = 6
 """Values of an enumeration that a sentence names; of more, the nearest."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
@@ -65,8 +62,13 @@ class Problem:
     place: Path
     sentence: str
     near: str | None = None
-    meant: bool = False
-    """Whether `near` is so near that the rules judge the request as if it had been written."""
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """Where nothing is known of: its place, and that of the name that was probably meant."""
+        if self.fault is not Fault.UNKNOWN or self.near is None:
+            return (self.place,)
+        return self.place, (*self.place[:-1], self.near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,14 @@ class _Check:
         """Each parameter of an object, and those that it lacks."""
         shape = self.model.shapes[name]
         members = shape["members"]
-        meant = set()
+        misspelled = set()
         for key, inside in value.items():
             if key not in members:
-                problem = _unknown(key, members, place, value)
-                meant.add(problem.near if problem.meant else None)
-                yield problem
+                near = nearest(key, list(members))
+                misspelled.add(near)
+                hint = f": did you mean {near}?" if near else ""
+                sentence = f"is not a parameter that AWS knows{hint}"
+                yield Problem(Fault.UNKNOWN, (*place, key), sentence, near)
             elif _READ_ONLY in members[key].get("documentation", ""):
                 sentence = "is in Describe answers only: AWS does not take it in a request"
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
@@ -139,7 +143,7 @@ class _Check:
                 yield from _documented(name, key, inside, (*place, key))
         for key in shape.get("required", ()):
             late = not place and key in self.optional
-            if value.get(key) is None and not late and key not in meant:
+            if value.get(key) is None and not late and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
@@ -152,43 +156,6 @@ class _Check:
         elif (pattern := shape.get("pattern")) and not _fits(pattern, value):
             sentence = f"does not have the form that AWS asks for ({pattern})"
             yield Problem(Fault.LIMITS, place, sentence)
-
-
-def _unknown(
-    key: str, members: Mapping[str, Any], place: Path, beside: Mapping[str, Any]
-) -> Problem:
-    near = nearest(key, list(members))
-    hint = f": did you mean {near}?" if near else ""
-    sentence = f"is not a parameter that AWS knows{hint}"
-    meant = near is not None and _likeness(key, near) >= _MEANT and near not in beside
-    return Problem(Fault.UNKNOWN, (*place, key), sentence, near, meant)
-
-
-def corrected(body: Mapping[str, Any], problems: Iterable[Problem]) -> dict[str, Any]:
-    """The request with the parameters that are only misspelled under their right names."""
-    fixed: Any = dict(body)
-    for problem in problems:
-        if problem.meant and problem.near is not None:
-            fixed = _renamed(fixed, problem.place, problem.near)
-    return dict(fixed)
-
-
-def _renamed(value: Any, place: Path, name: str) -> Any:
-    first, rest = place[0], place[1:]
-    if isinstance(value, list) and isinstance(first, int):
-        return [_renamed(v, rest, name) if n == first else v for n, v in enumerate(value)]
-    if not isinstance(value, Mapping):
-        return value
-    if not rest:
-        return {name if key == first else key: inside for key, inside in value.items()}
-    return {
-        key: _renamed(inside, rest, name) if key == first else inside
-        for key, inside in value.items()
-    }
-
-
-def _likeness(one: str, other: str) -> float:
-    return SequenceMatcher(None, plain_form(one), plain_form(other)).ratio()
 
 
 def _not_listed(value: str, allowed: Sequence[str], place: Path) -> Problem:

@@ -62,19 +62,19 @@ def account_body(report: AccountReport) -> Markup:
 
 def _note(report: AccountReport) -> str:
     """What to know of the rows of jobs."""
-    said = []
+    sentences = []
     if report.left_out:
-        said.append(
+        sentences.append(
             f"The {job_words(report.heads)} with the most avoidable and lost dollars, then the"
             f" highest cost. {report.left_out:,} more are in the sums alone."
         )
     if any(head.rollup for head in report.heads):
-        said.append(_ROLLUPS)
-    return " ".join(said)
+        sentences.append(_ROLLUPS)
+    return " ".join(sentences)
 
 
 def account_title(report: AccountReport) -> str:
-    """The page's title: the news, then the period."""
+    """The page's title: the headline, then the period."""
     return f"{account_headline(report.total)} - {period_words(report.since, report.until)}"
 
 
@@ -153,11 +153,11 @@ _NAMED: dict[str, Callable[[str | None], str]] = {
 """What a value is called in the table of jobs; any other column's as that of a cost tag."""
 
 
-def _by(said: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
+def _by(named_as: Callable[[str | None], str], sums: Mapping[str | None, Sums]) -> dict[str, Sums]:
     """The sums by what a name is called in the table of jobs."""
     named: dict[str, list[Sums]] = {}
     for name, one in sums.items():
-        named.setdefault(said(name), []).append(one)
+        named.setdefault(named_as(name), []).append(one)
     return {name: added(parts) for name, parts in named.items()}
 
 

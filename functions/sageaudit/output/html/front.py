@@ -1,4 +1,4 @@
-"""The first screen of an account's report: the news, what to change, the figures, what changed."""
+"""The first screen of an account's report: headline, what to change, figures, what changed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ from sageaudit.output.html.job_table import family_name
 from sageaudit.output.html.markup import Child, Markup, join, path, tag
 from sageaudit.output.html.page import section, tiles
 from sageaudit.output.text.amounts import of_sums
-from sageaudit.output.text.coverage import coverage_headline, outside_words
 from sageaudit.output.text.finding import parts_of
-from sageaudit.output.text.headline import account_headline, part_of_judged, period_words
+from sageaudit.output.text.headline import (
+    account_headline,
+    coverage_headline,
+    outside_words,
+    part_of_judged,
+    period_words,
+)
 from sageaudit.output.text.money import DOWN, NEAREST, Figure, share, signed
 from sageaudit.output.text.notes import advice_words, price_dates
 from sageaudit.output.text.words import counted
@@ -38,7 +43,7 @@ _NEW = "Nothing is compared: the history does not cover the {days} before."
 
 
 def first_screen(report: AccountReport) -> Markup:
-    """From the news to what changed."""
+    """From the headline to what changed."""
     cards = tag("div", (_card(report, one) for one in report.advice), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.advice else None
     doubts, advised = _doubts(report.total), _advised(report)
@@ -53,7 +58,7 @@ def _lead(report: AccountReport) -> Markup:
     return join(
         [
             tag("p", f"{report.scope} · SageMaker jobs, {period}", class_="eyebrow"),
-            tag("h1", f"{account_headline(report.total)}.", class_="news"),
+            tag("h1", f"{account_headline(report.total)}.", class_="headline"),
             tag("p", f"{coverage_headline(bill)}. {outside_words(bill)}") if bill else None,
             tag("p", " · ".join(fact for fact in facts if fact), class_="note"),
         ]
@@ -144,7 +149,7 @@ def _against(now: Figure, before: Figure | None) -> str | None:
 
 def _doubts(total: Sums) -> Markup | None:
     """Why the sums may be less than the whole, one sentence each."""
-    said = [
+    known = [
         (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
         (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
         (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
@@ -152,7 +157,7 @@ def _doubts(total: Sums) -> Markup | None:
     ]
     lines = [
         tag("li", f"{counted(count, 'job')} {one if count == 1 else many} {rest}.")
-        for count, one, many, rest in said
+        for count, one, many, rest in known
         if count
     ]
     return tag("ul", lines, class_="doubts") if lines else None
@@ -191,10 +196,10 @@ def _change(report: AccountReport, of: ChangedFamily) -> Iterator[Child]:
 def _changed_words(before: DaysBefore) -> str:
     """`Families: 2 dearer, 1 new. Compared with 2026-09-23 to 2026-10-23, as many days before.`"""
     counts = Counter(one.word for one in before.changes)
-    said = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    words = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
     days = period_words(before.since, before.until)
-    return f"Families: {said or 'no change'}. Compared with {days}, as many days before.{more}"
+    return f"Families: {words or 'no change'}. Compared with {days}, as many days before.{more}"
 
 
 def _advised(report: AccountReport) -> Markup | None:

@@ -1,4 +1,4 @@
-"""The report of one job: the news, findings, phases, use, where the money went, the bill."""
+"""The report of one job: the headline, findings, phases, use, where the money went, the bill."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def job_body(job: JobReport) -> Markup:
 
 
 def job_title(document: AuditDocument) -> str:
-    """The page's title: the news, then the job."""
+    """The page's title: the headline, then the job."""
     return f"{capitalised(headline(document))} - {document['job']['name']}"
 
 
@@ -92,7 +92,9 @@ def short_job(job: JobReport) -> Markup:
 
 def _lead(document: AuditDocument) -> Markup:
     job = document["job"]
-    news = capitalised(headline(document)) if document["unauditable"] is None else "Not audited"
+    first_line = (
+        capitalised(headline(document)) if document["unauditable"] is None else "Not audited"
+    )
     console = [
         tag("a", link.word, href=link.url, rel="noreferrer noopener") for link in links(document)
     ]
@@ -100,7 +102,7 @@ def _lead(document: AuditDocument) -> Markup:
         [
             tag("p", f"{job['kind']} job, {job['status']}", class_="eyebrow"),
             tag("h1", tag("bdi", job["name"])),
-            tag("p", f"{news}.", class_="news"),
+            tag("p", f"{first_line}.", class_="headline"),
             tag("p", _facts(job), class_="note"),
             tag("p", "In the AWS console: ", console, class_="links") if console else None,
         ]
@@ -134,8 +136,12 @@ def _tiles(document: AuditDocument) -> Markup:
 def _doubts(document: AuditDocument) -> Markup | None:
     """What to know before one acts: what was not judged, pools, capacity that was not used."""
     idle = idle_sentence(document)
-    said = [*document["not_judged"], pool_note(document), f"{IDLE_LABEL}: {idle}" if idle else None]
-    return _listed([line for line in said if line], "doubts")
+    doubts = [
+        *document["not_judged"],
+        pool_note(document),
+        f"{IDLE_LABEL}: {idle}" if idle else None,
+    ]
+    return _listed([line for line in doubts if line], "doubts")
 
 
 def _listed(lines: Sequence[str], kind: str | None = None) -> Markup | None:
@@ -206,10 +212,12 @@ def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
         return None
     names = dict.fromkeys(phase["name"] for phase in phases)
     colours = {name: f"p{at % _COLOURS}" for at, name in enumerate(names)}
-    said = ", ".join(f"{phase['name']} {duration(phase['seconds'])}" for phase in phases[:_PHASES])
+    in_order = ", ".join(
+        f"{phase['name']} {duration(phase['seconds'])}" for phase in phases[:_PHASES]
+    )
     rects = _rects(phases, whole, colours)
-    svg = drawing(f"Phases in order: {said}", _LINE_HEIGHT, rects, class_="chart line")
-    below = tag("p", said, class_="note") if short else _phases(document, colours)
+    svg = drawing(f"Phases in order: {in_order}", _LINE_HEIGHT, rects, class_="chart line")
+    below = tag("p", in_order, class_="note") if short else _phases(document, colours)
     return figure(f"Phases, {duration(whole)} in all", svg, below)
 
 

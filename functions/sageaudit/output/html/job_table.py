@@ -191,12 +191,12 @@ def _filters(report: AccountReport) -> Markup:
         _select("Status", statuses),
         _select("Judged", list(_JUDGED.values())),
     )
-    said = tag("p", job_words(report.heads), id="found", role="status")
+    count = tag("p", job_words(report.heads), id="found", role="status")
     clear = tag("button", "Clear", type="button", id="clear")
     return tag(
         "form",
         tag("div", search, picks, clear, class_="filters"),
-        said,
+        count,
         id="filters",
         role="search",
         aria_label="Filter the jobs",

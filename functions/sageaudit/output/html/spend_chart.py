@@ -81,8 +81,8 @@ def _bar(at: int, count: int, pair: tuple[date, Sums], top: Decimal, step: Step)
             drawn = {"y": float(bottom), "height": float(height)}
             rects.append(tag("rect", **place, **drawn, class_=piece.kind))
     spend, avoidable, lost, *_ = of_sums(sums)
-    said = f"{_named(begin, step)}: {spend} of {counted(sums.jobs, 'job')}"
-    return tag("g", tag("title", f"{said}, {avoidable} avoidable, {lost} lost"), rects)
+    title = f"{_named(begin, step)}: {spend} of {counted(sums.jobs, 'job')}"
+    return tag("g", tag("title", f"{title}, {avoidable} avoidable, {lost} lost"), rects)
 
 
 def _legend() -> Markup:

@@ -59,9 +59,9 @@ def _idle_parts(usage: Measurements) -> list[_Idle]:
 def _idle_note(usage: Measurements, idle: Sequence[_Idle]) -> Markup | None:
     if not idle:
         return None
-    said = ", ".join(f"{words} {_time(usage, len(periods))}" for periods, words in idle)
+    parts = ", ".join(f"{words} {_time(usage, len(periods))}" for periods, words in idle)
     shade = tag("i", class_="shade")
-    return tag("p", shade, f"Idle parts, shaded in each chart: {said}.", class_="note")
+    return tag("p", shade, f"Idle parts, shaded in each chart: {parts}.", class_="note")
 
 
 def _time(usage: Measurements, periods: int) -> str:

@@ -147,7 +147,7 @@ def _bill(document: AuditDocument) -> Group | None:
         )
     for *amounts, _ in cells:
         table.add_row(*map(Text, amounts))
-    details = (Text(f"{item}: {said}", "dim") for item, *_, said in cells if said)
+    details = (Text(f"{item}: {source}", "dim") for item, *_, source in cells if source)
     return Group(table, *details)
 
 

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
 from sageaudit.domain.alert.audit_figures import counted_findings, message_severity
-from sageaudit.domain.alert.rule import FIRST, Notify
+from sageaudit.domain.alert.rule import FIRST, AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text.untrusted import log, plain
 
@@ -23,18 +23,18 @@ class Attribute(TypedDict):
     value: str
 
 
-def attributes_of(document: AuditDocument, notify: Notify = FIRST) -> dict[str, Attribute]:
+def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> dict[str, Attribute]:
     """Message attributes for subscription filters; an unknown value has no attribute."""
     findings = counted_findings(document)
     job = document["job"]
     texts = {
-        "severity": message_severity(document, notify),
+        "severity": message_severity(document, decision),
         "job_type": job["kind"],
         "owner": job["owner"],
         "account": job["account"],
         "region": job["region"],
         "judged": document["judged"],
-        "message_kind": notify.kind,
+        "message_kind": decision.kind,
     }
     most = document["lost_up_to_usd"]
     numbers = {

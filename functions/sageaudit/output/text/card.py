@@ -1,55 +1,31 @@
-"""A message as a card: the news, why, what to do, and how to hear less of it.
+"""What a card is, how it fits a phone, and the card of what was held in an hour.
 
-It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The numbers of the evidence stand
-in the full audit. The texts contain names and reasons as they came: each channel must pass them
-through a function of `untrusted` before it shows them.
+It has at most `ROWS` rows of `WIDTH` characters, as on a phone. The texts contain names and reasons
+as they came: each channel must pass them through a function of `untrusted` before it shows them.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from sageaudit.domain.alert.alert import Told, group_of
-from sageaudit.domain.alert.audit_figures import (
-    counted_findings,
-    for_chat,
-    idle_worth_a_line,
-    is_regression,
-    message_severity,
-    trial_findings,
-)
-from sageaudit.domain.alert.rule import FIRST, Notify
-from sageaudit.domain.audit.document import AuditDocument, gaps
-from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.finding_document import FindingDocument, FixDocument
-from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.text.attributes import Attribute, attributes_of
-from sageaudit.output.text.finding import saving
-from sageaudit.output.text.idle_capacity import idle_headline, idle_sentence
-from sageaudit.output.text.links import Link, links
-from sageaudit.output.text.money import NEAREST, Figure
-from sageaudit.output.text.reason import news, said_before
+from sageaudit.domain.alert.alert import ChannelHour, group_of
+from sageaudit.output.text.attributes import Attribute
+from sageaudit.output.text.links import Link
 from sageaudit.output.text.untrusted import DOTS, middle, plain, terminal
-from sageaudit.output.text.words import NO_OWNER, assignment, capitalised, counted, setting
+from sageaudit.output.text.words import NO_OWNER, counted
 
 WIDTH, ROWS = 40, 14
 BETWEEN = "  "
 """Between the links."""
-_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
-_SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
-_CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
-_ASIDE = re.compile(r" \([^()]*\)")
-_OPEN = re.compile(r"<.*")
-_IN_ASIDE = re.compile(r"[:,;] [^()]*(?=\))")
-_INSTANCES = re.compile(r"(\d+) x (\S+)")
-_ACCOUNT, _FAMILY, _CLAUSE, _CODE, _TEXT, _SHORT = 12, 30, 60, 120, 1000, 24
-_FIXES, _FEW = 3, 3
-_CLEAR = 8
+FAMILY, CODE = 30, 120
+_TEXT, _CLEAR = 1000, 8
 """Letters from which a parameter's name alone is clear; S3Uri is not."""
+_PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
+_HELD: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "held"}}
 
 
 class CardLine(NamedTuple):
@@ -70,12 +46,12 @@ class CardLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MessageCard:
-    """A card's parts in their order. Its first line is `news` and, after a colon, `step`, which may
-    be empty. `owner` and `place` share a line, and the links one with the rule's name; a card that
-    is about no single run has no `place`. Subscriptions can filter by `attributes`.
+    """A card's parts in their order. Its first line is `headline` and, after a colon, `step`, which
+    may be empty. `owner` and `place` share a line, and the links one with the rule's name; a card
+    that is about no single run has no `place`. Subscriptions can filter by `attributes`.
     """
 
-    news: str
+    headline: str
     step: str = ""
     lines: tuple[CardLine, ...] = ()
     owner: str | None = None
@@ -98,226 +74,7 @@ class MessageCard:
     @property
     def title(self) -> str:
         """The first line."""
-        return f"{self.news}: {self.step}" if self.step else self.news
-
-
-def card_of(document: AuditDocument, notify: Notify = FIRST) -> MessageCard:
-    """The card of an audit, about the advice that its message is due for."""
-    job, findings = document["job"], _findings(document, notify)
-    top = findings[0] if findings and not notify.idle else None
-    why, step, caveat = _idle(document) if notify.idle else _found(top)
-    card = MessageCard(
-        news=news(family_name(job["family"]), document, notify),
-        step="" if notify.corrects else _step(document, top, step, notify),
-        lines=(
-            *(CardLine(text, label) for label, text in said_before(document, notify)),
-            *([CardLine(_private(why), "Why")] if why else []),
-            *_to_do(document, top, step, notify),
-            *([CardLine(_private(caveat), "Caveat", spare=2)] if caveat else []),
-            *_besides(document, top, findings),
-            *_other_steps(notify.besides),
-        ),
-        owner=job["owner"],
-        place=_place(document, notify),
-        links=links(document),
-        rule=middle(top["rule"], _FAMILY) if top else "",
-        more=tuple(_more(job["name"], notify)),
-        attributes=attributes_of(document, notify),
-    )
-    return fitted(card, ROWS)
-
-
-def _findings(document: AuditDocument, notify: Notify) -> list[FindingDocument]:
-    """What the message is about first, then what counts besides."""
-    if notify.worth is Worth.TRIAL:
-        found = list(trial_findings(document))
-    else:
-        dear = [one for one in document["findings"] if notify.dearer and is_regression(one)]
-        found = [*dear, *counted_findings(document)]
-    rule = notify.advice.rule if notify.advice and not notify.dearer else None
-    return sorted(found, key=lambda one: rule is not None and one["rule"] != rule)
-
-
-def _found(finding: FindingDocument | None) -> tuple[str, str, str]:
-    """Why, the first step where nothing is to be set, and a caveat, of a finding."""
-    if finding is None:
-        return "", "", ""
-    first, *rest = _SENTENCE_END.split(finding["summary"])
-    # what a dear run cost stands in the first line
-    why = " ".join(rest) if rest and is_regression(finding) else first
-    for longer in (_IN_ASIDE, _ASIDE):
-        why = why if rows(why) <= _FEW else longer.sub("", why)
-    caution = "" if is_regression(finding) else finding["caution"] or ""
-    caveat = _SENTENCE_END.split(caution)[0]
-    return why, finding.get("first_step") or "", caveat
-
-
-def _idle(document: AuditDocument) -> tuple[str, str, str]:
-    """The same of idle capacity."""
-    sentences = _SENTENCE_END.split(idle_sentence(document) or "")
-    why, step = (sentences[0], sentences[-1].rstrip(".")) if sentences[1:] else ("", "")
-    return capitalised(why), step, " ".join(sentences[1:-1])
-
-
-def _private(text: str) -> str:
-    """The text without S3 paths and role names: a channel has more readers than the account."""
-    return _PATHS.sub("[path]", text)
-
-
-def _step(document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify) -> str:
-    """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`."""
-    if top and top["fix"] and not step and not notify.dearer:
-        return _change(top["fix"], document, trial=notify.worth is Worth.TRIAL)
-    if notify.dearer or not step:
-        return "look at what changed" if notify.dearer else "look at it"
-    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {DOTS}")
-    first, _, rest = clause.partition(" ")
-    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
-
-
-def _change(fix: Sequence[FixDocument], document: AuditDocument, *, trial: bool) -> str:
-    new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
-    now = _INSTANCES.fullmatch(document["job"]["instances"] or "")
-    count, kind = new.get("InstanceCount"), new.get("InstanceType")
-    if kind or (count and now):
-        verb, many = "try" if trial else "use", count or (now[1] if now else "")
-        whole = kind or (now[2] if now else "")
-        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
-    main = next((one for one in fix if one["old"] is not None), fix[0])
-    path = _PATHS.sub("[path]", main["parameter"])
-    name = middle(path if len(path) <= _SHORT else path.rpartition(".")[2], _CLAUSE)
-    if main["new"] is None:
-        return f"remove {name}"
-    value = setting(main["new"]).strip('"')
-    if len(value) > _SHORT or "<" in value:
-        return f"{'try' if trial else 'set'} {name}"
-    return f"try {name} = {value}" if trial else f"set {name} to {value}"
-
-
-def _to_do(
-    document: AuditDocument, top: FindingDocument | None, step: str, notify: Notify
-) -> Iterator[CardLine]:
-    """The parameters to set, or the first step; then what that saves."""
-    fix = sorted(
-        top["fix"] if top else [], key=lambda one: _OPEN.search(str(one["new"])) is not None
-    )
-    label = "Try once" if notify.worth is Worth.TRIAL else "Do this"
-    lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
-    if step:
-        yield CardLine(step, f"{label} first")
-    if top and not notify.dearer:
-        yield CardLine(_saves(document, top, notify), label if fix and not (step or lost) else "")
-    for at, one in enumerate(fix[:_FIXES]):
-        before = "" if at or not lost else "Then" if step else label
-        yield CardLine(middle(_short(one), _CODE), before, code=True)
-    if len(fix) > _FIXES:
-        yield CardLine(f"and {counted(len(fix) - _FIXES, 'parameter')} more")
-
-
-def _short(fix: FixDocument) -> str:
-    """The line to paste; without its path where that is too long and the name says enough.
-
-    A value that is left open, as `s3://<bucket>/<prefix>`, is cut there.
-    """
-    if isinstance(fix["new"], str):
-        fix = {**fix, "new": _OPEN.sub(DOTS, fix["new"])}
-    return assignment({**fix, "parameter": _path(fix["parameter"], len(assignment(fix)))})
-
-
-def line_to_paste(parameter: str, value: str) -> str:
-    """The same of an advice, whose value is text."""
-    line = f"{_path(parameter, len(f'{parameter} = {value}'))} = {value}"
-    return middle(_PATHS.sub("[path]", line), _CODE)
-
-
-def _path(parameter: str, length: int) -> str:
-    path, _, name = parameter.rpartition(".")
-    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name
-
-
-def _saves(document: AuditDocument, top: FindingDocument, notify: Notify) -> str:
-    """What following it saves, a run and a month."""
-    bucket, known, month = Bucket(top["bucket"]), saving(top), notify.saves
-    if bucket is Bucket.LOST:
-        text = f"{known} was lost"
-    elif known.usd is None or not known.most:
-        return "its saving is not known"
-    else:
-        verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        each = "in such a tuning job" if document["rollup"] else "a run"
-        text = f"{verb} {known} {each}"
-    if month is None or not month.said or month.of_one_occasion or document["rollup"]:
-        return text
-    rough = str(Figure(month.said, rough=NEAREST)).removeprefix("about ")
-    return f"{text}, {rough} a month"
-
-
-def _besides(
-    document: AuditDocument, top: FindingDocument | None, findings: Sequence[FindingDocument]
-) -> Iterator[CardLine]:
-    """What comes second, and what no sum has."""
-    possible = [
-        one
-        for one in document["findings"]
-        if Bucket(one["bucket"]) is Bucket.POSSIBLE and for_chat(one) and saving(one).most
-    ]
-    others = [one for one in (*findings, *possible) if one is not top]
-    if top and others and others[0]["fix"]:
-        change = _change(others[0]["fix"], document, trial=others[0] in possible)
-        yield CardLine(f"{change}, {saving(others[0])} a run", "Second best", spare=1)
-        others = others[1:]
-    rest = [f"{one['rule']} {saving(one)}" for one in others if one in possible]
-    if document["not_judged"]:
-        rest.insert(0, _SENTENCE_END.split(document["not_judged"][0])[0].rstrip("."))
-    if not document["audit"]["settled"]:
-        rest.insert(0, "what came late, it is judged again")
-    if top and idle_worth_a_line(document):
-        rest.append(idle_headline(document))
-    rest += gaps(document["bill"])
-    if rest:
-        yield CardLine(_private("; ".join(rest[:2])), "Not counted", spare=4)
-
-
-def _other_steps(besides: Sequence[Told]) -> Iterator[CardLine]:
-    """What other steps of the pipeline come to, which waited for this message."""
-    said = sorted(besides, key=lambda one: -one.amount)
-    shown = [f"{_last_part(one.family)} {_month_words(one)}" for one in said]
-    if len(shown) > _FEW:
-        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
-    if shown:
-        yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
-
-
-def _month_words(told: Told) -> str:
-    if told.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        return f"{told.amount:,.0f} idle hours"
-    about = str(Figure(told.amount, rough=NEAREST)) if told.amount else "dollars not known"
-    return about if told.worth is Worth.COUNTED else about.replace("about", "maybe")
-
-
-def family_name(family: str) -> str:
-    """The last part of its name; with its pipeline's, for a step."""
-    return _last_part(family, below=group_of(family))
-
-
-def _last_part(family: str, below: str | None = None) -> str:
-    parents = (below or family).rpartition("/")[0]
-    return middle(terminal(family.removeprefix(f"{parents}/")), _FAMILY)
-
-
-def _place(document: AuditDocument, notify: Notify) -> str:
-    """`MEDIUM, 111122223333`."""
-    severity = message_severity(document, notify).upper()
-    apart = {Worth.TRIAL: "trial", Worth.COUNTED: severity, None: "dear run"}
-    word = "correction" if notify.corrects else apart.get(notify.worth, "idle")
-    account = document["job"]["account"]
-    return f"{word}, {middle(account, _ACCOUNT) if account else 'account unknown'}"
-
-
-def _more(name: str, notify: Notify) -> Iterator[CardLine]:
-    yield CardLine(f"sageaudit audit {name}", "Numbers", code=True, spare=3)
-    if notify.advice and not notify.dearer:
-        yield CardLine(f"sageaudit advice snooze {notify.advice.id}", "Snooze 30 days", code=True)
+        return f"{self.headline}: {self.step}" if self.step else self.headline
 
 
 def rows(text: str) -> int:
@@ -351,3 +108,40 @@ def _cut(line: CardLine, keep: int) -> str:
     shown = plain(line.shown, _TEXT)
     wrapped = textwrap.wrap(shown, WIDTH, max_lines=keep, placeholder=f" {DOTS}")
     return " ".join(wrapped).removeprefix(f"{line.label}: ")
+
+
+def held_card(hour: ChannelHour) -> MessageCard:
+    """How many were held, and the dearest of them."""
+    others = hour.held - len(hour.dearest)
+    return MessageCard(
+        headline=f"And {counted(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
+        lines=(
+            *(CardLine(headline) for headline, _ in hour.dearest),
+            *([CardLine(f"and {counted(others, 'other')}")] if others else []),
+        ),
+        attributes=_HELD,
+        more=(CardLine("sageaudit advice", "All open advices", code=True),),
+    )
+
+
+def short_name(family: str, *, with_group: bool = True) -> str:
+    """The last part of a family's name; of a step, with its pipeline's."""
+    parents = (group_of(family) if with_group else family).rpartition("/")[0]
+    return middle(terminal(family.removeprefix(f"{parents}/")), FAMILY)
+
+
+def private(text: str) -> str:
+    """The text without S3 paths and role names: a channel has more readers than the account."""
+    return _PATHS.sub("[path]", text)
+
+
+def line_to_paste(parameter: str, value: str) -> str:
+    """The same of an advice, whose value is text."""
+    line = f"{short_path(parameter, len(f'{parameter} = {value}'))} = {value}"
+    return middle(private(line), CODE)
+
+
+def short_path(parameter: str, length: int) -> str:
+    """The parameter's name alone where the line would be too long, and the name says enough."""
+    path, _, name = parameter.rpartition(".")
+    return parameter if length <= WIDTH or "[" in path or len(name) < _CLEAR else name

@@ -1,4 +1,4 @@
-"""The weekly digest as a card: the news of the week, what to do next, and what came of the rest."""
+"""The weekly digest as a card: the week, what to do next, and what came of the rest."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import timedelta
 from decimal import Decimal
 
 from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.alert.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.policy.digest import WEEK_DAYS
 from sageaudit.output.text.amounts import of_sums
 from sageaudit.output.text.attributes import Attribute
-from sageaudit.output.text.card import CardLine, MessageCard, family_name, fitted, line_to_paste
+from sageaudit.output.text.card import CardLine, MessageCard, fitted, line_to_paste, short_name
 from sageaudit.output.text.headline import period_words
 from sageaudit.output.text.links import Link
 from sageaudit.output.text.money import NEAREST, Figure, share, signed, usd
@@ -28,7 +28,7 @@ _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "valu
 _ADVICES, _CHANGES, _OPEN_DAYS = 5, 3, 60
 _GREW = Decimal("1.5")
 _LEAST_USD, _CHANGED_USD = Decimal(20), Decimal(1)
-"""Half as much again, and at least $20, is the news; a dollar is no change. Our choice."""
+"""Half as much again, and at least $20, is in the headline; a dollar is no change. Our choice."""
 _ZERO = Decimal(0)
 _HOURS = frozenset({Worth.PREPAID, Worth.UNPRICED})
 
@@ -52,7 +52,7 @@ def digest_card(digest: Digest, report: DigestReport = NO_REPORT) -> MessageCard
         return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
     found = [one for one in _open(digest.advices) if _worth_a_line(one, digest)]
     card = MessageCard(
-        news=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
+        headline=f"{week}: {of_sums(digest.total).spend}{_beyond(digest)}",
         step=_runaway(digest),
         lines=(
             *([CardLine(str(digest.route), "Only")] if digest.route else []),
@@ -85,7 +85,7 @@ def _worth_a_line(one: Advice, digest: Digest) -> bool:
 
 
 def _beyond(digest: Digest) -> str:
-    """What is said of the spend in the first line."""
+    """What is words of the spend in the first line."""
     if _runaway(digest) and digest.before:
         times = digest.total.total_usd / digest.before.total_usd
         return f", {times:.1f} times the week before"
@@ -125,13 +125,13 @@ def _waste(total: Sums) -> str:
 
 
 def _changed(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
-    said = [_change(one) for one in changes if abs(one.change_usd) >= _CHANGED_USD]
-    if said:
-        yield CardLine("; ".join(said[:_CHANGES]), "Changed", spare=1)
+    words = [_change(one) for one in changes if abs(one.change_usd) >= _CHANGED_USD]
+    if words:
+        yield CardLine("; ".join(words[:_CHANGES]), "Changed", spare=1)
 
 
 def _change(of: ChangedFamily) -> str:
-    return f"{family_name(of.family or 'unknown')} {of.word} {signed(of.change_usd)}"
+    return f"{short_name(of.family or 'unknown')} {of.word} {signed(of.change_usd)}"
 
 
 def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
@@ -141,7 +141,7 @@ def _next(advices: Iterable[Advice], digest: Digest) -> Iterator[CardLine]:
         text = f"{_amount(one, digest)}: {change} ({one.id})"
         if not at:
             yield CardLine(f"the dearest of {MONTH_DAYS} days", "Open")
-        yield CardLine(text, f"{at + 1}. {family_name(one.family)}", spare=max(3 * at - 3, 0))
+        yield CardLine(text, f"{at + 1}. {short_name(one.family)}", spare=max(3 * at - 3, 0))
 
 
 def _amount(one: Advice, digest: Digest) -> str:
@@ -155,7 +155,7 @@ def _amount(one: Advice, digest: Digest) -> str:
 
 
 def _outcomes(digest: Digest) -> Iterator[CardLine]:
-    """What became of advices, and what no message said; no line about nothing."""
+    """What became of advices, and what no message words; no line about nothing."""
     taken = [one for one in digest.advices if one.comparison and one.state in _FOLLOWED]
     if taken:
         yield CardLine(_taken(taken), "Taken", spare=1)
@@ -182,16 +182,16 @@ _FOLLOWED = frozenset({State.TAKEN, State.MEASURED, State.NOT_COMPARABLE, State.
 
 def _taken(advices: list[Advice]) -> str:
     """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
-    said = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
+    words = [f"{len(advices):,} in {LOOK_BACK_DAYS} days"]
     measured = [one for one in advices if one.state is State.MEASURED]
     if measured:
         parts = [one.comparison for one in measured if one.comparison]
         saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
         runs = counted(sum(one.runs for one in parts if one.saved_usd), "run")
-        said.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")
+        words.append(f"{len(measured):,} measured: {usd(saved)} saved in {runs}")
     if withdrawn := sum(one.state is State.WITHDRAWN for one in advices):
-        said.append(f"{withdrawn:,} withdrawn")
-    return "; ".join(said)
+        words.append(f"{withdrawn:,} withdrawn")
+    return "; ".join(words)
 
 
 def _counted(advices: Iterable[Advice], digest: Digest, days: int) -> str:

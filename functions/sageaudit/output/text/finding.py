@@ -21,7 +21,7 @@ from sageaudit.output.text.words import label, value
 SERIES = "series"
 """The evidence key of small series; all other keys are facts."""
 _NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
-_SAID_AS = {
+_WRITTEN_AS = {
     "percent": re.compile(_NUMBER + "%"),
     "gib": re.compile(_NUMBER + " GiB"),
     "usd": re.compile(r"\$" + _NUMBER),
@@ -41,7 +41,7 @@ class FindingParts:
     """A finding in words.
 
     `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not
-    counted: what it says is then said by the other finding, with the fix and one figure. `saves` is
+    counted: its content is then in the other finding, with the fix and one figure. `saves` is
     what the fix saves. `ways` are lists of parameters that change together, each with its title,
     the best first; a first step in words has none. `facts` are labels and values that the summary
     does not have.
@@ -78,7 +78,7 @@ def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None
 def parts_of(finding: FindingDocument) -> FindingParts:
     """One finding in words."""
     aside, saves = _set_aside(finding), effect(finding)
-    facts = unsaid(finding["summary"], finding["evidence"].items())
+    facts = not_stated(finding["summary"], finding["evidence"].items())
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
@@ -187,15 +187,15 @@ def _set_aside(finding: FindingDocument) -> str | None:
     return f"Not counted: {other} covers it" if other else None
 
 
-def unsaid(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+def not_stated(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
     """The facts whose figure, with its unit, is not in the sentence.
 
     Two roundings of one figure look like two figures.
     """
-    return [(key, fact) for key, fact in facts if not _said(sentence, key, fact)]
+    return [(key, fact) for key, fact in facts if not _is_stated(sentence, key, fact)]
 
 
-def _said(sentence: str, key: str, fact: object) -> bool:
+def _is_stated(sentence: str, key: str, fact: object) -> bool:
     if isinstance(fact, str):
         return len(fact) >= _LONG and " " not in fact and fact in sentence
     if isinstance(fact, bool) or not isinstance(fact, int | float | Decimal):
@@ -207,9 +207,9 @@ def _said(sentence: str, key: str, fact: object) -> bool:
         words = rf"(?<!\d [dh] )(?<!\d min ){re.escape(value(key, fact))}(?! \d)"
         return re.search(words, sentence) is not None
     exact = Decimal(str(fact))
-    if unit not in _SAID_AS and exact == exact.to_integral_value():
+    if unit not in _WRITTEN_AS and exact == exact.to_integral_value():
         return False  # a count is often next to another one that only looks the same
-    pattern = _SAID_AS.get(unit, _ANY)
+    pattern = _WRITTEN_AS.get(unit, _ANY)
     return any(_near(exact, shown.replace(",", "")) for shown in pattern.findall(sentence))
 
 

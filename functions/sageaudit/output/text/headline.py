@@ -1,4 +1,4 @@
-"""The news in one sentence: what a job, or an account, cost and what of it was avoidable."""
+"""The headline: what a job, or an account, cost and what of it was avoidable."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
@@ -17,6 +18,7 @@ from sageaudit.output.text.words import counted
 
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
+_WHOLE, _NAMED = Decimal(100), 4
 
 
 def headline(document: AuditDocument) -> str:
@@ -128,15 +130,15 @@ def account_headline(total: Sums) -> str:
         return "No job was audited in this period"
     found = of_sums(total)
     named = ((found.avoidable, "avoidable"), (found.lost, "lost"))
-    said = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
-    if not said and found.avoidable.usd is None:
-        said = "how much of it was avoidable is not known"
-    if not said and (found.possible.most or _ZERO) >= _CENT:
-        said = f"{found.possible} is worth a trial"
-    if not said and (findings := sum(rule.findings for rule in total.rules.values())):
-        said = f"{counted(findings, 'finding')}, none of which saves anything for certain"
+    found_words = " and ".join(f"{figure} was {word}" for figure, word in named if figure.most)
+    if not found_words and found.avoidable.usd is None:
+        found_words = "how much of it was avoidable is not known"
+    if not found_words and (found.possible.most or _ZERO) >= _CENT:
+        found_words = f"{found.possible} is worth a trial"
+    if not found_words and (findings := sum(rule.findings for rule in total.rules.values())):
+        found_words = f"{counted(findings, 'finding')}, none of which saves anything for certain"
     cost = f"{counted(total.jobs, 'job')} cost {found.spend}"
-    return f"{cost}: {said or 'none of it was found avoidable or lost'}"
+    return f"{cost}: {found_words or 'none of it was found avoidable or lost'}"
 
 
 def judged_words(total: Sums) -> str:
@@ -160,3 +162,22 @@ def part_of_judged(figure: Figure, total: Sums) -> str:
 def period_words(since: date, until: date) -> str:
     """`2026-05-01 to 2026-05-31`; one day alone."""
     return f"{since}" if since == until else f"{since} to {until}"
+
+
+def coverage_headline(covered: Coverage) -> str:
+    """One sentence: how much of the bill was audited."""
+    days = f"{covered.since}..{covered.until}"
+    if covered.percent is None:
+        return f"AWS shows no SageMaker bill of {days}; {usd(covered.audited_usd)} was audited"
+    bill = f"{usd(covered.bill_usd)} SageMaker bill of {days}"
+    return (
+        f"{usd(covered.audited_usd)} of the {bill} was audited ({share(covered.percent, _WHOLE)})"
+    )
+
+
+def outside_words(covered: Coverage) -> str:
+    """`Not audited: endpoints $300.00, notebooks $20.00.`; empty where all of it are jobs."""
+    named = [f"{one.name} {usd(one.usd)}" for one in covered.outside[:_NAMED]]
+    if rest := covered.outside[_NAMED:]:
+        named.append(f"other usage {usd(sum((one.usd for one in rest), Decimal(0)))}")
+    return f"Not audited: {', '.join(named)}." if named else ""

@@ -39,7 +39,7 @@ from sageaudit.output.text.words import (
 _ANSWERED = [state for state in State if state is not State.CLOSED]
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _BY_POLICY = "policy"
-_NO_NEWS = frozenset({"too_few_runs", "history_unread", "too_short"})
+_NOT_TO_ACT_ON = frozenset({"too_few_runs", "history_unread", "too_short"})
 """Codes of what no reader can do anything about; the JSON has them under `unknown`."""
 
 
@@ -184,10 +184,10 @@ def pool_note(document: AuditDocument) -> str | None:
         return None
     earlier, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
     runs = "run" if earlier == 1 else f"{earlier} runs"
-    said = f"Short runs are judged together: this one with the last {runs} of its family"
+    sentence = f"Short runs are judged together: this one with the last {runs} of its family"
     together = Figure(pool["avoidable_usd"], estimated=estimated)
     sum_of_all = f", {together} avoidable in all {pool['runs']}" if together.most else ""
-    return f"{said}{sum_of_all}."
+    return f"{sentence}{sum_of_all}."
 
 
 def not_checked(document: AuditDocument) -> list[tuple[str, str]]:
@@ -195,14 +195,16 @@ def not_checked(document: AuditDocument) -> list[tuple[str, str]]:
 
     What nobody can act on, such as a family with too few runs, is not mentioned.
     """
-    said = _NO_NEWS | (USE_CODES if document["not_judged"] else frozenset())
-    return [(one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in said]
+    left_out = _NOT_TO_ACT_ON | (USE_CODES if document["not_judged"] else frozenset())
+    return [
+        (one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in left_out
+    ]
 
 
 def unchecked(document: AuditDocument) -> list[str]:
     """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
     if still_runs(document):
-        return []  # the headline has said that nothing is judged yet
+        return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
     of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
     return [
@@ -233,5 +235,5 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[str]:
 def advice_words(states: Iterable[str]) -> str:
     """`2 open, 1 measured`; "-" without any that still counts."""
     counts = Counter(states)
-    said = (f"{counts[state]:,} {state}" for state in _ANSWERED if counts[state])
-    return ", ".join(said) or "-"
+    words = (f"{counts[state]:,} {state}" for state in _ANSWERED if counts[state])
+    return ", ".join(words) or "-"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
 
 from sageaudit.errors import Malformed
-from sageaudit.output.text.attributes import Attribute
 from sageaudit.output.text.card import MessageCard
-from sageaudit.output.text.envelope import REPEAT, Payload, check_types
+from sageaudit.output.text.envelope import NOBODY, REPEAT, Payload, check_types
 from sageaudit.output.text.untrusted import DOTS, middle, plain
 
 SUBJECT = 99
@@ -15,16 +14,9 @@ SUBJECT = 99
 _LINE = 1000
 
 
-class PlainMessage(TypedDict):
-    """The arguments of `sns:Publish`."""
-
-    subject: str
-    message: str
-    attributes: dict[str, Attribute]
-
-
-def message(card: MessageCard) -> PlainMessage:
-    """The card for SNS; far below its limit of 262,144 bytes."""
+def message(card: MessageCard, owner_ids: Mapping[str, str] = NOBODY) -> Payload:
+    """The arguments of `sns:Publish` for a card, far below its limit of 262,144 bytes."""
+    del owner_ids  # e-mail mentions nobody
     return {
         "subject": _within_subject(plain(subject(card), _LINE)),
         "message": _body(card),
@@ -60,7 +52,9 @@ def _within_subject(text: str) -> str:
 
 def subject(card: MessageCard) -> str:
     """The first line; without what to do, where it is too long, and cut in the middle at last."""
-    return next((line for line in (card.title, card.news) if len(line) <= SUBJECT), card.news)
+    return next(
+        (line for line in (card.title, card.headline) if len(line) <= SUBJECT), card.headline
+    )
 
 
 def _body(card: MessageCard) -> str:

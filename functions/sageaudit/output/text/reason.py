@@ -1,4 +1,4 @@
-"""The news of a message in words: the family's month, a dear run, a correction."""
+"""The headline of a message: the family's month, a dear run, a correction."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC
 from decimal import Decimal
 
-from sageaudit.domain.alert.alert import AlertFigures, Kind
+from sageaudit.domain.alert.alert import AlertFigures, AlertKind
 from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
-from sageaudit.domain.alert.rule import Notify
+from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.judgement import Judged
@@ -21,69 +21,68 @@ _NO_DOLLARS = "dollars not known"
 _MOST_CHANGES = 4
 
 
-def news(family: str, document: AuditDocument, notify: Notify) -> str:
+def message_headline(family: str, document: AuditDocument, decision: AlertDecision) -> str:
     """`train-bert: about $540 a month, 12 runs`: whose message it is, and what is new."""
-    if notify.corrects:
+    if decision.corrects:
         now = figures_of(document)
-        gone = notify.idle and not now.idle
-        said = _few_idle(document) if gone else _summary(now)
-        return f"Correction: {said}; was {_summary(notify.corrects.figures)} - {family}"
-    if dear := notify.dearer:
+        gone = decision.idle and now.idle_hours is None
+        summary = _few_idle(document) if gone else _summary(now)
+        return f"Correction: {summary}; was {_summary(decision.corrects.figures)} - {family}"
+    if dear := decision.dearer:
         return f"{family}: one run cost {usd(dear.cost_usd)}, expected {usd(dear.expected_usd)}"
-    return f"{family}: {_month(document, notify)}"
+    return f"{family}: {_month(document, decision)}"
 
 
-def _month(document: AuditDocument, notify: Notify) -> str:
+def _month(document: AuditDocument, decision: AlertDecision) -> str:
     """What the family comes to; of a run alone, where nothing is known of it."""
-    month, idle = notify.month, figures_of(document).idle
+    month, figures = decision.month, figures_of(document)
     if month is None:
-        return idle_headline(document) if notify.idle else headline(document)
+        return idle_headline(document) if decision.idle else headline(document)
     runs = counted(month.runs, "run")
     if month.worth in {Worth.PREPAID, Worth.UNPRICED}:
-        unit = UNIT_WORDS[idle.unit] if idle else "hours"
+        unit = "hours" if figures.idle_hours is None else UNIT_WORDS[figures.idle_unit]
         how = "prepaid " if month.worth is Worth.PREPAID else "unpriced "
         return f"{shown_hours(month.total)} {how}{unit} idle in 30 days, {runs}"
-    figures = figures_of(document)
     if document["rollup"] and figures.at_stake_usd:  # it does not come again
         return f"{_rough(figures.at_stake_usd)} in a tuning job"
-    if not month.said:
+    if not month.projected:
         return f"{_NO_DOLLARS}, {runs}"
-    about = _rough(month.total if month.of_one_occasion else month.said)
+    about = _rough(month.total if month.of_one_occasion else month.projected)
     perhaps = month.worth is Worth.COUNTED and not figures.usd and figures.perhaps_usd
     if month.worth is Worth.TRIAL or perhaps:
         about = about.replace("about", "maybe")
-    elif month.said != month.total and not month.of_one_occasion:
+    elif month.projected != month.total and not month.of_one_occasion:
         about = about.replace("about", "heading for")
     lost = not figures.avoidable_usd and (figures.lost_usd or figures.perhaps_usd)
-    what = " of idle capacity" if notify.idle else " lost" if lost else ""
+    what = " of idle capacity" if decision.idle else " lost" if lost else ""
     each = "" if month.of_one_occasion else " a month"
     runs = f"after {runs}" if about.startswith("heading") else runs
     month_words = f"{about}{each}{what if month.worth is not Worth.TRIAL else ''}"
-    after = notify.after
-    if after and notify.kind in {Kind.WORSE, Kind.GREW} and after.amount:
+    after = decision.after
+    if after and decision.kind in {AlertKind.WORSE, AlertKind.GREW} and after.amount:
         was = _rough(after.amount).removeprefix("about ")
         month_words = f"now {month_words}{'' if after.of_one_occasion else f', was {was}'}"
-    return f"{'back, ' if notify.kind is Kind.BACK else ''}{month_words}, {runs}"
+    return f"{'back, ' if decision.kind is AlertKind.BACK else ''}{month_words}, {runs}"
 
 
 def _rough(amount: Decimal) -> str:
     return str(Figure(amount, rough=NEAREST))
 
 
-def said_before(document: AuditDocument, notify: Notify) -> Iterator[tuple[str, str]]:
-    """Labels and sentences on what was sent before; none for a first message."""
-    last = notify.corrects or (notify.after.alert if notify.after else None)
+def since_last_alert(document: AuditDocument, decision: AlertDecision) -> Iterator[tuple[str, str]]:
+    """Labels and sentences on the last alert; none for a first message."""
+    last = decision.corrects or (decision.after)
     if last is None:
         return
     day = f"{last.at.astimezone(UTC):%Y-%m-%d}"
-    if not notify.corrects:
-        yield "New", f"{notify.why} (last told {day})"
+    if not decision.corrects:
+        yield "New", f"{decision.why} (last told {day})"
         return
     figures = figures_of(document)
-    nothing = not (figures.at_stake_usd or figures.idle)
+    nothing = not (figures.at_stake_usd or figures.idle_hours is not None)
     do = ". Do not act on it" if nothing else ""
     yield f"We said on {day}", f"{_summary(last.figures)}{do}."
-    if notify.before and (changes := what_changed(notify.before, document)):
+    if decision.before and (changes := what_changed(decision.before, document)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
@@ -94,9 +93,8 @@ def _few_idle(document: AuditDocument) -> str:
 
 def _summary(figures: AlertFigures) -> str:
     """`LOW $6.00`, `HIGH, dollars not known`, `IDLE 40 GPU-hours`, `nothing avoidable`."""
-    if not figures.of_money and figures.idle:
-        hours, unit = shown_hours(figures.idle.hours), UNIT_WORDS[figures.idle.unit]
-        return f"IDLE {hours} {unit}"
+    if not figures.of_money and figures.idle_hours is not None:
+        return f"IDLE {shown_hours(figures.idle_hours)} {UNIT_WORDS[figures.idle_unit]}"
     if not figures.of_money:
         return _NO_DOLLARS if figures.avoidable_usd is None else "nothing avoidable"
     if figures.usd is None and not figures.perhaps_usd:

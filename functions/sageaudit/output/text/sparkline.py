@@ -33,12 +33,12 @@ def sparklines(
             low = Decimal(0) if unit else min(known)
             marks = "".join(_mark(value, low, top, ascii_only=ascii_only) for value in values)
             span = " to ".join(dict.fromkeys(number(end(known), 1) for end in (min, max))) + unit
-            said = f"{span}, {_width(row['period_s'])} each"
-            line = f"{row['metric']}  {marks}  {said}"
+            legend = f"{span}, {_width(row['period_s'])} each"
+            line = f"{row['metric']}  {marks}  {legend}"
             yield from (
                 [line]
                 if width is None or len(line) <= width
-                else [f"{row['metric']}  {said}", marks]
+                else [f"{row['metric']}  {legend}", marks]
             )
 
 

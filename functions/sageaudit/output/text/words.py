@@ -66,7 +66,7 @@ _SPELLED = {
     )
 }
 
-_SAID = {
+_LABELS = {
     "histogram_distance": "Difference between hosts (0 to 1)",
     "reason_class": "Kind of failure",
     "active_minutes": "Active time",
@@ -157,15 +157,15 @@ def capitalised(text: str) -> str:
 
 def label(key: str) -> str:
     """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
-    if key in _SAID:
-        return _SAID[key]
+    if key in _LABELS:
+        return _LABELS[key]
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()
     if not words:
         return key
-    said = " ".join(_SPELLED.get(word, word) for word in words)
-    return said if words[0] in _SPELLED else capitalised(said)
+    text = " ".join(_SPELLED.get(word, word) for word in words)
+    return text if words[0] in _SPELLED else capitalised(text)
 
 
 def value(key: str, fact: object) -> str:

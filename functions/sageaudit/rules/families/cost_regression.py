@@ -5,8 +5,7 @@ What it checks: The bill is above the family's newest level by at least 3 times 
     completed runs since the last change of type, count or purchase, or since the last lasting step
     of cost. After 3 runs a new cost becomes the level. Until then a run is compared with the level
     before. A rise is shown once, and again if it grows by a quarter. If now and then a few runs use
-    other instances, these are compared with each other. At least 5 runs must have a known cost. The
-    first run after a rise reports that it has ended, also where the rise has become the level.
+    other instances, these are compared with each other. At least 5 runs must have a known cost.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
 Saving: None: this is an alarm. The evidence has the dollars above the median; other findings have
     the savings.
@@ -27,8 +26,6 @@ from statistics import median
 
 from sageaudit.domain.audit.earlier import disk_gb, facts_of, first_point_s
 from sageaudit.domain.audit.like_runs import (
-    LEVEL_STANDS,
-    Level,
     compared_runs,
     event_so_far,
     newest_level,
@@ -72,7 +69,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     usual_usd = level.usual_usd
     limit_usd = usual_usd + level.margin_usd(spreads, percent)
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
-        return _ended(case, total_usd, level, spreads, percent)
+        return api.Clear()
     changes = dict(_changes(case, level.runs))
     changed = "; ".join(changes.values()) or "nothing known"
     return api.fact(
@@ -88,33 +85,6 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         caution="It is an alarm; the findings on what grew have the savings.",
         said_of=_said_of(event_so_far(case.runs, limit_usd), total_usd, percent),
-    )
-
-
-def _ended(
-    case: api.FamilyCase, total_usd: Decimal, level: Level, spreads: Decimal, percent: Decimal
-) -> api.Outcome:
-    """Said by the first run after those that cost too much, also where these are a level by now."""
-    margin_usd = level.margin_usd(spreads, percent)
-    rise = event_so_far(case.runs, level.usual_usd + margin_usd)
-    if not rise and total_usd <= level.usual_usd - margin_usd:
-        rise = event_so_far(case.runs, level.usual_usd - margin_usd)
-        before = compared_runs(case.runs)[len(rise) :][:_COMPARED_RUNS]
-        if len(before) < LEVEL_STANDS:
-            return api.Clear()
-        level = Level(tuple(before))
-        margin_usd = level.margin_usd(spreads, percent)
-    told = any("cost-regression" in run.facts.found for run in rise[-LEVEL_STANDS:])
-    if not told or total_usd >= level.usual_usd + margin_usd:
-        return api.Clear()
-    usual_usd, dear_usd = level.usual_usd, rise[0].total_usd or Decimal(0)
-    less = total_usd <= usual_usd - margin_usd
-    more = f"{len(rise)} dearer runs, the last of them " if len(rise) > 1 else ""
-    return api.fact(
-        f"It cost ${total_usd:,.2f}, {'less than' if less else 'as'} expected (about "
-        f"${usual_usd:,.2f}), after {more}{rise[0].name} for ${dear_usd:,.2f}: the rise "
-        "has ended.",
-        {"total_usd": total_usd, "median_usd": usual_usd, "before_usd": dear_usd},
     )
 
 

@@ -15,9 +15,8 @@ When it is wrong: A job that writes its results or its checkpoints itself (to S3
     usually for lack of memory.
 What to do: Read the end of its log before the next try, and start that from checkpoints if there
     are any. For lack of GPU memory: a smaller batch with gradient accumulation, or a GPU with more
-    memory; of host memory: fewer data-loader workers, or a larger type. A larger type makes all
-    runs of the family dearer. It is an alternative only if that costs less than the failures; both
-    figures are shown. A short run on one small instance, or local mode, finds most client and code
+    memory; of host memory: fewer data-loader workers, or a larger type, which makes all runs of the
+    family dearer. A short run on one small instance, or local mode, finds most client and code
     errors for cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
@@ -34,6 +33,7 @@ from sageaudit.rules.limits.failures import MemoryFailure, memory_failure, not_l
 _READ = (
     "Read the end of its log before the next try, and start that from checkpoints if there are any"
 )
+_DEARER = "A larger type makes every run dearer, also those that would not fail."
 CHECKPOINTS_FROM = api.Threshold(
     "checkpoints_over_s", 3600, "seconds", "the longest wait without them", "SageMaker spot guide"
 )
@@ -102,7 +102,7 @@ def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
 
 
 def _caution(memory: MemoryFailure | None, kept: str | None) -> str:
-    first = f"{memory.price}. " if memory and memory.price else ""
+    first = f"{_DEARER} " if memory and memory.larger else ""
     if kept:
         return (
             f"{first}Resumed from {kept}, the run keeps that work; "

@@ -23,7 +23,6 @@ _KINDS = {api.JobKind.TRAINING, api.JobKind.PROCESSING}
     id="SA504",
     scope=api.RequestCase,
     kinds=_KINDS,
-    subsumes={"volume-ignored"},
     before_run=api.Severity.HIGH,
     reads=(*(api.VOLUME_PATHS[kind] for kind in _KINDS), *api.TYPE_READS),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from statistics import median
 
 from sageaudit.domain.audit.trials import Trial
 from sageaudit.domain.job.parts import Direction
@@ -35,17 +34,3 @@ def last_better(
     reached = [trial for trial in trials if trial.objective is not None]
     values = [trial.objective for trial in reached if trial.objective is not None]
     return reached[last_gain(values, better, tolerance_percent)] if values else None
-
-
-def worse_than_median(trials: Sequence[Trial], better: Direction) -> list[Trial]:
-    """Trials that ended worse than the median of those before them."""
-    sign = 1 if better is Direction.MAXIMIZE else -1
-    before: list[Decimal] = []
-    worse = []
-    for trial in trials:
-        if trial.objective is None:
-            continue
-        if before and sign * trial.objective < sign * median(before):
-            worse.append(trial)
-        before.append(trial.objective)
-    return worse

@@ -5,9 +5,7 @@ What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials complete
     other early stopping.
 Why it costs: A trial that is worse than the median of the others at the same epoch seldom wins, and
     is paid to its end.
-Saving: Possible, without a figure: at which epoch each would have been stopped is not known. It is
-    at most the cost of the trials that ended worse than the median of those before them, which the
-    evidence has.
+Saving: Possible, without a figure: at which epoch each would have been stopped is not known.
 When it is wrong: It works on algorithms that report the objective each epoch. An algorithm that
     reports it once, at the end, is never stopped. A trial that starts slowly and ends well can be
     stopped too early.
@@ -22,7 +20,6 @@ from statistics import median
 
 from sageaudit.domain.bill.compatibility import early_stopping_refused
 from sageaudit.domain.job.parts import Tuning
-from sageaudit.domain.usage.objective import objective_direction
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
 
@@ -45,7 +42,7 @@ def _refused(case: api.TuningCase) -> str | None:
     reads=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
 )
 def check(case: api.TuningCase) -> api.Outcome:
-    """By configuration and lengths; the objective only bounds the saving."""
+    """By configuration and lengths."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -65,17 +62,12 @@ def check(case: api.TuningCase) -> api.Outcome:
     typical_s = median(lengths_s)
     if typical_s < case.limit(TYPICAL):
         return api.Clear()
-    objective = tuning.objective
-    better = objective_direction(objective, case.policy.objectives) if objective else None
-    worse = trials.worse_than_median(completed, better) if better else None
     return api.possible(
         f"Early stopping is off: {len(completed)} trials ran to their end, in a median of "
         f"{api.duration(typical_s)}.",
         {
             "completed_trials": len(completed),
             "median_trial_s": typical_s,
-            "worse_than_median": None if worse is None else len(worse),
-            "worse_than_median_usd": None if worse is None else trials.total_usd(worse),
         },
         fix=(api.Parameter(trials.EARLY_STOPPING, _OFF, "Auto"),),
         caution="At which epoch each trial would have been stopped is not known.",

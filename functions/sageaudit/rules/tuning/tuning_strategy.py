@@ -8,8 +8,8 @@ Saving: Possible, without a figure: how many trials fewer is not known in advanc
 When it is wrong: Grid shows the whole space and repeats exactly; Random runs any number in
     parallel, and is a fair baseline. Fewer trials in parallel take longer, which a deadline may not
     allow.
-What to do: Bayesian with at most a tenth of the trials in parallel; Hyperband for long trials of an
-    algorithm that reports its objective each epoch, with early stopping Off.
+What to do: Bayesian with at most a tenth of the trials in parallel; Hyperband, with early stopping
+    Off, for long trials of an algorithm that reports its objective each epoch.
 Sources: AWS guide, "Best practices for hyperparameter tuning": random search runs the most jobs in
     parallel; Bayesian optimisation uses the results of earlier trials and cannot run as many; one
     job at a time gives the best result for the least compute; Hyperband shortens large jobs.
@@ -17,7 +17,6 @@ Sources: AWS guide, "Best practices for hyperparameter tuning": random search ru
 
 from __future__ import annotations
 
-from sageaudit.domain.bill.compatibility import HYPERBAND
 from sageaudit.domain.job.parts import Tuning
 from sageaudit.rules import api
 from sageaudit.rules.tuning import trials
@@ -92,7 +91,6 @@ def _found(case: api.TuningCase, tuning: Tuning, summary: str) -> api.Found:
             "max_jobs": tuning.max_jobs,
         },
         fix=(*strategy, *count, *_fewer_in_parallel(case, tuning)),
-        alternatives=() if learns else (_hyperband(tuning, count),),
         caution="How many trials fewer give the same is not known in advance.",
     )
 
@@ -104,11 +102,3 @@ def _fewer_in_parallel(case: api.TuningCase, tuning: Tuning) -> tuple[api.Parame
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:
         return ()
     return (api.Parameter(trials.MAX_PARALLEL, tuning.max_parallel, parallel),)
-
-
-def _hyperband(tuning: Tuning, count: tuple[api.Parameter, ...]) -> tuple[api.Parameter, ...]:
-    """Hyperband takes no early stopping but its own."""
-    off = (api.Parameter(trials.EARLY_STOPPING, tuning.early_stopping, "Off"),)
-    stops_early = tuning.early_stopping not in {None, "Off"}
-    strategy = api.Parameter(_STRATEGY, tuning.strategy, HYPERBAND)
-    return (strategy, *count, *(off if stops_early else ()))

@@ -42,7 +42,6 @@ from sageaudit.rules.utilisation.gpus import FROM, LITTLE_BELOW, LITTLE_P95_TO, 
         "gpu-too-big",
         "gpu-underused",
         "old-generation",
-        "profile-me",
         "trainium-candidate",
     },
 )

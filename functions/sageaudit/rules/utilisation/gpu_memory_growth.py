@@ -67,7 +67,7 @@ def check(case: api.JobCase) -> api.Outcome:
     )
     return api.advice(
         f"GPU memory{where} grew steadily from {first.first:.0f}% to {first.last:.0f}% over "
-        f"{api.duration_min(usage.minutes)} on {case.job.instances}, {points_an_hour(first)}; "
+        f"{api.duration_min(usage.minutes)} on {case.job.instances}, {_points_an_hour(first)}; "
         f"{then}. It looks like a leak.",
         {
             "gpu_memory_first_percent": round(first.first, 1),
@@ -107,7 +107,7 @@ def _leaks(case: api.JobCase, growth: Growth, ran_out: bool) -> bool:
     return growth.hours_left <= within
 
 
-def points_an_hour(growth: Growth) -> str:
+def _points_an_hour(growth: Growth) -> str:
     """`about 36 points an hour`: two digits."""
     return f"about {float(f'{growth.per_hour:.2g}'):g} points an hour"
 

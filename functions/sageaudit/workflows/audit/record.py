@@ -18,13 +18,13 @@ from sageaudit.domain.audit.record import (
     Recorded,
     Verdict,
 )
-from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.family import FAMILY_VERSION
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import keep, kept_tags
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.domain.usage.series_codec import pack
+from sageaudit.errors import reading
 from sageaudit.workflows.audit.attempt import (
     Attempt,
     AuditDependencies,
@@ -131,7 +131,7 @@ def record(
     facts = run_facts(audit) if audit.usage is not None else None
     if attempt.known is not None and (attempt.reaudits or unread):
         stored = history.audit(key)
-        with reading(stored):
+        with reading("stored audit"):
             if blind or (stored_use and stored is not None and same_figures(stored, made)):
                 facts = attempt.known.facts
             made = amended(stored, made, blind=blind)
@@ -159,7 +159,7 @@ def close(attempt: Attempt, known: Head, why: str) -> Audited | Repeated:
     stored = history.audit(known.key)
     if stored is None:
         return Repeated(known)
-    with reading(stored):
+    with reading("stored audit"):
         made, facts = close_stored(stored, why), known.facts
         compared: tuple[Head, ...] | None = earlier_heads(known, history)
         if (judged := _judged_as_stored(known, attempt)) is not None:

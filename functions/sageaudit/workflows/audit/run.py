@@ -12,11 +12,10 @@ from types import MappingProxyType
 
 from sageaudit.domain.audit.audit import unaudited
 from sageaudit.domain.audit.record import Head
-from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.event import JobEnded
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kept import kept_tags
-from sageaudit.errors import Unavailable
+from sageaudit.errors import Unavailable, reading
 from sageaudit.workflows.audit.attempt import (
     Attempt,
     AuditDependencies,
@@ -127,7 +126,7 @@ def _audit_tuning_job(job: Job, attempt: Attempt) -> Audited | Later:
         if document is None:  # both are written at once
             raise Unavailable(f"The audit of {head.name} could not be read: try again later.")
         children.append(Child(document, head.facts.final_metrics if head.facts else {}))
-    with reading(*(child.document for child in children)):
+    with reading("audit of a training job"):
         audit = audit_tuning(job, children, deps.policy, deps.ruleset, now=now)
     done = record(audit, attempt)
     if versions(children_of(job, history)) != versions(heads):  # neither saw the other

@@ -35,7 +35,7 @@ from sageaudit.domain.request.forecast import (
     of_family,
 )
 from sageaudit.domain.request.request import Request, planned
-from sageaudit.domain.request.validity import ApiModel, Problem, corrected
+from sageaudit.domain.request.validity import ApiModel, Problem
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules.card import FamilyCase, RequestCase, Ruleset, TuningCase
@@ -97,12 +97,10 @@ def prepare(
     request: Request, problems: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
     """The request without what AWS refuses, as a job. Raises Malformed."""
-    wrong = frozenset(problem.place for problem in problems if not problem.meant)
+    wrong = {place for problem in problems for place in problem.places}
     if request.trial_of is not None:
         size = len(request.prefix)
-        wrong = frozenset(at[size:] for at in wrong if at[:size] == request.prefix)
-    else:
-        request = replace(request, body=corrected(request.body, problems))
+        wrong = {at[size:] for at in wrong if at[:size] == request.prefix}
     request = replace(request, invalid=frozenset(place for place in wrong if place))
     job = planned(request, region)(HOUR_S, _EPOCH)
     return PlannedJob(request, job, family(job, policy.family_tag))

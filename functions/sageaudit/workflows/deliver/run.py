@@ -27,8 +27,8 @@ from sageaudit.errors import (
     Unavailable,
 )
 from sageaudit.output.text import untrusted
+from sageaudit.output.text.card import held_card
 from sageaudit.output.text.envelope import NOBODY, Notice, Writer
-from sageaudit.output.text.held import held_card
 from sageaudit.ports import Channel, Circuit, SendLedger
 
 LEASE_S = 180

@@ -16,8 +16,7 @@ from datetime import date, datetime, timedelta
 
 from sageaudit import __version__
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.alert.digest import Digest
-from sageaudit.domain.alert.rule import Quiet
+from sageaudit.domain.advice.digest import Digest
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
@@ -64,13 +63,16 @@ class Digested:
     left_out: tuple[str, ...]
 
 
-def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | Quiet:
-    """Writes the digest of the newest week. Raises AwsError, BadHistory or Malformed."""
+def send_digest(deps: DigestDependencies, *, now: datetime) -> Digested | str:
+    """Writes the digest of the newest week, or says why there is none.
+
+    Raises AwsError, BadHistory or Malformed.
+    """
     if never := why_no_digest(deps.policy):
-        return Quiet(never)
+        return never
     week = week_of(deps.policy, now)
     _, last_day = week
-    written = Quiet(f"the digest of the week to {last_day} was written before")
+    written = f"the digest of the week to {last_day} was written before"
     if deps.ledger.has_digest(last_day):
         return written
     decided = deps.decisions.decisions()
@@ -127,7 +129,7 @@ def read_digests(
 ) -> dict[int, Digest]:
     """What the digests say, by the numbers of their routes."""
     routes, _ = digest_routes(deps.policy)
-    found = digests(deps.history, week, routes.values(), decided, deps.ledger.told, now)
+    found = digests(deps.history, week, routes.values(), decided, deps.ledger.alerts, now)
     return dict(zip(routes, found, strict=True))
 
 

@@ -11,8 +11,7 @@ docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -30,10 +29,8 @@ from sageaudit.domain.advice.comparison import dearer_than
 from sageaudit.domain.advice.month import month_of
 from sageaudit.domain.alert.alert import (
     Alert,
+    AlertKind,
     ChannelHour,
-    HeldMessage,
-    Kind,
-    Told,
     group_key,
     hour_of,
 )
@@ -47,22 +44,22 @@ from sageaudit.domain.alert.audit_figures import (
 from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
-    Notify,
-    Quiet,
+    AlertDecision,
+    alert_of,
+    alerts_by,
     decide,
-    told_by,
-    waits_by,
+    no_alert,
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Advised, RunFacts, Worth
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.record import Head, JobKey, RunQuery
-from sageaudit.domain.audit.well_formed import reading
 from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import IDLE_RULE, Destination, Subject
-from sageaudit.errors import UNREADABLE, BadHistory, Malformed, Throttled, Unavailable
-from sageaudit.output.text.card import MessageCard, card_of
+from sageaudit.errors import Malformed, Throttled, Unavailable, reading
+from sageaudit.output.text.alert_card import card_of
+from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Notice, Writer, to_body
 from sageaudit.ports import AlertLedger, Decisions, History
 from sageaudit.workflows.audit.whole_audit import whole_audit
@@ -73,16 +70,6 @@ LOOK_BACK = timedelta(days=30)
 LONG_AGO = "it ended more than 30 days ago"
 _RUNS_BACK = timedelta(days=365)
 _PAGE = 100
-
-
-@dataclass(frozen=True, slots=True)
-class NewAudit:
-    """An audit just written to the history: `pk` is its partition key."""
-
-    pk: str
-    key: JobKey
-    version: int
-    document: AuditDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +88,30 @@ class NotifyDependencies:
     installed_at: Callable[[], datetime | None] = lambda: None
 
 
-def notify(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify | Quiet:
-    """Decides about one audit, and writes its alert with a notice for each channel.
+def notify(
+    key: JobKey, version: int, document: AuditDocument, deps: NotifyDependencies, *, now: datetime
+) -> AlertDecision:
+    """Decides about one version of an audit, and writes its alert with a notice for each channel.
 
     Each notice has an id that a second decision about the same version gives it again. Raises
-    Malformed when the document or what is stored of its family cannot be read, or AwsError. Any
-    other error, as in a writer, is a defect of this program. Nothing is written then.
+    Malformed when the document or what is stored of its family cannot be read, or AwsError. Nothing
+    is written then.
     """
-    with reading(audit.document):
-        if never := why_never(audit.document, deps.policy.mode):
-            return Quiet(never)
-        if audit.version == 1 and not _may_be_told(audit.document, deps.policy):
-            unjudged = audit.document["judged"] == Judged.NO
-            return Quiet(NOTHING_FOUND + (": it could not be judged" if unjudged else ""))
+    with reading("document"):
+        if never := why_never(document, deps.policy.mode):
+            return no_alert(never)
+        if version == 1 and not _may_be_alerted(document, deps.policy):
+            unjudged = document["judged"] == Judged.NO
+            return no_alert(NOTHING_FOUND + (": it could not be judged" if unjudged else ""))
         for _ in range(TRIES):
-            outcome = _try(audit, deps, now=now)
-            if outcome is not None:
-                return outcome
+            decision = _try(key, version, document, deps, now=now)
+            if decision is not None:
+                return decision
     raise Throttled("Too many audits of one family are decided at once.")
 
 
 def of_the_past(ended_at: datetime, installed_at: datetime | None, now: datetime) -> str | None:
-    """Why nobody is told of a run that ended then; None of one that may be told."""
+    """Why no message is sent about a run that ended then; None of one that may have one."""
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return LONG_AGO if ended_at <= now - LOOK_BACK else None
@@ -130,133 +119,134 @@ def of_the_past(ended_at: datetime, installed_at: datetime | None, now: datetime
 
 def stored_audit(history: History, key: JobKey, version: int) -> AuditDocument | None:
     """A version's document; None where there is none. Raises Malformed, or AwsError."""
-    with _reading_stored("document"):
+    with reading("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
         raise Malformed("document", "is not an object")
     return document
 
 
-def _try(audit: NewAudit, deps: NotifyDependencies, *, now: datetime) -> Notify | Quiet | None:
+def _try(
+    key: JobKey, version: int, document: AuditDocument, deps: NotifyDependencies, *, now: datetime
+) -> AlertDecision | None:
     """Decides and writes; None where somebody else wrote since this was read."""
-    with _reading_stored("head of the run"):
-        head = deps.history.head(audit.key)
+    with reading("head of the run"):
+        head = deps.history.head(key)
     if head is None:
         raise Unavailable("The history answered without the head of a run that it has.")
-    past = deps.ledger.past(audit.pk, group_key(head.account, head.region, head.family))
-    if reason := _why_not_now(audit, head, past.last, deps, now):
-        return Quiet(reason)
-    case = _case(audit.document, head, past.told, deps, now)
-    decided = decide(case, past.last)
-    due = decided.waits if isinstance(decided, Quiet) else decided
-    if due is None:
-        return decided
-    outcome = _completed(audit, due, case, deps)
-    document = _shown(audit.document, case.advices, head, loud=outcome.kind is Kind.WORSE)
-    card = card_of(document, outcome)
-    subject = _subject(document, card, outcome, audit, deps)
-    to = _destination(outcome, subject, deps.policy)
-    alert = Alert(audit.version, figures_of(document), now, to.channels)
-    if isinstance(decided, Quiet):
-        waits = waits_by(case, outcome, audit.pk, head.family, alert)
-        return decided if deps.ledger.write(past, past.with_waiting(waits), {}, now) else None
-    if not outcome.corrects:
-        there = [one for one in case.waiting if one.alert.channels == to.channels]
-        outcome = replace(outcome, besides=there)
-        card = card_of(document, outcome) if there else card
-    outcome, hours, bodies = _addressed(
-        audit, card, replace(outcome, to=to), subject.usd, deps, now
-    )
-    said = told_by(case, outcome, audit.pk, head.family, alert)
-    after = past.with_messages(alert, said)
-    return outcome if deps.ledger.write(past, after, bodies, now, hours) else None
+    past = deps.ledger.past(key, group_key(head.account, head.region, head.family))
+    if reason := _why_not_now(version, head, past.last, deps, now):
+        return no_alert(reason)
+    case = _case(document, head, past.alerts, deps, now)
+    decision = decide(case, past.last)
+    if decision.quiet and not decision.waits:
+        return decision
+    decision = _completed(key, decision, case, deps)
+    shown = _shown(document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
+    card = card_of(shown, decision)
+    subject = _subject(shown, card, decision, key, deps)
+    decision = replace(decision, to=_destination(decision, subject, deps.policy))
+    channels, kind = decision.to.channels, decision.kind
+    alert = Alert(past.run, head.family, kind, version, figures_of(shown), now, channels)
+    if decision.waits:
+        after = past.with_waiting(alert_of(case, decision, alert))
+        return decision if deps.ledger.write(past, after, {}, now) else None
+    if not decision.corrects:
+        waited = [one for one in case.waiting if one.channels == channels]
+        decision = replace(decision, waited=waited)
+        card = card_of(shown, decision) if waited else card
+    hours = _hours(decision, card, subject.usd, deps, now)
+    decision = replace(decision, held=tuple(one.channel for one in hours if one.held))
+    after = past.with_alerts(alert, alerts_by(case, decision, alert))
+    bodies = {
+        one.channel: _body(f"{past.run}|{version}|{one.channel}", one, card, deps)
+        for one in hours
+        if one.needs_notice
+    }
+    counted = [one for one in hours if one.count]
+    return decision if deps.ledger.write(past, after, bodies, now, counted) else None
 
 
 def _completed(
-    audit: NewAudit, outcome: Notify, case: AlertCase, deps: NotifyDependencies
-) -> Notify:
+    key: JobKey, decision: AlertDecision, case: AlertCase, deps: NotifyDependencies
+) -> AlertDecision:
     """With the month and the advice that it is about, and the audit that it corrects."""
-    worth, corrects = outcome.worth or Worth.COUNTED, outcome.corrects
-    waiting = outcome.kind is Kind.WORSE
+    worth, corrects = decision.worth or Worth.COUNTED, decision.corrects
+    waiting = decision.kind is AlertKind.WORSE
     fresh = case.fresh(case.of(worth, waiting=waiting))
     return replace(
-        outcome,
-        before=whole_audit(deps.history, audit.key, corrects.version) if corrects else None,
+        decision,
+        before=whole_audit(deps.history, key, corrects.version) if corrects else None,
         month=month_of(case.of(worth, waiting=waiting), worth, case.now),
         saves=month_of(fresh[:1], worth, case.now) if fresh else None,
         advice=fresh[0] if fresh else None,
     )
 
 
-def _destination(notify: Notify, subject: Subject, policy: Policy) -> Destination:
+def _destination(decision: AlertDecision, subject: Subject, policy: Policy) -> Destination:
     """Where it goes; a correction to where the message went that it corrects."""
-    before = notify.corrects.channels if notify.corrects else ()
+    before = decision.corrects.channels if decision.corrects else ()
     there = tuple(name for name in before if name in policy.channels)
     return Destination(there) if there else policy.routes.of(subject)
 
 
-def _addressed(
-    audit: NewAudit,
+def _hours(
+    decision: AlertDecision,
     card: MessageCard,
-    outcome: Notify,
     usd: Decimal | None,
     deps: NotifyDependencies,
     now: datetime,
-) -> tuple[Notify, list[ChannelHour], dict[str, str]]:
-    """With what is held; the hours that count it, and by channel the bodies of the notices."""
-    to, held, began = outcome.to, HeldMessage(card.news, usd), hour_of(now)
+) -> list[ChannelHour]:
+    """The hour of each channel with this message; nothing is counted where none is ever held."""
     # what is in no open advice is never held, since nobody would find it
-    most = {} if outcome.corrects or outcome.dearer else deps.policy.max_per_hour
-    hours = [
-        deps.ledger.hour(name, began).with_message(held, most[name])
-        for name in to.channels
+    most = {} if decision.corrects or decision.dearer else deps.policy.max_per_hour
+    began = hour_of(now)
+    return [
+        deps.ledger.hour(name, began).with_message(card.headline, usd, most[name])
         if name in most
+        else ChannelHour(name, began)
+        for name in decision.to.channels
     ]
-    unheld = [ChannelHour(name, began) for name in to.channels if name not in most]
-    speaking = [*unheld, *(one for one in hours if one.needs_notice)]
-    bodies = {one.channel: _body(audit, one, card, deps) for one in speaking}
-    above = tuple(one.channel for one in hours if one.held)
-    return replace(outcome, held=above), hours, bodies
 
 
-def _body(audit: NewAudit, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
+def _body(notice_id: str, hour: ChannelHour, card: MessageCard, deps: NotifyDependencies) -> str:
     """The notice of a channel: the card, or with the first held message that of the hour."""
-    name, held_hour = hour.channel, hour.began_at if hour.held else None
-    payload = {} if held_hour else deps.writers[name](card, deps.policy.mentions)
-    return to_body(Notice(f"{audit.pk}|{audit.version}|{name}", name, payload, held_hour))
+    held_hour = hour.began_at if hour.held else None
+    payload = {} if held_hour else deps.writers[hour.channel](card, deps.policy.mentions)
+    return to_body(Notice(notice_id, hour.channel, payload, held_hour))
 
 
 def _subject(
     document: AuditDocument,
     card: MessageCard,
-    notify: Notify,
-    audit: NewAudit,
+    decision: AlertDecision,
+    key: JobKey,
     deps: NotifyDependencies,
 ) -> Subject:
     """What the routes ask; the job's tags are read only where one asks for a tag."""
-    job, month = document["job"], notify.month
+    job, month = document["job"], decision.month
     tags: Mapping[str, str] = {}
     if any(route.tag for route in deps.policy.routes.rows):
-        with _reading_stored("detail of the run"):
-            detail = deps.history.detail(audit.key)
+        with reading("detail of the run"):
+            detail = deps.history.detail(key)
         tags = detail.tags if detail else {}
-    usd = notify.dearer.more_usd if notify.dearer else month.usd if month else None
+    usd = decision.dearer.more_usd if decision.dearer else month.usd if month else None
     return Subject(
         account=job["account"],
         family=job["family"],
         tags=tags,
         owner=job["owner"],
         kind=job["kind"],
-        rule=IDLE_RULE if notify.idle else card.rule,
-        severity=message_severity(document, notify),
-        usd=figures_of(document).usd if notify.corrects else usd,
+        rule=IDLE_RULE if decision.idle else card.rule,
+        severity=message_severity(document, decision),
+        usd=figures_of(document).usd if decision.corrects else usd,
     )
 
 
 def _case(
     document: AuditDocument,
     head: Head,
-    told: Sequence[Told],
+    alerts: Sequence[Alert],
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
@@ -265,7 +255,7 @@ def _case(
     facts = head.facts or RunFacts(Purchase.ON_DEMAND)
     own = replace(head, facts=replace(facts, advised=advised))
     query = RunQuery.of_family(head.account, head.region, head.family)
-    with _reading_stored("runs of the family"):
+    with reading("runs of the family"):
         newest = islice(deps.history.runs(query, page_size=_PAGE), MOST_RUNS)
         runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
     cut = len(runs) == MOST_RUNS
@@ -279,19 +269,19 @@ def _case(
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
         advices=by_id,
         dearer=dearer_than(own, others, deps.policy),
-        told=[
+        alerts=[
             one
-            for one in told
-            if one.holds and one.family == head.family and one.kind is not Kind.WAITS
+            for one in alerts
+            if one.holds and one.family == head.family and one.kind is not AlertKind.WAITS
         ],
         policy=deps.policy,
         now=now,
         read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
-        of_group=[
+        other_steps=[
             one
-            for one in told
+            for one in alerts
             if one.family != head.family
-            and not (one.kind is Kind.WAITS and decided & {*one.advices})
+            and not (one.kind is AlertKind.WAITS and decided & {*one.advices})
         ],
     )
 
@@ -299,17 +289,17 @@ def _case(
 def _shown(
     document: AuditDocument, advices: Mapping[str, Advice], head: Head, *, loud: bool = False
 ) -> AuditDocument:
-    """The audit without what no message speaks of now; `loud`: what waits is heard too."""
-    heard = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
+    """The audit without what no message includes now; `loud`: what waits is included too."""
+    shown = {State.OPEN, State.CLOSED, *(WAITING if loud else ())}
 
     def silent(advised: Advised) -> Advice | None:
         advice = advices.get(advice_id(head.account, head.region, head.family, advised))
-        return None if advice is None or advice.state in heard else advice
+        return None if advice is None or advice.state in shown else advice
 
     return without(document, silent)
 
 
-def _may_be_told(document: AuditDocument, policy: Policy) -> bool:
+def _may_be_alerted(document: AuditDocument, policy: Policy) -> bool:
     """Whether anything of it may be worth a message, whatever its family is.
 
     Most audits end here: neither the history nor the ledger is asked.
@@ -319,21 +309,12 @@ def _may_be_told(document: AuditDocument, policy: Policy) -> bool:
 
 
 def _why_not_now(
-    audit: NewAudit, head: Head, last: Alert | None, deps: NotifyDependencies, now: datetime
+    version: int, head: Head, last: Alert | None, deps: NotifyDependencies, now: datetime
 ) -> str | None:
     """Why another version of the run, or its age, leaves nothing to decide."""
-    if head.version > audit.version:
+    if head.version > version:
         return "a newer version of the audit has taken its place"
-    if last is not None and last.version >= audit.version:
+    if last is not None and last.version >= version:
         return f"version {last.version} was notified"
     past = of_the_past(head.ended_at, deps.installed_at(), now)
     return None if last is not None and past == LONG_AGO else past
-
-
-@contextmanager
-def _reading_stored(what: str) -> Iterator[None]:
-    """Raises Malformed for what is stored and cannot be read: no later try would."""
-    try:
-        yield
-    except (BadHistory, *UNREADABLE) as error:
-        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 
 from sageaudit.domain.advice.advice import Decision, dearest_first
-from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
+from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.judgement import Judged
 from sageaudit.domain.audit.ranking import rule_fix

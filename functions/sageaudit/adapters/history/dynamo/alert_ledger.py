@@ -25,16 +25,15 @@ from sageaudit.adapters.history.dynamo.table import (
 )
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.alert.alert import (
-    TOLD_DAYS,
+    ALERTS_KEPT_DAYS,
     Alert,
     AlertFigures,
+    AlertKind,
     ChannelHour,
-    IdleHours,
-    Kind,
     PastAlerts,
-    Told,
 )
 from sageaudit.domain.audit.earlier import Worth
+from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.usage.work_share import Unit
 
@@ -42,7 +41,8 @@ PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutI
 
 DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
 """What `write_digest` calls, for items under DIGEST_PREFIX alone."""
-_LAST_SK, _TOLD_SK, _WEEK_SK = "LAST", "TOLD", "WEEK"
+_LAST_SK, _ALERTS_SK, _WEEK_SK = "LAST", "ALERTS", "WEEK"
+_MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd", "idle_hours", "idle_usd")
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
@@ -52,8 +52,9 @@ class DynamoAlertLedger:
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
 
-    def past(self, run: str, group: str) -> PastAlerts:
+    def past(self, key: JobKey, group: str) -> PastAlerts:
         """Reads both items. Raises Malformed for one that cannot be read, or AwsError."""
+        run = keys.job_pk(key)
         of_run = self._table.get(keys.alert_pk(run), _LAST_SK)
         past = replace(self._of_group(group), run=run)
         if of_run is not None:
@@ -62,16 +63,17 @@ class DynamoAlertLedger:
         return past
 
     def _of_group(self, group: str) -> PastAlerts:
-        item, past = self._table.get(keys.told_pk(group), _TOLD_SK), PastAlerts("", group)
+        past = PastAlerts("", group)
+        item = self._table.get(keys.family_alerts_pk(group), _ALERTS_SK)
         if item is None:
             return past
         with named(item):
-            told = tuple(map(_read_told, item["told"]))
-            return replace(past, told=told, revision=int(item["revision"]))
+            alerts = tuple(map(_read_alert, item["alerts"]))
+            return replace(past, alerts=alerts, revision=int(item["revision"]))
 
-    def told(self, group: str) -> Sequence[Told]:
-        """The messages about a group. Raises Malformed or AwsError."""
-        return self._of_group(group).told
+    def alerts(self, group: str) -> Sequence[Alert]:
+        """The alerts of a group. Raises Malformed or AwsError."""
+        return self._of_group(group).alerts
 
     def has_digest(self, last_day: date) -> bool:
         """Whether its item is there. Raises AwsError."""
@@ -110,11 +112,11 @@ class DynamoAlertLedger:
         The run's last alert never expires, since new rules may judge a job again at any time.
         """
         of_group = {
-            PARTITION_KEY: keys.told_pk(after.group),
-            SORT_KEY: _TOLD_SK,
-            TTL_ATTRIBUTE: epoch_s(now + timedelta(days=TOLD_DAYS)),
+            PARTITION_KEY: keys.family_alerts_pk(after.group),
+            SORT_KEY: _ALERTS_SK,
+            TTL_ATTRIBUTE: epoch_s(now + timedelta(days=ALERTS_KEPT_DAYS)),
             "revision": after.revision,
-            "told": list(map(_told_item, after.told)),
+            "alerts": list(map(_alert_item, after.alerts)),
         }
         actions = [
             put_action(of_group, *_unchanged("revision", before.revision)),
@@ -155,80 +157,60 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
     """Puts the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
         place = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
-        said = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
-        yield put_action(place | said)
+        notice = {TTL_ATTRIBUTE: _kept_until(now), "channel": channel, "body": body}
+        yield put_action(place | notice)
 
 
 def _kept_until(now: datetime) -> int:
     return epoch_s(now + timedelta(days=KEPT_DAYS))
 
 
-def _told_item(told: Told) -> Item:
-    return {
-        "run": told.run,
-        "family": told.family,
-        "kind": told.kind.value,
-        **({} if told.worth is None else {"worth": told.worth.value}),
-        "advices": list(told.advices),
-        "amount": told.amount,
-        "of_one_occasion": told.of_one_occasion,
-        **_alert_item(told.alert),
-    }
-
-
-def _read_told(item: Item) -> Told:
-    return Told(
-        item["run"],
-        item["family"],
-        Kind(item["kind"]),
-        Worth(item["worth"]) if "worth" in item else None,
-        _read_alert(item),
-        tuple(item["advices"]),
-        Decimal(item["amount"]),
-        item["of_one_occasion"],
-    )
-
-
 def _alert_item(alert: Alert) -> Item:
     """The attributes of an alert; an unknown value has none."""
-    figures, idle = alert.figures, alert.figures.idle
-    of_idle = {} if idle is None else {"idle_unit": idle.unit, "idle_hours": idle.hours}
-    known = {
-        "avoidable_usd": figures.avoidable_usd,
-        "lost_usd": figures.lost_usd,
-        "idle_usd": idle and idle.usd,
-    }
+    figures = alert.figures
+    known = {"worth": alert.worth and alert.worth.value}
+    known |= {name: getattr(figures, name) for name in _MAY_BE_UNKNOWN}
     return {
+        "run": alert.run,
+        "family": alert.family,
+        "kind": alert.kind.value,
         "version": alert.version,
         "at": moment_text(alert.at),
         "channels": list(alert.channels),
+        "advices": list(alert.advices),
+        "amount": alert.amount,
+        "of_one_occasion": alert.of_one_occasion,
         "severity": figures.severity.value,
         "perhaps_usd": figures.perhaps_usd,
         "accepted_usd": figures.accepted_usd,
-        **of_idle,
+        "idle_unit": figures.idle_unit,
         **{name: value for name, value in known.items() if value is not None},
     }
 
 
 def _read_alert(item: Item) -> Alert:
     units: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
-    usd = {
-        name: None if item.get(name) is None else Decimal(item[name])
-        for name in ("avoidable_usd", "lost_usd", "idle_usd")
-    }
-    idle = None
-    if "idle_unit" in item:
-        idle = IdleHours(units[item["idle_unit"]], Decimal(item["idle_hours"]), usd["idle_usd"])
+    known = {name: Decimal(item[name]) for name in _MAY_BE_UNKNOWN if name in item}
+    figures = AlertFigures(
+        Severity(item["severity"]),
+        known.get("avoidable_usd"),
+        known.get("lost_usd"),
+        Decimal(item["perhaps_usd"]),
+        Decimal(item["accepted_usd"]),
+        units[item["idle_unit"]],
+        known.get("idle_hours"),
+        known.get("idle_usd"),
+    )
     return Alert(
+        item["run"],
+        item["family"],
+        AlertKind(item["kind"]),
         int(item["version"]),
-        AlertFigures(
-            Severity(item["severity"]),
-            usd["avoidable_usd"],
-            usd["lost_usd"],
-            Decimal(item["perhaps_usd"]),
-            idle,
-            Decimal(item["accepted_usd"]),
-        ),
+        figures,
         read_moment(item["at"]),
         tuple(item["channels"]),
+        Worth(item["worth"]) if "worth" in item else None,
+        tuple(item["advices"]),
+        Decimal(item["amount"]),
+        item["of_one_occasion"],
     )

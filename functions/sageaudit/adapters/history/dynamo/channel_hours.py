@@ -17,7 +17,7 @@ from sageaudit.adapters.history.dynamo.table import (
     TTL_ATTRIBUTE,
 )
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.domain.alert.alert import ChannelHour, HeldMessage
+from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.errors import UNREADABLE, Malformed
 
 
@@ -28,7 +28,7 @@ def read(table: Dynamo, channel: str, began_at: datetime) -> ChannelHour:
         return ChannelHour(channel, began_at)
     with named(stored):
         dearest = tuple(
-            HeldMessage(str(one["title"]), Decimal(one["usd"]) if "usd" in one else None)
+            (str(one["headline"]), Decimal(one["usd"]) if "usd" in one else None)
             for one in stored["dearest"]
         )
         sent, held = int(stored["sent"]), int(stored["held"])
@@ -45,8 +45,8 @@ def item(hour: ChannelHour, now: datetime) -> Item:
         "sent": hour.sent,
         "held": hour.held,
         "dearest": [
-            {"title": one.title, **({} if one.usd is None else {"usd": one.usd})}
-            for one in hour.dearest
+            {"headline": headline, **({} if usd is None else {"usd": usd})}
+            for headline, usd in hour.dearest
         ],
     }
 

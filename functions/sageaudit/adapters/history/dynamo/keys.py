@@ -150,9 +150,9 @@ def sums_months(since: date, until: date) -> tuple[str, str]:
     return f"{month_of_day(since)}#", f"{month_of_day(until)}$"
 
 
-def told_pk(family: str) -> str:
-    """The messages about a family: one item."""
-    return f"TOLD#{part(family)}"
+def family_alerts_pk(group: str) -> str:
+    """The alerts of a group of families: one item."""
+    return f"ALERTS#{part(group)}"
 
 
 def decision_sk(decision: Decision) -> str:

@@ -15,8 +15,8 @@ from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.formats import Field, ListLayout
 from sageaudit.cli.support.history.histories import HistorySource
 from sageaudit.domain.advice.advice import Advice, State
+from sageaudit.domain.advice.digest import LOOK_BACK_DAYS
 from sageaudit.domain.advice.month import MONTH_DAYS
-from sageaudit.domain.alert.digest import LOOK_BACK_DAYS
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import usd

@@ -25,7 +25,7 @@ from sageaudit.domain.reconcile.coverage import Coverage, coverage
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
-from sageaudit.output.text.coverage import coverage_headline
+from sageaudit.output.text.headline import coverage_headline
 from sageaudit.output.text.money import Figure, usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
