@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, takewhile
 
 from sageaudit.domain.usage.activity import (
@@ -16,8 +17,11 @@ from sageaudit.domain.usage.activity import (
     LATE_S,
     ONE_PROCESS_TO_CORES,
     States,
+    above,
     any_of,
+    either,
     states,
+    together,
 )
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
@@ -51,12 +55,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
-        host: [
-            any_of(at)
-            for at in zip(
-                usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu), strict=True
-            )
-        ]
+        host: either(usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
         for host in usage.hosts
     }
 
@@ -91,7 +90,9 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
 
 
 def _standing_tail(usage: Measurements, host: str) -> int:
-    """The periods of one host's standstill up to the end."""
+    """The periods of one host's standstill up to the end; few hosts have their GPUs idle there."""
+    if usage.gpu_states.get(host, [None])[-1:] != [False]:
+        return 0
     one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
     stretches = replace(usage, hosts_expected=1, series=one).standstills()
     return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
@@ -151,9 +152,12 @@ def still_tail(usage: Measurements) -> range:
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
     lines = usage.series.get(Metric.CPU, {}).values()
-    cpus = [states(line.values, lambda percent: percent >= limit, usage.period_s) for line in lines]
-    together = [any_of(at) for at in zip(*cpus, *usage.gpu_states.values(), strict=True)]
-    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(together)))
+    cpus = [
+        states(line, lambda percents: [one >= limit for one in percents], usage.period_s)
+        for line in lines
+    ]
+    works = together([*cpus, *usage.gpu_states.values()])
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
     return max(range(usage.points - length, usage.points), idle_tail(usage), key=len)
 
 
@@ -202,7 +206,7 @@ def before_gpu(usage: Measurements) -> range:
 
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
@@ -230,7 +234,7 @@ def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) ->
     """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(Metric.CPU, {}).values()
-    hosts = [states(line.values, lambda percent: percent > limit, usage.period_s) for line in lines]
+    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
     counts = Counter[str]()
     for at in wait:
         over = any_of([host[at] for host in hosts])
@@ -261,7 +265,7 @@ def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
     return range(usage.points - length, usage.points) if True in known else range(0)
 
