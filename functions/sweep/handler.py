@@ -169,7 +169,7 @@ class Sweeper:
     def _watch_told(self, watched: WatchedList) -> None:
         counts = {"running": watched.running, "looked": watched.looked}
         self._report.info("running jobs", **_named(watched), **counts)
-        for one in watched.said:
+        for one in watched.messages:
             named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
             self._report.info("notified", running=one.job, **named)
 

@@ -55,7 +55,7 @@ high_usd = 12.50
 medium_usd = 1e-3
 [rules]
 off = ["spot-not-used", "gpu-idle"]
-on = ["no-owner"]
+on = ["trainium-candidate"]
 gpu-underused.mean_below = 25.3
 gpu-underused.severity = "medium"
 [[for]]

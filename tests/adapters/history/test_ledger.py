@@ -121,8 +121,8 @@ def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
         usd_per_hour=Decimal("37.69"),
         idle_since=NOON,
         idle_until=LATER,
-        idle_told=1,
-        said=frozenset({RunningKind.LONG}),
+        idle_messages=1,
+        sent=frozenset({RunningKind.LONG}),
         channels=("sns", "slack"),
         messages=1,
     )

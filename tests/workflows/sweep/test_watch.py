@@ -136,7 +136,7 @@ class Watch:
 
     def said(self, minute: int) -> list[str]:
         """The kinds of what it says, one word for each message."""
-        return ["+".join(one.kinds) for one in self.at(minute).said]
+        return ["+".join(one.kinds) for one in self.at(minute).messages]
 
     @property
     def cards(self) -> list[str]:
@@ -343,9 +343,9 @@ def test_it_goes_by_the_routes_and_the_all_clear_to_the_same_place() -> None:
     channels = {**Policy().channels, "vision": ChannelChoice("slack", "sageaudit/channel/vision")}
     policy = replace(Policy(), channels=channels, routes=routes)
     one = Watch(Run(uses=((30, BUSY), (60, HUNG), (60, BUSY))), policy=policy)
-    assert [said.to.channels for said in one.at(90).said] == [("vision",)]
+    assert [said.to.channels for said in one.at(90).messages] == [("vision",)]
     one.policy = replace(policy, routes=Routes())
-    assert [said.to.channels for said in one.at(120).said] == [("vision",)]
+    assert [said.to.channels for said in one.at(120).messages] == [("vision",)]
 
 
 def test_a_cheap_job_is_described_once() -> None:
@@ -362,9 +362,9 @@ def test_one_that_fails_stops_no_other() -> None:
     one = Watch(failing, Run(name="second", uses=HANGS))
     done = one.at(90)
     assert isinstance(done.error, Throttled)
-    assert [said.job for said in done.said] == ["second"]
+    assert [said.job for said in done.messages] == ["second"]
     failing.fails = None
-    assert [said.job for said in one.at(105).said] == ["first"]
+    assert [said.job for said in one.at(105).messages] == ["first"]
 
 
 def test_of_two_sweeps_at_once_one_tells() -> None:

@@ -66,7 +66,7 @@ class WatchState:
 
     `usd_per_hour` and `gpus` of all its instances: neither changes while it runs. While
     `idle_since` is set, people think that it does nothing, as of `idle_until`; `channels` have had
-    that message, the `idle_told`th. `said` has what is said once a run.
+    that message, the `idle_messages`th. `sent` has the kinds that are sent once a run.
     """
 
     key: JobKey
@@ -75,8 +75,8 @@ class WatchState:
     gpus: int = 0
     idle_since: datetime | None = None
     idle_until: datetime | None = None
-    idle_told: int = 0
-    said: frozenset[RunningKind] = frozenset()
+    idle_messages: int = 0
+    sent: frozenset[RunningKind] = frozenset()
     channels: tuple[str, ...] = ()
     messages: int = 0
 
@@ -86,7 +86,7 @@ class Idleness:
     """How a running job's metrics end: idle from `since` to `until`, the end of what is known.
 
     `since` is None where it is not idle there. `at_least`: it was idle in all of READ_BACK.
-    `back_at`: when work began after the idle time that was told, if there was enough of it;
+    `back_at`: when work began after the idle time of the message, if there was enough of it;
     `at_work`: there is enough of it in the last minutes.
     """
 
@@ -214,7 +214,7 @@ def is_near(limit: Limit, ran_s: Decimal, runs: FinishedRuns) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RunningJob:
     """A running job as of now. `idle` is None where its metrics do not say.
 
     `usd_per_hour` of all instances, None without a price: `gpus` are theirs. `spent_usd` so far;
@@ -252,62 +252,62 @@ class Look:
 
 
 def what_to_say(
-    look: Look, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
+    running: RunningJob, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
 ) -> tuple[RunningKind, ...]:
-    """What is due, in one message: the first is its news. Empty for none."""
+    """What is due, in one message: the first is its headline. Empty for none."""
     due = {
-        RunningKind.AT_WORK: _is_back(look, state),
-        RunningKind.IDLE: _is_idle(look, state, watching),
-        RunningKind.LIMIT: _nears_limit(look),
-        RunningKind.LONG: _is_long(look, watching),
+        RunningKind.AT_WORK: _is_back(running, state),
+        RunningKind.IDLE: _is_idle(running, state, watching),
+        RunningKind.LIMIT: _nears_limit(running),
+        RunningKind.LONG: _is_long(running, watching),
     }
-    return tuple(kind for kind in due if due[kind] and kind not in {*state.said, *silent})
+    return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silent})
 
 
-def _is_back(look: Look, state: WatchState) -> bool:
-    idle = look.idle
+def _is_back(running: RunningJob, state: WatchState) -> bool:
+    idle = running.idle
     return bool(state.idle_since and idle and idle.back_at and idle.at_work)
 
 
-def _is_idle(look: Look, state: WatchState, watching: Watching) -> bool:
-    """Long enough, and not told: work that came and went between two sweeps ends what was told."""
-    idle = look.idle
-    if idle is None or idle.minutes < watching.idle_minutes or state.idle_told >= MOST_IDLE:
+def _is_idle(running: RunningJob, state: WatchState, watching: Watching) -> bool:
+    """Long enough, and without a message; work between two sweeps ends the last one."""
+    idle = running.idle
+    if idle is None or idle.minutes < watching.idle_minutes or state.idle_messages >= MOST_IDLE:
         return False
     return state.idle_since is None or idle.back_at is not None
 
 
-def _nears_limit(look: Look) -> bool:
-    limit, ran_s = look.limit, look.ran_s
+def _nears_limit(running: RunningJob) -> bool:
+    limit, ran_s = running.limit, running.ran_s
     if limit is None or not ran_s:
         return False
-    return limit.by_family or is_near(limit, ran_s, look.runs)
+    return limit.by_family or is_near(limit, ran_s, running.runs)
 
 
-def _is_long(look: Look, watching: Watching) -> bool:
-    longest_s, ran_s = look.runs.longest_s, look.ran_s
+def _is_long(running: RunningJob, watching: Watching) -> bool:
+    longest_s, ran_s = running.runs.longest_s, running.ran_s
     return bool(longest_s and ran_s and ran_s > watching.longest_times * longest_s)
 
 
 def after(
-    state: WatchState, kinds: Collection[RunningKind], look: Look, to: tuple[str, ...]
+    state: WatchState, kinds: Collection[RunningKind], running: RunningJob, to: tuple[str, ...]
 ) -> WatchState:
     """The state once these are said to these channels."""
     once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.AT_WORK}
-    said = replace(
+    sent = replace(
         state,
         revision=state.revision + 1,
         messages=state.messages + 1,
-        said=state.said | once,
+        sent=state.sent | once,
     )
-    if RunningKind.IDLE in kinds and look.idle is not None:
+    if RunningKind.IDLE in kinds and running.idle is not None:
         return replace(
-            said,
-            idle_since=look.idle.since,
-            idle_until=look.idle.until,
-            idle_told=state.idle_told + 1,
+            sent,
+            idle_since=running.idle.since,
+            idle_until=running.idle.until,
+            idle_messages=state.idle_messages + 1,
             channels=to,
         )
     if RunningKind.AT_WORK in kinds:
-        return replace(said, idle_since=None, idle_until=None, channels=())
-    return said
+        return replace(sent, idle_since=None, idle_until=None, channels=())
+    return sent

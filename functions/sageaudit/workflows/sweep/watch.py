@@ -1,4 +1,4 @@
-"""Looks at the jobs that run: one that does nothing, takes too long or nears its limit is told.
+"""Looks at the jobs that run: a message where one does nothing, takes too long or nears its limit.
 
 its state -> Describe, tags, prices -> is it dear? -> its last day of CPU and GPU, its family's runs
 -> is a message due? -> one transaction, with the state and a notice for each channel
@@ -20,7 +20,7 @@ from sageaudit.domain.alert.running import (
     READ_BACK,
     RULES,
     Idleness,
-    Look,
+    RunningJob,
     RunningKind,
     WatchState,
     after,
@@ -76,8 +76,8 @@ class WatchDependencies:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message about a running job that was written; `kinds`: its news first."""
+class WatchMessage:
+    """A message about a running job that was written; `kinds`: that of its headline first."""
 
     job: str
     kinds: tuple[RunningKind, ...]
@@ -88,14 +88,14 @@ class Said:
 class WatchedList:
     """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
 
-    `said`: the messages. `error`: why the first that failed was not looked at. `unreadable`: whose
-    answer or state says nothing that can be read, one sentence each.
+    `messages`: those written. `error`: why the first that failed was not looked at. `unreadable`:
+    whose answer or state says nothing that can be read, one sentence each.
     """
 
     of: ListOfJobs
     running: int = 0
     looked: int = 0
-    said: tuple[Said, ...] = ()
+    messages: tuple[WatchMessage, ...] = ()
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
 
@@ -120,14 +120,14 @@ def watch(
         if watching is None or out_of_time():
             break
         try:
-            looked, said = _OneRun(deps, row, watching, clock()).run()
+            looked, messages = _OneRun(deps, row, watching, clock()).run()
         except AwsError as error:
             done = replace(done, error=done.error or error)
         except (BadHistory, Malformed) as error:
             done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
         else:
-            new = () if said is None else (said,)
-            done = replace(done, looked=done.looked + looked, said=(*done.said, *new))
+            new = () if messages is None else (messages,)
+            done = replace(done, looked=done.looked + looked, messages=(*done.messages, *new))
     return done
 
 
@@ -143,7 +143,7 @@ class _OneRun:
         self._now = now
         self._long_enough = timedelta(minutes=watching.idle_minutes)
 
-    def run(self) -> tuple[bool, Said | None]:
+    def run(self) -> tuple[bool, WatchMessage | None]:
         """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
         state = self._deps.ledger.watched(JobKey(self._row.ref.arn, self._row.created_at))
         if state.revision and not self._dear(state):
@@ -190,13 +190,13 @@ class _OneRun:
         usd = None if prepaid else cluster_usd_per_hour(job, market)
         return replace(state, usd_per_hour=usd, gpus=sum(gpus))
 
-    def _say(self, job: Job, market: Market, state: WatchState) -> Said | None:
+    def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
         deps, name = self._deps, family(job, self._deps.policy.family_tag)
         query = RunQuery.of_family(self._row.ref.account, self._row.ref.region, name)
         heads = tuple(islice(deps.history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
         billed = bill(job, market)
-        look = Look(
+        running = RunningJob(
             job=job,
             now=self._now,
             family=name,
@@ -209,10 +209,10 @@ class _OneRun:
             runs=finished_like(job, runs_of(heads)),
             idle=self._idleness(job, state),
         )
-        if not what_to_say(look, state, self._watching):
+        if not what_to_say(running, state, self._watching):
             return None
-        kinds = what_to_say(look, state, self._watching, self._silent(look, heads))
-        return self._written(kinds, look, state) if kinds else None
+        kinds = what_to_say(running, state, self._watching, self._silent(running, heads))
+        return self._written(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
         """How the metrics of its present phase end; None where that is not known."""
@@ -226,50 +226,50 @@ class _OneRun:
         part = replace(job, phases=(last,), metric_names=())
         return idleness(self._deps.metrics.read(part, self._now), state, self._now)
 
-    def _silent(self, look: Look, heads: Sequence[Head]) -> set[RunningKind]:
+    def _silent(self, running: RunningJob, heads: Sequence[Head]) -> set[RunningKind]:
         """What the policy, a tag or a decision about the family's advice has switched off."""
-        job, deps = look.job, self._deps
-        policy = deps.policy.for_job(job.account, look.family, job.tags)
+        job, deps = running.job, self._deps
+        policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self._now.date()
-        accepted, _ = exemptions(policy, look.family, job.tags, deps.rules, today)
+        accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
         advices = advices_of(heads, deps.decisions.decisions(), self._now)
         decided = {advice.rule for advice in advices if advice.state in _SILENT}
         off = policy.rules_off | accepted.keys() | decided
         return {kind for kind, rules in RULES.items() if off.intersection(rules)}
 
     def _written(
-        self, kinds: tuple[RunningKind, ...], look: Look, state: WatchState
-    ) -> Said | None:
+        self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
+    ) -> WatchMessage | None:
         """None where another sweep wrote since this state was read."""
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
-        to = self._destination(kinds[0], look, state, severity)
+        to = self._destination(kinds[0], running, state, severity)
         card, next_state = (
-            running_card(kinds, look, state, severity),
-            after(state, kinds, look, to.channels),
+            running_card(kinds, running, state, severity),
+            after(state, kinds, running, to.channels),
         )
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
         if not self._deps.ledger.write_watched(next_state, bodies, self._now):
             return None
-        return Said(look.job.name, kinds, to)
+        return WatchMessage(running.job.name, kinds, to)
 
     def _destination(
-        self, kind: RunningKind, look: Look, state: WatchState, severity: Severity
+        self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
         """By the routes; the all-clear goes to where the message went that it ends."""
-        policy, job = self._deps.policy, look.job
+        policy, job = self._deps.policy, running.job
         there = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.AT_WORK and there:
             return Destination(there)
         return policy.routes.of(
             Subject(
                 account=job.account,
-                family=look.family,
+                family=running.family,
                 tags=job.tags,
-                owner=look.owner,
+                owner=running.owner,
                 kind=job.kind.value,
                 rule=next(iter(RULES[kind]), ""),
                 severity=severity,
-                usd=look.ahead_usd,
+                usd=running.ahead_usd,
             )
         )
 

@@ -1,4 +1,4 @@
-"""Alerts of runs and families, digests, and what is said of running jobs, in the history's table:
+"""Alerts of runs and families, digests, and messages about running jobs, in the history's table:
 each is written with its notices.
 """
 
@@ -196,8 +196,8 @@ def _watch_item(state: WatchState, now: datetime) -> Item:
         TTL_ATTRIBUTE: _kept_until(now),
         "revision": state.revision,
         "gpus": state.gpus,
-        "idle_told": state.idle_told,
-        "said": sorted(state.said),
+        "idle_messages": state.idle_messages,
+        "sent": sorted(state.sent),
         "channels": list(state.channels),
         "messages": state.messages,
         **({} if state.usd_per_hour is None else {"usd_per_hour": state.usd_per_hour}),
@@ -216,8 +216,8 @@ def _read_watched(key: JobKey, item: Item) -> WatchState:
         gpus=int(item["gpus"]),
         idle_since=since,
         idle_until=until,
-        idle_told=int(item["idle_told"]),
-        said=frozenset(map(RunningKind, item["said"])),
+        idle_messages=int(item["idle_messages"]),
+        sent=frozenset(map(RunningKind, item["sent"])),
         channels=tuple(item["channels"]),
         messages=int(item["messages"]),
     )
