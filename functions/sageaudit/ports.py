@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeVar
 
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
-from sageaudit.domain.alert.running import WatchState
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
     Claim,
@@ -27,6 +26,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.running import WatchState
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.domain.usage.measurements import Measurements
 

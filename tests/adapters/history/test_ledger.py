@@ -23,10 +23,10 @@ from sageaudit.domain.alert.alert import (
     PastAlerts,
     hour_of,
 )
-from sageaudit.domain.alert.running import RunningKind, WatchState
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from tests.adapters.history.entries import NOON

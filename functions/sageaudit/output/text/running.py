@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sageaudit.domain.alert.running import RULES, RunningJob, RunningKind, WatchState
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure import may_resume_from
 from sageaudit.domain.job.job import Job, Purchase, duration, seconds_between
+from sageaudit.domain.running import RULES, RunningJob, RunningKind, WatchState
 from sageaudit.output.text.attributes import text_attributes
 from sageaudit.output.text.card import CardLine, MessageCard, fitted
 from sageaudit.output.text.links import LinkedRun, links_of

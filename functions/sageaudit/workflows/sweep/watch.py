@@ -16,19 +16,6 @@ from itertools import islice
 from zlib import crc32
 
 from sageaudit.domain.advice.advice import WAITING, State, advices_of
-from sageaudit.domain.alert.running import (
-    READ_BACK,
-    RULES,
-    Idleness,
-    RunningJob,
-    RunningKind,
-    WatchState,
-    after,
-    at_work_since,
-    finished_like,
-    idleness,
-    what_to_say,
-)
 from sageaudit.domain.audit.record import FAMILY_RUNS, Head, JobKey, RunQuery
 from sageaudit.domain.bill.bill import bill
 from sageaudit.domain.bill.finding import RuleName, Severity
@@ -46,6 +33,19 @@ from sageaudit.domain.policy.routes import Destination, Subject
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.known_prices import day_of
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.running import (
+    READ_BACK,
+    RULES,
+    Idleness,
+    RunningJob,
+    RunningKind,
+    WatchState,
+    after,
+    at_work_since,
+    finished_like,
+    idleness,
+    what_to_say,
+)
 from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
 from sageaudit.output.text.card import MessageCard

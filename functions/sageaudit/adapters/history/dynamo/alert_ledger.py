@@ -34,10 +34,10 @@ from sageaudit.domain.alert.alert import (
     ChannelHour,
     PastAlerts,
 )
-from sageaudit.domain.alert.running import RunningKind, WatchState
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.domain.usage.work_share import Unit
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
