@@ -40,7 +40,7 @@ LISTS = {
     "sagemaker:ListHyperParameterTuningJobs",
 }
 ON_THE_TABLE = {
-    "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
+    "Audit": {"DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
     "SweepRole": {"BatchWriteItem", "DescribeTable", "GetItem", "PutItem", "Query"},
