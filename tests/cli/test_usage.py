@@ -89,8 +89,6 @@ WRONG = [
     ("record", 2, "name one job, or give its file"),
     ("record x --recording y", 2, "name one job, or give its file"),
     ("record --recording /no/such.json", 2, "/no/such.json: cannot be read"),
-    ("record x --salt s", 2, "--salt is for --anonymize"),
-    ("record x --anonymize --salt ' '", 2, "--salt is empty"),
     ("record x -o /no/such/folder/job.json", 2, "/no/such/folder"),
     ("replay --policy {policy} --history h.db --recording a.json", 2, "either --recording, or a"),
     ("replay --policy {policy} --table t1 --recording a.json", 2, "either --recording, or a"),
