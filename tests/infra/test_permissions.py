@@ -43,7 +43,7 @@ ON_THE_TABLE = {
     "Audit": {"DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
-    "SweepRole": {"BatchWriteItem", "DescribeTable", "GetItem", "PutItem", "Query"},
+    "SweepRole": {"DescribeTable", "GetItem", "PutItem", "Query"},
     "DigestRole": {"GetItem", "PutItem", "Query"},
 }
 READING_VERBS = ("Describe", "Get", "List")
