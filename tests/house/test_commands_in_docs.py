@@ -77,7 +77,7 @@ def test_every_command_in_a_document_is_read(document: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["sageaudit scann", "sageaudit scan --hop", "sageaudit advice undo a", "sageaudit export -o",
+    ["sageaudit scann", "sageaudit scan --hop", "sageaudit export -o",
      "make coffee", 'make deploy ARGS="--where here"'],
 )  # fmt: skip
 def test_a_command_that_there_is_not_is_refused(line: str) -> None:
