@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sageaudit.adapters.aws.cloudwatch import MOST_POINTS, CloudWatchMetrics, finest_s, period_for
+from sageaudit.adapters.aws.cloudwatch import (
+    MOST_POINTS,
+    CloudWatchMetrics,
+    _place,
+    finest_s,
+    period_for,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -434,3 +442,15 @@ def test_results_of_another_form_are_no_answer(change: dict[str, Any]) -> None:
 
     with pytest.raises(Unavailable, match="cannot be read"):
         read(Broken(), job("ml.g4dn.xlarge", 2))
+
+
+@given(kept=st.sets(st.integers(0, 11)), first=st.integers(-3, 3), whole=st.booleans())
+def test_an_answer_with_each_point_is_placed_at_once(
+    kept: set[int], first: int, whole: bool
+) -> None:
+    """As each of its points by itself; what lies outside the job's periods is left out."""
+    minutes = range(first, first + 9) if whole else sorted(kept)
+    moments = [START + timedelta(minutes=minute) for minute in minutes]
+    values: list[float | None] = [None] * 10
+    _place(moments, [float(minute) for minute in minutes], values, int(START.timestamp()), 60)
+    assert values == [float(at) if at in minutes else None for at in range(10)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
 from sageaudit.domain.job.job import Job
@@ -52,7 +52,7 @@ class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
     `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
-    that ended before it was made.
+    that ended before it was made. `metrics`: no others are asked for, nor paid.
     """
 
     def __init__(
@@ -61,8 +61,10 @@ class CloudWatchMetrics:
         types: Mapping[str, InstanceType],
         *,
         lists_once: bool = False,
+        metrics: Collection[Metric] = tuple(Metric),
     ) -> None:
         self._client_of = client_of
+        self._wanted = metrics
         self._types = types
         self._lists_once = lists_once
         self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
@@ -137,9 +139,9 @@ class CloudWatchMetrics:
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
-        metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
-        if not published.disk:
-            metrics.remove(Metric.DISK)
+        absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
+        absent |= {*(() if published.disk else (Metric.DISK,))}
+        metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
@@ -202,8 +204,12 @@ def _later(job: Job, now: datetime) -> str | None:
 
 
 def _ended_lately(job: Job, now: datetime) -> bool:
-    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active."""
-    return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
+    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
+
+    One that was looked at while it runs counts as ended then.
+    """
+    end = job.ended_at or job.running_until
+    return end is not None and now - end < timedelta(hours=2)
 
 
 def finest_s(start: datetime, now: datetime) -> int | None:
@@ -235,10 +241,7 @@ def _read(
             "ScanBy": "TimestampAscending",
         }
         for result in _results(client, call, notes):
-            for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
-                index = int(moment.timestamp() - first) // period_s
-                if 0 <= index < points:
-                    values[result["Id"]][index] = _number(value)
+            _place(result["Timestamps"], result["Values"], values[result["Id"]], first, period_s)
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
                 notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
@@ -253,6 +256,35 @@ def _read(
         if any(value is not None for value in values[query["Id"]])
     ]
     return raw, list(notes)
+
+
+def _place(
+    moments: Sequence[datetime],
+    found: Sequence[object],
+    values: list[float | None],
+    first: int,
+    period_s: int,
+) -> None:
+    """Puts an answer's points where their periods lie, counted from the second `first` on.
+
+    The answer ascends, one point a period: where it has as many as lie between its first and its
+    last, it has each of them. Then no other moment is looked at, which costs more than all else.
+    """
+    if not moments:
+        return
+    start, stop = (_index(moments[at], first, period_s) for at in (0, -1))
+    whole = len(moments) == len(found) == stop + 1 - start and 0 <= start <= stop < len(values)
+    if whole and set(map(type, found)) == {float}:
+        values[start : stop + 1] = cast(Sequence[float], found)
+        return
+    for moment, value in zip(moments, found, strict=False):
+        index = _index(moment, first, period_s)
+        if 0 <= index < len(values):
+            values[index] = _number(value)
+
+
+def _index(moment: datetime, first: int, period_s: int) -> int:
+    return int(moment.timestamp() - first) // period_s
 
 
 def _number(value: object) -> float:
