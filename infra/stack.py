@@ -30,7 +30,7 @@ from sageaudit.adapters.aws import (
     secrets,
     sqs,
 )
-from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
+from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, QUEUE_OF, in_words
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
@@ -131,6 +131,7 @@ class SageAuditStack(cdk.Stack):
             "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
             "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
             MEMBER_REGIONS: ",".join(members.regions) or "none",
+            AUDITS_AT_ONCE: str(self._settings.audits_at_once),
             "SweepFunctionName": workers["sweep"].function.function_name,
             **{
                 f"{QUEUE_OF}{in_words(name)}": queue.queue_url

@@ -26,9 +26,13 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS = 1440
-"""Most points per series: one day of minutes. Longer runs are read at a longer period."""
+"""Most points of a series: one day of minutes. Longer runs are read at a longer period."""
 MOST_HOSTS = 1_000
-"""Most hosts of a job that are read, as all their points are held in memory: our choice."""
+"""Most hosts of a job that are read: our choice."""
+MOST_POINTS = 1_440_000
+"""Most points of a job: 200 hosts of five metrics over a day of minutes, 1,000 over one of five
+minutes. They take 15 calls, 200 MB and about 45 s of an audit's 120: our choice. A larger run is
+read at a longer period."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
 _MOST_ALGORITHM_METRICS = 40
@@ -39,6 +43,8 @@ _MAX_LISTED_ONCE = 250_000
 """The most that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
+_OneSeries = tuple[str, str, str]
+"""Name and value of its dimension, and the metric."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
@@ -70,7 +76,7 @@ class CloudWatchMetrics:
         return measure(job, read.series, self._types, absent=read.absent, notes=read.notes)
 
     def series(self, job: Job, now: datetime) -> ReadSeries:
-        """Reads every host and metric, at the shortest period that the run's age and length allow.
+        """Reads every host and metric, at the shortest period that the run's age and size allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
         """
@@ -81,21 +87,25 @@ class CloudWatchMetrics:
         if job.account is None or job.region is None:
             return _unread("the job's account or region is not known")
         start, end = windows[0][0], windows[-1][1]
-        period_s = period_for(start, end, now)
-        if period_s is None:
+        if (kept_s := finest_s(start, now)) is None:
             return _unread("CloudWatch keeps metrics for 455 days")
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"), parsing("cloudwatch"):
                 client = self._client_of(job.account, job.region)
                 hosts = self._hosts(client, job, published, now)
-                queries = self._queries(job, published, hosts, period_s)
+                series = self._series(job, published, hosts)
+                period_s = period_for(start, end, kept_s, len(series))
+                queries = _queries(published, series, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
             return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
         if published.hosts_numbered and (job.instance_count or 0) > MOST_HOSTS:
             notes.append(f"the metrics of {MOST_HOSTS} of {job.instance_count} hosts were read")
+        if period_s > kept_s:
+            rarer = f"one point every {period_s} s was read, not every {kept_s} s"
+            notes.append(f"{rarer}: the run has so many days or hosts")
         return ReadSeries(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
@@ -122,10 +132,8 @@ class CloudWatchMetrics:
                 self._listed[key] = tuple(_listed_hosts(client, published, _MAX_LISTED_ONCE))
             return self._listed[key]
 
-    def _queries(
-        self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
-    ) -> list[dict[str, Any]]:
-        """One query per host and metric, and one per algorithm metric of the job.
+    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_OneSeries]:
+        """One per host and metric, and one per algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
@@ -138,21 +146,27 @@ class CloudWatchMetrics:
         if published.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
             series += [(published.algorithm_dimension, job.name, name) for name in names]
-        return [
-            {
-                "Id": f"q{number}",
-                "MetricStat": {
-                    "Metric": {
-                        "Namespace": published.namespace,
-                        "MetricName": metric,
-                        "Dimensions": [{"Name": dimension, "Value": value}],
-                    },
-                    "Period": period_s,
-                    "Stat": "Average",
+        return series
+
+
+def _queries(
+    published: JobMetrics, series: list[_OneSeries], period_s: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "Id": f"q{number}",
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": published.namespace,
+                    "MetricName": metric,
+                    "Dimensions": [{"Name": dimension, "Value": value}],
                 },
-            }
-            for number, (dimension, value, metric) in enumerate(series)
-        ]
+                "Period": period_s,
+                "Stat": "Average",
+            },
+        }
+        for number, (dimension, value, metric) in enumerate(series)
+    ]
 
 
 def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
@@ -198,13 +212,17 @@ def _ended_lately(job: Job, now: datetime) -> bool:
     return end is not None and now - end < timedelta(hours=2)
 
 
-def period_for(start: datetime, end: datetime, now: datetime) -> int | None:
-    """Period in seconds: the finest still stored for `start` that needs at most 1,440 points."""
-    kept_s = next((period for age, period in _RETENTION if now - start <= age), None)
-    if kept_s is None:
-        return None
-    needed_s = (end - start).total_seconds() / MAX_POINTS
-    return max(kept_s, math.ceil(needed_s / kept_s) * kept_s)
+def finest_s(start: datetime, now: datetime) -> int | None:
+    """The finest period in seconds that is still stored for `start`; None where none is."""
+    return next((period for age, period in _RETENTION if now - start <= age), None)
+
+
+def period_for(start: datetime, end: datetime, kept_s: int, series: int) -> int:
+    """Period in seconds: the multiple of `kept_s` with at most 1,440 points of each series, and
+    MOST_POINTS of all.
+    """
+    most = min(MAX_POINTS, MOST_POINTS // max(series, 1))
+    return max(1, math.ceil((end - start).total_seconds() / most / kept_s)) * kept_s
 
 
 def _read(

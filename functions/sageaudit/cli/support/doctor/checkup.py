@@ -19,7 +19,12 @@ from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_reg
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
+from sageaudit.adapters.aws.stack_outputs import (
+    AUDITS_AT_ONCE,
+    CHANNEL,
+    of_channels,
+    stack_outputs,
+)
 from sageaudit.adapters.channels.catalogue import SERVICES
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
@@ -242,6 +247,8 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
     for channel, what in of_channels(outputs, CHANNEL).items():
         asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
+    if at_once := outputs.get(AUDITS_AT_ONCE):
+        asked["executions"] = partial(_executions, session, region, int(at_once))
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
     for line, check in asked.items():
         try:
@@ -307,6 +314,18 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
     if reason := service.secret.refusal(text):
         return failed(line, f"the secret {address} holds no {service.secret.kind}: {reason}", store)
     return ok(line, f"the secret {address} holds a {service.secret.kind}")
+
+
+def _executions(session: Any, region: str, at_once: int) -> Check:
+    """Whether the account's concurrency is enough: audits may take half of it."""
+    with aws_errors("lambda"):
+        limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
+    most = int(limits["UnreservedConcurrentExecutions"])
+    found = f"{at_once} audits at once, of {most} functions that may run in this account"
+    if most < 2 * at_once:
+        advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
+        return failed("executions", found, advice)
+    return ok("executions", found)
 
 
 def _swept(session: Any, region: str, table: str, now: datetime) -> Check:
