@@ -170,7 +170,7 @@ def test_synth_says_when_the_interpreter_is_missing(
     monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
     bundling.to_deploy(POLICY)
     said = capsys.readouterr().err
-    assert ("no Python 3.13 was found" in said) is not found
+    assert ("no Python 3.13 is on the path" in said) is not found
     if not found:
         [line] = said.splitlines()
         assert "0.5 s more of CPU" in line

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from tests.fakes import named_dynamodb
-from tests.fakes.one_copy import one_copy_a_transaction
+from tests.fakes.quick_moto import quick_moto
 
 _NUMBERS = itertools.count(1)
 _PREFIX = f"sageaudit-test-{uuid4().hex[:8]}" if named_dynamodb.NAMED else "history"
@@ -33,7 +33,7 @@ def dynamodb() -> Iterator[Any]:
                 with suppress(client.exceptions.ResourceNotFoundException):
                     client.delete_table(TableName=f"{_PREFIX}-{number}")
         return
-    with mock_aws(), _deep_recursion(), one_copy_a_transaction():
+    with mock_aws(), _deep_recursion(), quick_moto():
         yield boto3.client(
             "dynamodb",
             region_name="us-east-1",
