@@ -1,9 +1,9 @@
 """Builds the Lambda asset, without Docker.
 
-It has our code without the command line, pinned wheels, the validated policy and the version of the
-rules, and byte code of all of it where this machine has the Python of Lambda. CDK gets a finished
-folder, so the functions share one asset. The wheels and the asset are kept under build/ by the hash
-of their inputs, so an unchanged project is not built twice.
+It has our code without the command line, pinned wheels without what no handler reads, the validated
+policy and the version of the rules, and byte code of all of it where this machine has the Python of
+Lambda. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
+kept under build/ by the hash of their inputs, so an unchanged project is not built twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra import byte_code, file_tree
+from infra import byte_code, file_tree, left_out
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
@@ -28,7 +28,9 @@ ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 BUILD = ROOT / "build"
-_BUILDERS = (Path(__file__), Path(byte_code.__file__), Path(file_tree.__file__))
+_BUILDERS = tuple(
+    Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
+)
 NOT_ON_LAMBDA = (
     "api",
     "cli",
@@ -104,16 +106,16 @@ def to_deploy(policy: Policy) -> Asset:
 def stage(target: Target, policy: Policy) -> Asset:
     """The folder to deploy; built only when an input changed."""
     wheels, compiler = _wheels(target), target.interpreter()
-    code = sorted(_code())
+    ours = sorted(code())
     made = {
         stored_policy.NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT}": version.built_text(FUNCTIONS / "sageaudit"),
     }
     compiled_by = compiler.version if compiler else None
-    digest = _digest(wheels.name, *code, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
+    digest = _digest(wheels.name, *ours, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
 
     def build(new: Path) -> None:
-        _assemble(new, wheels, code, made)
+        _assemble(new, wheels, ours, made)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
         file_tree.set_modes(new)
@@ -125,8 +127,13 @@ def stage(target: Target, policy: Policy) -> Asset:
 
 def _wheels(target: Target) -> Path:
     options = target.pip_options()
-    digest = _digest(*options, sys.version, REQUIREMENTS)
-    return _kept(f"wheels-{target.name}", digest, lambda new: _install(new, options))
+    digest = _digest(*options, sys.version, REQUIREMENTS, *left_out.services(), *_BUILDERS)
+
+    def build(new: Path) -> None:
+        _install(new, options)
+        left_out.take_out(new)
+
+    return _kept(f"wheels-{target.name}", digest, build)
 
 
 def _install(folder: Path, options: tuple[str, ...]) -> None:
@@ -142,7 +149,7 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
     shutil.rmtree(folder / "bin", ignore_errors=True)
 
 
-def _code() -> Iterator[Path]:
+def code() -> Iterator[Path]:
     """Every file of ours that a handler may import, or read as package data."""
     left_out = [FUNCTIONS / "sageaudit" / folder for folder in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):

@@ -230,4 +230,6 @@ def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return built()(event, context)
 
+    handler.__wrapped__ = built
+
     return handler
