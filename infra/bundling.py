@@ -119,7 +119,7 @@ def stage(target: Target, policy: Policy) -> Asset:
         _assemble(new, wheels, ours, made)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
-            byte_code.compile_methods(new, _started(ours), METHODS, compiler)
+            byte_code.compile_methods(new, started(ours), METHODS, compiler)
         file_tree.set_modes(new)
 
     folder = _kept(f"asset-{target.name}", digest, build)
@@ -160,7 +160,7 @@ def code() -> Iterator[Path]:
             yield path
 
 
-def _started(ours: list[Path]) -> list[str]:
+def started(ours: list[Path]) -> list[str]:
     """The modules that are imported as the functions start: the handlers, and every rule."""
     names = [path.relative_to(FUNCTIONS).with_suffix("") for path in ours if path.suffix == ".py"]
     return [

@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
+from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import (
+    STORAGE,
+    Entry,
+    ListedRate,
+    PriceListing,
+    Refused,
+    Stored,
+)
 from sageaudit.errors import Throttled, Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.jobs import known

@@ -13,11 +13,10 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from sageaudit.adapters.prices.listed_prices import ListedPrices
-from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused, Stored
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import Malformed
 

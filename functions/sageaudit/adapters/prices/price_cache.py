@@ -7,8 +7,7 @@ the last complete read. HEAD is written last, so an interrupted write is never t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -19,7 +18,7 @@ from sageaudit.adapters.history.dynamo.calls import Dynamo
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused, Stored
 from sageaudit.errors import UNREADABLE
 
 PERMISSIONS = ("dynamodb:BatchWriteItem", "dynamodb:Query")
@@ -30,14 +29,6 @@ _HEAD = "HEAD"
 _MOST_PAGES = 5
 """A page holds some thousand rates, and a region has hundreds. Pages without end would take the
 time of the audit, which has other sources of prices."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A listing and the time at which it was read."""
-
-    listing: PriceListing
-    read_at: datetime
 
 
 class PriceCache:
