@@ -131,8 +131,6 @@ def test_methods_of_dataclasses_are_compiled_at_the_build(tmp_path: Path) -> Non
     for module, name in (("known", "Point"), ("unknown", "Place")):
         source = POINT.format(module=module, name=name)
         (tmp_path / f"{module}.py").write_text(source, encoding="utf-8")
-            POINT.format(module=module, name=name), encoding="utf-8"
-        )
     byte_code.compile_folder(tmp_path, HERE)
     written = set()
     for _ in range(2):
