@@ -30,11 +30,16 @@ from sageaudit.adapters.aws import (
     secrets,
     sqs,
 )
-from sageaudit.adapters.aws.stack_outputs import CHANNEL, QUEUE_OF, in_words
+from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, QUEUE_OF, in_words
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX
+from sageaudit.adapters.history.dynamo.keys import ADVICE_PK
+from sageaudit.adapters.history.dynamo.table import (
+    DIGEST_PREFIX,
+    PRICE_PREFIX,
+    WATCH_PREFIX,
+)
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.digest import DigestTimes
@@ -126,6 +131,7 @@ class SageAuditStack(cdk.Stack):
             "SweepDeadLettersUrl": self.schedules["sweep"].dead_letters.queue_url,
             "DigestDeadLettersUrl": self.schedules["digest"].dead_letters.queue_url,
             MEMBER_REGIONS: ",".join(members.regions) or "none",
+            AUDITS_AT_ONCE: str(self._settings.audits_at_once),
             "SweepFunctionName": workers["sweep"].function.function_name,
             **{
                 f"{QUEUE_OF}{in_words(name)}": queue.queue_url
@@ -213,7 +219,7 @@ class SageAuditStack(cdk.Stack):
             "Sweep",
             name="sweep",
             timeout=SWEEP_TIMEOUT,
-            memory_mib=512,
+            memory_mib=1024,
             role_name=self._trusted("sweep"),
             environment={
                 "TABLE_NAME": self.history.table.table_name,
@@ -223,8 +229,19 @@ class SageAuditStack(cdk.Stack):
         )
         sweep.may(job_lists.PERMISSIONS, "*")
         sweep.may(sweep_notes.PERMISSIONS, table)
-        sweep.may(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/due")
+        indexes = ("by-family", "due")
+        sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
+        # The jobs that run are looked at with what `audit` reads of those that ended.
+        sweep.may(sagemaker.PERMISSIONS, *self._jobs())
+        sweep.may(cloudwatch.PERMISSIONS, "*")
+        sweep.may(price_list.PERMISSIONS, "*")
+        for actions, prefix in (
+            (price_cache.PERMISSIONS, PRICE_PREFIX),
+            (decisions.PERMISSIONS, ADVICE_PK),
+            (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
+        ):
+            sweep.may(actions, table, only=_under(prefix))
         for roles, only in assumable(self._members):
             sweep.may(accounts.PERMISSIONS, *roles, only=only)
         return sweep
@@ -240,8 +257,7 @@ class SageAuditStack(cdk.Stack):
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )
         digest.may(dynamo_history.SUMS_PERMISSIONS, table)
-        own_items = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{DIGEST_PREFIX}*"]}}
-        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=own_items)
+        digest.may(alert_ledger.DIGEST_PERMISSIONS, table, only=_under(DIGEST_PREFIX))
         digest.may(decisions.PERMISSIONS, table)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
@@ -347,3 +363,8 @@ class SageAuditStack(cdk.Stack):
             resource_name=f"{name}-??????",
             arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
         )
+
+
+def _under(prefix: str) -> dict[str, Any]:
+    """The condition that only items are touched whose partition keys begin so."""
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{prefix}*"]}}

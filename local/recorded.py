@@ -54,6 +54,24 @@ class RecordedJob:
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
 
+    def as_of(self, now: datetime) -> Mapping[str, Any]:
+        """Describe's answer while it runs, and its last one from its end on."""
+        prefix = self.kind.row.prefix
+        if now >= self.ended_at:
+            return self.describe
+        later = (f"{prefix}EndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds")
+        running = {key: value for key, value in self.describe.items() if key not in later}
+        running |= {f"{prefix}JobStatus": "InProgress", "LastModifiedTime": now.isoformat()}
+        begun = [
+            {key: value for key, value in row.items() if key != "EndTime" or _past(row, key, now)}
+            for row in self.describe.get("SecondaryStatusTransitions", ())
+            if _past(row, "StartTime", now)
+        ]
+        if begun:
+            running["SecondaryStatusTransitions"] = begun
+            running["SecondaryStatus"] = begun[-1]["Status"]
+        return running
+
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
         """The entry for PutEvents: times as epoch milliseconds, tags as a flat map."""
         created_at = fields.time(self.describe, "CreationTime")
@@ -72,6 +90,11 @@ class RecordedJob:
             "Resources": [self.arn],
             "Time": self.ended_at,
         }
+
+
+def _past(row: Mapping[str, Any], key: str, now: datetime) -> bool:
+    moment = fields.time(row, key)
+    return moment is not None and moment <= now
 
 
 def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:

@@ -8,7 +8,7 @@ the period of each request.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any
@@ -30,7 +30,7 @@ class RecordedSageMaker:
     """Describe*, List* and ListTags of the added jobs. A deleted job is found by none of them.
 
     `session` is a boto3 session, or its Requests. `clock`: a job that was added early is not
-    listed before its end. `page`: rows of a list.
+    listed before its end, or before its creation where it `runs`. `page`: rows of a list.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class RecordedSageMaker:
         self.lists_requested: list[datetime] = []
         self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
+        self._running: set[str] = set()
         requests = session if isinstance(session, Requests) else Requests(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
@@ -57,6 +58,18 @@ class RecordedSageMaker:
         """Adds a job."""
         self._jobs[job.kind.row.prefix, job.name] = job
 
+    def runs(self, job: RecordedJob) -> None:
+        """Adds a job that is seen while it runs."""
+        self.add(job)
+        self._running.add(job.arn)
+
+    def _now(self, job: RecordedJob) -> Mapping[str, Any]:
+        return job.as_of(self._clock()) if job.arn in self._running else job.describe
+
+    def _is_listed(self, job: RecordedJob) -> bool:
+        from_ = job.key.created_at if job.arn in self._running else job.ended_at
+        return from_ <= self._clock()
+
     def delete(self, job: RecordedJob) -> None:
         """Deletes a job."""
         del self._jobs[job.kind.row.prefix, job.name]
@@ -66,7 +79,7 @@ class RecordedSageMaker:
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             job = self._jobs.get((prefix, json.loads(request.body)[f"{prefix}JobName"]))
-            return _answer(job and _wire(job.describe, shape))
+            return _answer(job and _wire(self._now(job), shape))
 
         return answer
 
@@ -78,9 +91,9 @@ class RecordedSageMaker:
             asked = json.loads(request.body)
             self.lists_requested.append(self._clock())
             listed = [
-                _summary(job)
+                {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (kind, _), job in self._jobs.items()
-                if kind == prefix and job.ended_at <= self._clock()
+                if kind == prefix and self._is_listed(job)
             ]
             rows = sorted(
                 (_wire(row, row_shape) for row in listed),
@@ -142,12 +155,6 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
                 "Value": value,
                 "Unit": "None" if own else "Percent",
             }
-
-
-def _summary(job: RecordedJob) -> dict[str, Any]:
-    """A row of a list: the answer, without what rows do not have."""
-    created_at = job.key.created_at.isoformat()
-    return {**job.describe, "CreationTime": created_at}
 
 
 def _wire(value: Any, shape: Any) -> Any:

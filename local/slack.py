@@ -14,9 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.slack import check_webhook
 from sageaudit.adapters.channels.teams import check_workflow
-from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 _HOME, _URL = "127.0.0.1", "X-Address"

@@ -53,7 +53,7 @@ def _alias_once(aliaser: Any, event_name: str) -> str:
 
 botocore.hooks.EventAliaser._alias_event_name = _alias_once
 
-_QUICK, _QUICK_MONEY = 15, 50
+_QUICK, _QUICK_MONEY = 10, 50
 """Examples of each property in `make test`, and of those about money; `make test-all` tries all."""
 _methods = botocore.client.ClientCreator._create_methods
 _methods_of: dict[str, dict[str, Any]] = {}

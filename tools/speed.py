@@ -1,62 +1,248 @@
-"""How long an audit takes: `python -m tools.speed`, in ms of CPU.
+"""How fast the core is: `python -m tools.speed [--base CHECKOUT]`, in CPU time of one core.
 
-Each job is audited with the shipped rules as a warm Lambda does it: prices are known from the jobs
-before, and the job's own measurements are new each time. Medians of 60 audits. Machines differ, and
-so do minutes of a shared one: compare two versions by running them in turn.
+Three kinds of a job of one host and one hour are audited with the shipped rules as a warm Lambda
+does it: prices are known from the jobs before, and the job's own measurements are new each time.
+The large job is measured from its parsed points to its audit, and an answer of CloudWatch from its
+points to series. Machines differ, and so do minutes of a shared one: with another checkout as base
+both are measured in turn, and the median of the quotients is what counts.
 """
 
 from __future__ import annotations
 
+import argparse
+import math
+import os
+import random
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
+from dateutil.tz import tzutc  # type: ignore[import-untyped]
+
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.files import recording
-from sageaudit.cli.support.recordings.recorded_jobs import run_of
+from sageaudit.cli.support.recordings.recorded_jobs import Run, run_of
+from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Missing, RawSeries
+from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
-from tests.labelled.machine import Doing, Plot, alike, training
+from tests.labelled.machine import Doing, Phase, Plot, alike, training
 
-AUDITS = 60
+ROOT = Path(__file__).parents[1]
 HOUR = 60
-JOBS: Mapping[str, Plot] = {
-    "busy GPU, 1 host x 1 h": Plot(
+DAYS, PERIOD_S, HOSTS = 28, 300, 64
+PLOTS: Mapping[str, Plot] = {
+    "busy GPU": Plot(
         "ml.g5.xlarge",
         alike(1, Doing(HOUR, cores=2, gpus=(0.9,), gib=9, gpu_gib=(10,))),
     ),
-    "low-use GPU, 1 host x 1 h": Plot(
+    "low-use GPU": Plot(
         "ml.g5.xlarge",
         alike(1, Doing(HOUR, cores=2, gpus=(0.1,), gib=9, gpu_gib=(10,))),
     ),
-    "low-use CPU, 1 host x 1 h": Plot("ml.m5.4xlarge", alike(1, Doing(HOUR, cores=3, gib=9))),
-    "low-use GPUs, 8 hosts x 10 h": Plot(
+    "low-use CPU": Plot("ml.m5.4xlarge", alike(1, Doing(HOUR, cores=3, gib=9))),
+    "large": Plot(
         "ml.g5.12xlarge",
-        alike(8, Doing(10 * HOUR, cores=6, gpus=(0.3,) * 4, gib=40, gpu_gib=(8,) * 4)),
+        alike(HOSTS, Doing(HOUR, cores=6, gpus=(0.3,) * 4, gib=40, gpu_gib=(8,) * 4)),
+        phases=(Phase("Downloading", 60), Phase("Training", DAYS * 86_400), Phase("Uploading", 20)),
     ),
 }
+LEVELS = {"CPUUtilization": 600.0, "MemoryUtilization": 21.0, "GPUUtilization": 120.0,
+          "GPUMemoryUtilization": 133.0, "DiskUtilization": 2.0}  # fmt: skip
+"""What CloudWatch shows of each host of the large job, on average."""
+ASKED_HOSTS, ASKED_PERIOD_S = 400, 1800
+"""As many points as the large job has, at the period at which CloudWatch is asked for 28 days."""
+AUDITS = 20
+"""Of one kind in one sample."""
+SAMPLES = 9
+_ABSENT = Missing("metric_missing", "no points")
 
 
-def cpu_ms(plot: Plot) -> float:
-    """The median CPU time of one audit of the job, in milliseconds."""
-    run = run_of(recording.of_document(training(plot, 1)))
+def audits_a_second(name: str) -> float:
+    """Audits of this job in a second of CPU, each on series that nothing has read before."""
+    run = _run(name)
     policy, rules = Policy(), catalogue.ruleset()
-    taken = []
-    for _ in range(AUDITS):
-        new = replace(run.usage)
-        begin = time.process_time()
-        audit_job(run.job, new, run.market, policy, rules, now=run.now)
-        taken.append(time.process_time() - begin)
-    return statistics.median(taken) * 1000
+    new = [
+        replace(
+            run.usage,
+            series={
+                metric: {host: Series(line.values) for host, line in hosts.items()}
+                for metric, hosts in run.usage.series.items()
+            },
+        )
+        for _ in range(AUDITS)
+    ]
+    begin = time.process_time()
+    for usage in new:
+        audit_job(run.job, usage, run.market, policy, rules, now=run.now)
+    return AUDITS / (time.process_time() - begin)
 
 
-def lines() -> Iterator[str]:
-    """One line for each job."""
-    for name, plot in JOBS.items():
-        yield f"{cpu_ms(plot):7.2f} ms  {name}"
+@cache
+def _run(name: str) -> Run:
+    """The job with its market, in which an audit has asked for the rates."""
+    run = run_of(recording.of_document(training(PLOTS[name], 1)))
+    audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
+    return run
+
+
+@cache
+def _noise(points: int) -> Mapping[str, tuple[float, ...]]:
+    dice = random.Random(1)
+    return {
+        metric: tuple(level * min(max(dice.gauss(1, 0.1), 0), 1.5) for _ in range(points))
+        for metric, level in LEVELS.items()
+    }
+
+
+@cache
+def _points(hosts: int, period_s: int) -> tuple[RawSeries, ...]:
+    """Series of the large job: each host begins elsewhere in the same noise, a little busier."""
+    job = _run("large").job
+    start, end = next(work_windows(job))
+    first = math.ceil(start.timestamp() / period_s) * period_s
+    points = int(end.timestamp() - first) // period_s
+    at = datetime.fromtimestamp(first, UTC)
+    return tuple(
+        RawSeries(
+            f"{job.name}/algo-{number}",
+            metric,
+            at,
+            period_s,
+            tuple(
+                value * (1 + number * 7 % 64 / 1000) for value in values[number:] + values[:number]
+            ),
+        )
+        for number in range(1, hosts + 1)
+        for metric, values in _noise(points).items()
+    )
+
+
+def large_ms(hosts: int) -> float:
+    """From the parsed points of so many hosts to the audit, in ms of CPU."""
+    run, raw = _run("large"), _points(HOSTS, PERIOD_S)[: len(LEVELS) * hosts]
+    job = replace(run.job, groups=(replace(run.job.groups[0], count=hosts),))
+    policy, rules = Policy(), catalogue.ruleset()
+    begin = time.process_time()
+    usage = measure(job, raw, run.market.types, absent=_ABSENT)
+    audit_job(job, usage, run.market, policy, rules, now=run.now)
+    return 1000 * (time.process_time() - begin)
+
+
+class _Client:
+    """CloudWatch that has every point of every query, and pages of 100,800 points."""
+
+    def __init__(self, lines: Sequence[RawSeries]) -> None:
+        first = lines[0]
+        self._stamps = [
+            first.start.replace(tzinfo=tzutc()) + timedelta(seconds=at * first.period_s)
+            for at in range(len(first.values))
+        ]
+        self._values = {(line.host, line.metric): list(line.values) for line in lines}
+
+    def get_metric_data(self, **call: Any) -> dict[str, Any]:
+        """An answer as boto3 parses it: moments of its own for each series."""
+        results = []
+        for query in call["MetricDataQueries"]:
+            metric = query["MetricStat"]["Metric"]
+            name = (metric["Dimensions"][0]["Value"], metric["MetricName"])
+            results.append({
+                "Id": query["Id"],
+                "Timestamps": [moment + timedelta(0) for moment in self._stamps],
+                "Values": self._values[name],
+                "StatusCode": "Complete",
+            })  # fmt: skip
+        return {"MetricDataResults": results}
+
+
+def parsing_ms() -> float:
+    """From the answers about all hosts to their series on the grid, in ms of CPU."""
+    run = _run("large")
+    job = replace(run.job, groups=(replace(run.job.groups[0], count=ASKED_HOSTS),))
+    client, answers = _Client(_points(ASKED_HOSTS, ASKED_PERIOD_S)), []
+    answer = client.get_metric_data
+
+    def recorded(**call: Any) -> dict[str, Any]:
+        answers.append(-time.process_time())
+        found = answer(**call)
+        answers[-1] += time.process_time()
+        return found
+
+    client.get_metric_data = recorded  # type: ignore[method-assign]
+    metrics = CloudWatchMetrics(lambda *_: client, run.market.types)
+    begin = time.process_time()
+    metrics.read(job, job.ended_at or run.now)
+    return 1000 * (time.process_time() - begin - sum(answers))
+
+
+MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
+    **{f"{name}, 1 host x 1 h": ("audits/s", partial(audits_a_second, name))
+       for name in PLOTS if name != "large"},
+    **{f"{hosts} hosts x {DAYS} days x 5 series": ("ms", partial(large_ms, hosts))
+       for hosts in (HOSTS // 4, HOSTS)},
+    f"CloudWatch's answers, {ASKED_HOSTS} hosts x 1,344 points x 5": ("ms", parsing_ms),
+}  # fmt: skip
+
+
+def _asked() -> None:
+    """Measures what a parent asks for, one name a line."""
+    for line in sys.stdin:
+        print(MEASURED[line.strip()][1](), flush=True)
+
+
+class Checkout:
+    """A process that measures the code of one checkout; this file is the yardstick of both."""
+
+    def __init__(self, root: Path) -> None:
+        paths = os.pathsep.join((str(root / "functions"), str(root)))
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--asked"],
+            env=os.environ | {"PYTHONPATH": paths},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def measure(self, name: str) -> float:
+        """One sample of it."""
+        asked, answered = self._process.stdin, self._process.stdout
+        if asked is None or answered is None:
+            raise RuntimeError("the process has no pipes")
+        print(name, file=asked, flush=True)
+        return float(answered.readline())
+
+
+def lines(base: Path | None, samples: int) -> Iterator[str]:
+    """One line for each; with a base its figure and how many times as fast this checkout is."""
+    own, other = Checkout(ROOT), Checkout(base) if base else None
+    for name, (unit, _) in MEASURED.items():
+        pairs = [
+            (own.measure(name), other.measure(name) if other else math.nan) for _ in range(samples)
+        ]
+        here, there = (statistics.median(column) for column in zip(*pairs, strict=True))
+        faster = statistics.median(a / b if unit == "audits/s" else b / a for a, b in pairs)
+        beside = f"  base {there:8,.0f}  {faster:5.2f} times as fast" if other else ""
+        yield f"{here:8,.0f} {unit:8}{beside}  {name}"
 
 
 if __name__ == "__main__":
-    for line in lines():
-        print(line, flush=True)
+    options = argparse.ArgumentParser(description="How fast the core is, in CPU time of one core.")
+    options.add_argument("--base", type=Path, help="another checkout, measured in turn")
+    options.add_argument("--samples", type=int, default=SAMPLES)
+    options.add_argument("--asked", action="store_true", help=argparse.SUPPRESS)
+    chosen = options.parse_args()
+    if chosen.asked:
+        _asked()
+    else:
+        for line in lines(chosen.base, chosen.samples):
+            print(line, flush=True)

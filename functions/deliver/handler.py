@@ -20,9 +20,8 @@ import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.catalogue import checks, connected, writers
-from sageaudit.adapters.channels.channel import Connections
+from sageaudit.adapters.channels.channel import Connections, Transport
 from sageaudit.adapters.channels.https_post import https_post
-from sageaudit.adapters.channels.webhook import Transport
 from sageaudit.adapters.files import stored_policy
 from sageaudit.adapters.history.dynamo.send_ledger import DynamoSendLedger
 from sageaudit.adapters.lambda_runtime.batch import (

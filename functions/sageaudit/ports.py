@@ -26,6 +26,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed, Period
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.prices.market import Market
+from sageaudit.domain.running import WatchState
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.domain.usage.measurements import Measurements
 
@@ -276,6 +277,19 @@ class DigestLedger(Protocol):
         """Writes it, and by number and channel the bodies of its notices.
 
         False, and nothing is written, where it is there.
+        """
+
+
+class WatchLedger(Protocol):
+    """What is kept of running jobs that are watched, with the notices about them."""
+
+    def watched(self, key: JobKey) -> WatchState:
+        """The state of a run; one of revision 0 where nothing is kept."""
+
+    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+        """Writes the state, and by channel the bodies of the notices of its newest message.
+
+        False, and nothing is written, where the one before it is not what is kept any more.
         """
 
 

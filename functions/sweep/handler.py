@@ -1,4 +1,5 @@
-"""A schedule -> due audits and lost jobs, as events in the queue of finished jobs.
+"""A schedule -> due audits and lost jobs, as events in the queue of finished jobs; and messages
+about jobs that run and do nothing.
 
 The event is the schedule's and says nothing. Two sweeps at once share a turn in the table, so one
 of them does nothing. An event of `sageaudit doctor --members` asks instead what the members lack:
@@ -17,21 +18,33 @@ from typing import Any
 import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.accounts import Accounts
 from sageaudit.adapters.aws.clients import client, new_session
+from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.adapters.aws.probes import lacking
+from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
+from sageaudit.adapters.channels.catalogue import writers
 from sageaudit.adapters.files import stored_policy
+from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
+from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.adapters.lambda_runtime.batch import DEFECTS, Handler, entry_point
 from sageaudit.adapters.lambda_runtime.report import Report
+from sageaudit.adapters.prices import packaged
+from sageaudit.adapters.prices.price_cache import PriceCache
+from sageaudit.adapters.prices.price_list import PriceList
+from sageaudit.adapters.prices.sources import live_markets
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import Metric
 from sageaudit.errors import AwsError
-from sageaudit.ports import SweepNotes
+from sageaudit.ports import History, SweepNotes
+from sageaudit.rules import catalogue
 from sageaudit.settings import SweepSettings
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList
 
 STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read: no request of one would be begun."""
@@ -117,7 +130,7 @@ class Sweeper:
         finally:
             self._notes.end_turn(owner)
 
-    def _told(self, part: DueSent | Swept) -> bool:
+    def _told(self, part: DueSent | Swept | WatchedList) -> bool:
         """Logs and counts one part at once, so that a later one cannot lose it."""
         match part:
             case DueSent(sent, error):
@@ -128,9 +141,13 @@ class Sweeper:
                 self._list_told(part)
                 if error is not None:
                     self._failed("list failed", error, **_named(part))
+            case WatchedList(error=error):
+                self._watch_told(part)
+                if error is not None:
+                    self._failed("running jobs not all looked at", error, **_named(part))
         for reason in part.unreadable:
             self._report.count("SweepFailed")
-            self._report.error("audit cannot be read", reason=reason)
+            self._report.error("cannot be read", reason=reason)
         self._report.flush()
         return part.error is not None or bool(part.unreadable)
 
@@ -148,12 +165,19 @@ class Sweeper:
         more = {"looked_back": swept.looked_back, "whole": swept.whole}
         self._report.info("list swept", **_named(swept), **counts, **more)
 
+    def _watch_told(self, watched: WatchedList) -> None:
+        counts = {"running": watched.running, "looked": watched.looked}
+        self._report.info("running jobs", **_named(watched), **counts)
+        for one in watched.messages:
+            named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
+            self._report.info("notified", running=one.job, **named)
+
     def _failed(self, message: str, error: AwsError, **named: str) -> None:
         self._report.count("SweepFailed")
         self._report.error(message, **named, error=type(error).__name__, reason=str(error))
 
 
-def _named(swept: Swept) -> dict[str, str]:
+def _named(swept: Swept | WatchedList) -> dict[str, str]:
     return {"account": swept.of.account, "region": swept.of.region, "kind": swept.of.kind.value}
 
 
@@ -186,6 +210,10 @@ def build(
     history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 
+    watching = None
+    if policy.watch is not None and policy.mode == "tell":
+        watching = _watching(accounts, history, client(limit, "dynamodb"), settings, policy, clock)
+
     def deps(out_of_time: Callable[[], bool]) -> SweepDependencies:
         return SweepDependencies(
             pages=pages,
@@ -196,6 +224,7 @@ def build(
             regions=list(dict.fromkeys([settings.region, *members.regions])),
             clock=clock,
             out_of_time=out_of_time,
+            watch=watching,
         )
 
     return Sweeper(
@@ -206,6 +235,31 @@ def build(
         limit.begin,
         members=sorted(product(members.roles, (settings.region, *members.regions))),
         lacking=partial(lacking, accounts),
+    )
+
+
+def _watching(
+    accounts: Accounts,
+    history: History,
+    dynamodb: Any,
+    settings: SweepSettings,
+    policy: Policy,
+    clock: Callable[[], datetime],
+) -> WatchDependencies:
+    """What running jobs are looked at with: jobs and prices as in `audit`, two metrics."""
+    price_list = PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint))
+    return WatchDependencies(
+        jobs=SageMakerJobs(accounts.of("sagemaker")),
+        metrics=CloudWatchMetrics(
+            accounts.of("cloudwatch"), packaged.types(), metrics=(Metric.CPU, Metric.GPU)
+        ),
+        markets=live_markets(price_list, PriceCache(dynamodb, settings.table_name), clock),
+        history=history,
+        decisions=DynamoDecisions(dynamodb, settings.table_name),
+        ledger=DynamoAlertLedger(dynamodb, settings.table_name),
+        policy=policy,
+        rules=[rule.name for rule in catalogue.ruleset().rules],
+        writers=writers(policy.channels),
     )
 
 

@@ -98,6 +98,9 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     none, one = (sum(item.month(jobs) for item in ITEMS) for jobs in (0, 1))
     assert round(none, 2) == advices.OWN_MONTH_USD
     assert round(one - none, 5) == advices.OWN_JOB_USD
+    watched = next(item for item in ITEMS if "that run" in item.name)
+    audited = one - none - watched.month(1) + watched.month(0)
+    assert round(audited, 5) == advices.OWN_AUDIT_USD
     stored = [item.month(1) - item.month(0) for item in ITEMS if "DynamoDB" in item.name]
     assert round(sum(stored), 5) == advices.OWN_WRITE_USD
     opened = object(), table, MemoryDecisions()
@@ -107,7 +110,7 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     result = run("savings", "--output", "json", "--table", "history")
     cost = 13 * advices.OWN_MONTH_USD / 30 + 3 * advices.OWN_JOB_USD
     assert json.loads(result.stdout)["own_cost_usd"] == pytest.approx(float(cost), abs=0.01)
-    assert "sageaudit itself cost about $4.10 at list prices" in result.stderr
+    assert "sageaudit itself cost about $4.20 at list prices" in result.stderr
 
 
 def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:

@@ -207,7 +207,11 @@ def test_no_history_yet_is_no_failure(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "code", "said"),
-    [("ours", 0, "permitted"), ("other", 2, "not one of sageaudit"), ("absent", 3, "no such")],
+    [
+        ("ours", 0, "permitted"),
+        ("other", 3, "is not a history of sageaudit"),
+        ("absent", 3, "There is no table"),
+    ],
 )
 @pytest.mark.usefixtures("calls")
 def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, said: str) -> None:

@@ -13,6 +13,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
 from sageaudit.cli.support.doctor import permissions
@@ -114,3 +115,37 @@ def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
     declared = permissions.COMMANDS["doctor"].actions([permissions.OF_MEMBERS])
     used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
     assert declared <= used
+
+
+def test_of_300_accounts_what_is_fine_is_one_line_and_what_lacks_is_named(
+    calls: AwsCalls, run: Run
+) -> None:
+    """Asked in answers of at most 40 seconds, where each call to AWS takes a tenth of one."""
+    names = [str(200000000000 + number) for number in range(300)]
+    a_member_s = (len(IN_A_MEMBER) + 1) / 10
+    a_turn = int(handler.ANSWER_WITHIN.total_seconds() / a_member_s) + 1
+    turns: list[float] = []
+
+    def invoked(_: str, asked: Any) -> dict[str, Any]:
+        after = json.loads(asked["Payload"])["members_after"]
+        turn = [name for name in names if name > after][:a_turn]
+        turns.append(len(turn) * a_member_s)
+        rows = [{"account": one, "region": REGION, "lacks": lacks(one)} for one in turn]
+        said = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
+        return {"Payload": io.BytesIO(json.dumps(said).encode())}
+
+    def lacks(account: str) -> dict[str, str]:
+        return {"sts:AssumeRole": "there is no such role"} if account.endswith("77") else {}
+
+    calls.answer("lambda:Invoke", invoked)
+    done = run("doctor", "doctor", "--stack", "SageAudit", "--members", "--region", REGION)
+    lines = [line for line in done.stdout.splitlines() if "member" in line or "events of" in line]
+    said = " ".join(done.stdout.split())
+    assert f"member {names[0]} in {REGION}, " in said
+    assert "and 294 more: its role is assumed, and may do what an audit needs" in said
+    assert "and 297 more: no job was audited in 20 days" in said
+    for name in ("200000000077", "200000000177", "200000000277"):
+        assert f"member {name} in {REGION}" in said
+    assert len(lines) < 12
+    assert max(turns) < 60
+    assert sum(turns) < 8 * 60

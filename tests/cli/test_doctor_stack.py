@@ -39,10 +39,17 @@ def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
         boto3.client("secretsmanager", region_name=REGION).create_secret(
             Name="sageaudit/channel/slack", SecretString=webhook
         )
+        found.outputs["AuditsAtOnce"] = "5"
+        made.answer("lambda:GetAccountSettings", account_of(10))
         found.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
         said = [{"OutputKey": k, "OutputValue": v} for k, v in found.outputs.items()]
         made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
         yield found
+
+
+def account_of(executions: int) -> Any:
+    """The answer of an account that may run so many functions at once."""
+    return lambda *_: {"AccountLimit": {"UnreservedConcurrentExecutions": executions}}
 
 
 def swept(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
@@ -66,7 +73,7 @@ def checks(run: Run, *, exit_code: int) -> dict[str, dict[str, Any]]:
     done = run("doctor", "doctor", "--stack", "SageAudit", "--region", REGION, "--output", "json")
     assert done.exit_code == exit_code, done.stdout
     rows = json.loads(done.stdout)["checks"]
-    names = ("stack ", "dead letters", "alarms", "sweep", "channel ")
+    names = ("stack ", "dead letters", "alarms", "sweep", "channel ", "executions")
     return {row["name"]: row for row in rows if row["name"].startswith(names)}
 
 
@@ -113,6 +120,19 @@ def test_each_channel_has_its_secret_in_its_form_or_a_listener(
     assert row["channel ml-platform"]["state"] == state
     assert found in row["channel ml-platform"]["found"]
     assert "sig=local" not in str(row)
+
+
+@pytest.mark.parametrize(("executions", "state"), [(10, "ok"), (9, "failed"), (1000, "ok")])
+def test_audits_may_take_half_of_the_accounts_executions(
+    stack: Stack, run: Run, executions: int, state: str
+) -> None:
+    """A new account has ten, which is enough for five audits."""
+    swept(stack, timedelta(minutes=20))
+    subscribe(stack)
+    stack.calls.answer("lambda:GetAccountSettings", account_of(executions))
+    row = checks(run, exit_code=int(state == "failed"))["executions"]
+    assert row["state"] == state
+    assert f"5 audits at once, of {executions} functions" in row["found"]
 
 
 def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,14 +12,12 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.files.exact_json import from_json
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
-from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import ACCOUNTS, NOW, REGIONS, audits, remembered
 from tests.fakes.command_line import Run
 
@@ -116,16 +113,10 @@ def entries() -> Iterator[Entry]:
         yield replace(made, facts=facts, document=document)
 
 
-@pytest.fixture(scope="module", params=["dynamo", "sqlite"])
-def kept(request: pytest.FixtureRequest) -> Iterator[History]:
-    """These audits in a table and in a file."""
-    with ExitStack() as stack:
-        history: DynamoHistory | SqliteHistory
-        if request.param == "dynamo":
-            client = stack.enter_context(dynamodb())
-            history = DynamoHistory(client, new_table(client))
-        else:
-            history = stack.enter_context(SqliteHistory())
+@pytest.fixture(scope="module")
+def kept() -> Iterator[History]:
+    """These audits in a history."""
+    with SqliteHistory() as history:
         for made in entries():
             history.record(made)
         yield remembered(history)

@@ -13,8 +13,10 @@ import pytest
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.support.history import histories
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.record import Head, RunQuery
-from sageaudit.errors import BadUsage, NoHistory
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.errors import BadRecording, BadUsage, NoHistory
 from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, ended, entry
 from tests.fakes.command_line import Run
@@ -150,16 +152,15 @@ def copied(source: Path, target: History) -> None:
             target.record(modified)
 
 
-def test_audit_reads_a_table_and_records_nothing_in_it(
+def test_an_audit_beside_a_table_records_nothing_in_it(
     table: History, nightly: list[Path], tmp_path: Path, run: Run
 ) -> None:
     """Its notices come from the Lambdas alone; runs of one call see each other all the same."""
     path = tmp_path / "history.db"
     run("audit", "--recording", nightly[0], "--history", path)
     copied(path, table)
-    words = [word for file in nightly[1:] for word in ("--recording", file)]
-    done = run("audit", *words, "--table", "history", "--output", "json")
-    pools = [json.loads(line)["audit"].get("pool") for line in done.stdout.splitlines()]
+    audits = audit_recordings(nightly[1:], Policy(), histories.BesideTable(table))
+    pools = [None if isinstance(one, BadRecording) else one["audit"].get("pool") for one in audits]
     assert [pool and pool["runs"] for pool in pools] == [2, 3]
     assert [head.name for head in table.runs(RunQuery.of_account(ACCOUNT, f"{BEGIN:%Y-%m}"))] == [
         "nightly-0"

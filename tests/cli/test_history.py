@@ -120,18 +120,14 @@ def test_a_scanned_job_is_shown_as_audit_shows_it(run: Run, tmp_path: Path) -> N
     assert run("show", row["job"], *words, "--output", "json").document()["schema"] == 1
 
 
-def test_versions_of_a_job_are_listed_and_shown(run: Run, tmp_path: Path) -> None:
-    """The newest first; one that does not exist is said with how many there are."""
+def test_each_version_of_a_job_can_be_shown(run: Run, tmp_path: Path) -> None:
+    """One that does not exist is said with how many there are."""
     file = tmp_path / "history.db"
     with SqliteHistory(file) as history:
         history.record(entry())
         history.record(entry(modified_s=60, bill={"total_usd": Decimal("9.99")}))
-    listed = run("show", "train-1", "--versions", "--history", file, "--output", "json").document()
-    assert [row["version"] for row in listed["rows"]] == [2, 1]
-    assert [row["total_usd"] for row in listed["rows"]] == [9.99, 4.545]
     first = run("show", "train-1", "--version", 1, "--history", file, "--output", "json")
     assert first.document()["audit"]["version"] == 1
     none = run("show", "train-1", "--version", 7, "--history", file)
     assert none.exit_code == 3
     assert "train-1 has no version 7: it has 2 versions" in none.stderr
-    assert run("show", "train-1", "--versions", "--version", 1, "--history", file).exit_code == 2

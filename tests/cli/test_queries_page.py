@@ -55,7 +55,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_every_command_answers(run: Run, file: Path, line: str) -> None:
     """With rows. `show` of made-up audits: as JSON."""
     words = [*shlex.split(line)[1:], "--history", str(file)]
-    if words[0] == "show" and "--versions" not in words:
+    if words[0] == "show":
         words += ["--output", "json"]
     done = run(*words)
     assert done.exit_code == 0, done.stderr

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,15 +17,12 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.job.job import Purchase
 from tests.adapters.history.entries import ended, finding
-from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import remembered
 from tests.fakes.command_line import Run
 from tests.fakes.documents import line
@@ -358,21 +354,15 @@ def _entry(
     return replace(made, key=JobKey(arn, created), facts=facts)
 
 
-@pytest.fixture(scope="module", params=["dynamo", "sqlite"])
-def kept(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The audits in a table and in a file, with what people decided."""
-    with ExitStack() as stack:
-        history: DynamoHistory | SqliteHistory = stack.enter_context(SqliteHistory())
-        decisions: Any = history
-        if request.param == "dynamo":
-            client = stack.enter_context(dynamodb())
-            table = new_table(client)
-            history, decisions = DynamoHistory(client, table), DynamoDecisions(client, table)
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Any]:
+    """The audits in a history, with what people decided."""
+    with SqliteHistory() as history:
         for made in entries():
             history.record(made)
         whole: Any = remembered(history)
         whole.audit, whole.detail = history.audit, history.detail
-        yield whole, decisions
+        yield whole, history
 
 
 @pytest.fixture(autouse=True)

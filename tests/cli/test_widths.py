@@ -18,7 +18,7 @@ COMMANDS = (
     "history", "history --rule gpu-idle", "history --sort idle", "top", "families", "owners",
     "by team", "by team,family", "by type,month", "changes --by team",
     "history --sort possible",
-    "trend", "by month", "by rule", "changes", "show job-00001 --versions",
+    "trend", "by month", "by rule", "changes",
     "show job-00001", "account 111122223333", "rules", "scan --recordings {folder}",
     "audit --recording {recorded}", "what-if --recording {recorded}", "prices ml.g5.xlarge",
 )  # fmt: skip

@@ -16,9 +16,9 @@ from deliver.handler import wired
 from sageaudit.adapters.aws.secrets import SecretReader
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import checks
+from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.channels.webhook import Response
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.errors import MaybeSent, Unavailable
 from sageaudit.ports import Channel

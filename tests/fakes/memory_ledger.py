@@ -18,6 +18,7 @@ from sageaudit.adapters.history.moments import epoch_s
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.alert.alert import ChannelHour, PastAlerts
 from sageaudit.domain.audit.record import Claim, JobKey
+from sageaudit.domain.running import WatchState
 from sageaudit.ports import Circuit
 
 
@@ -29,6 +30,7 @@ class MemoryAlertLedger:
         self._runs: dict[str, PastAlerts] = {}
         self._groups: dict[str, PastAlerts] = {}
         self.hours: dict[tuple[str, datetime], ChannelHour] = {}
+        self.running: dict[JobKey, WatchState] = {}
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
         """Channel and body by their keys, in the order in which they were written."""
 
@@ -69,6 +71,20 @@ class MemoryAlertLedger:
             self._runs[after.run] = after
         for channel, body in bodies.items():
             place = keys.alert_pk(after.run), keys.notice_sk(version, channel)
+            self.notices[place] = (channel, body)
+        return True
+
+    def watched(self, key: JobKey) -> WatchState:
+        """What is kept of a running job."""
+        return self.running.get(key, WatchState(key))
+
+    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+        """All or nothing, if nobody has written since."""
+        if self.running.get(state.key, WatchState(state.key)).revision != state.revision - 1:
+            return False
+        self.running[state.key] = state
+        for channel, body in bodies.items():
+            place = keys.watch_pk(state.key), keys.notice_sk(state.messages, channel)
             self.notices[place] = (channel, body)
         return True
 

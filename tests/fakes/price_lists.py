@@ -12,8 +12,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, PriceListing, Stored
+from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, PriceListing
 
 DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
 

@@ -17,6 +17,7 @@ from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.workflows.sweep.run import DueSent, SweepDependencies, Swept, sweep
+from sageaudit.workflows.sweep.watch import WatchedList
 from tests.fakes.delivering import Stepped, dying
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.queues import Killed
@@ -240,7 +241,7 @@ class Office:
         self.pages_a_sweep: int | None = None
         self.step: Callable[[], None] = lambda: None
 
-    def sweep(self) -> list[DueSent | Swept]:
+    def sweep(self) -> list[DueSent | Swept | WatchedList]:
         """One sweep, which reads no page more than it has the time for."""
         already, most = len(self.pages.asked), self.pages_a_sweep
         parts = list(self.sweep_parts())
@@ -263,7 +264,7 @@ class Office:
     def _step(self) -> None:
         self.step()
 
-    def sweep_parts(self) -> Iterator[DueSent | Swept]:
+    def sweep_parts(self) -> Iterator[DueSent | Swept | WatchedList]:
         """One sweep, part by part."""
         already = len(self.pages.asked)
 
@@ -282,9 +283,11 @@ class Office:
         self.step = lambda: None
         return not done
 
-    def sweeps(self, until: datetime, *, audits: bool = True) -> list[DueSent | Swept]:
+    def sweeps(
+        self, until: datetime, *, audits: bool = True
+    ) -> list[DueSent | Swept | WatchedList]:
         """A sweep each quarter of an hour; what it sends is audited at once."""
-        parts: list[DueSent | Swept] = []
+        parts: list[DueSent | Swept | WatchedList] = []
         while self.now <= until:
             begun_at = self.now
             parts += self.sweep()
@@ -329,7 +332,7 @@ def refuses(of: ListOfJobs, error: Exception, *, from_page: int = 1) -> Any:
     return spoil
 
 
-def together(parts: list[DueSent | Swept]) -> Swept:
+def together(parts: list[DueSent | Swept | WatchedList]) -> Swept:
     """The counts of all lists."""
     lists = [part for part in parts if isinstance(part, Swept)]
     return Swept(

@@ -21,6 +21,7 @@ from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.webhook import Says
 from tests.faults.world import World, renamed, world
+from tests.integration.test_running import BUSY, HUNG, running
 from tests.integration.whole_flow import a_failed_job, recorded, tuning_set
 
 HOUR = timedelta(hours=1)
@@ -42,6 +43,8 @@ class Story:
     """Another one than that of the local AWS."""
     early: timedelta = timedelta(0)
     """How long before the end of the first job the world begins."""
+    seen_at: str = "(?!)"
+    """What a first line says by when it was written: these words may differ."""
     most_of_a_call: int = 2
     """Later calls of the same name are for the same: the second is of another message or page."""
 
@@ -110,6 +113,16 @@ def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
         one.sweep()
 
 
+def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """A job that runs stands still for hours: sweeps see it, and that it works again."""
+    [job] = jobs
+    one.aws.sagemaker.runs(job)
+    one.aws.measure(job)
+    for _ in range(9):
+        one.quiet(one.now + HOUR)
+        one.sweep()
+
+
 def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Eight days after the job's end the digest is started, again and again."""
     _ends(one, jobs)
@@ -134,6 +147,7 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
     return replace(policy, channels=chosen, routes=Routes(channels))
 
 
+_TIMES = r" for .* min"
 SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 DECIDES = Call("notify", "dynamodb.GetItem ALERTS ALERTS", 1)
@@ -145,6 +159,7 @@ def stories() -> tuple[Story, ...]:
     """All of them; the first one is what usually happens."""
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
+    hung = running("hung", (15, BUSY), (375, HUNG), (210, BUSY))
     above = tuple(
         renamed(failed, f"family-{word}-2018", later=timedelta(minutes=minutes))
         for word, minutes in (("one", 0), ("two", 7), ("three", 14))
@@ -164,6 +179,8 @@ def stories() -> tuple[Story, ...]:
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
         Story("digest", (failed,), _digest, most_of_a_call=1),
+        Story("hangs", (hung,), _hangs, policy=_to("sns"), early=10 * HOUR, seen_at=_TIMES,
+              most_of_a_call=1),
         Story("on Teams", (failed,), _ends, policy=_to("sns", "research")),
         Story("above the most", above, _in_turn, policy=_to("sns", "slack", max_per_hour=1)),
     )  # fmt: skip

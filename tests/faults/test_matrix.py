@@ -39,6 +39,11 @@ SAMPLE = (
     "late metrics/audit/cloudwatch.GetMetricData#1/endless-token",
     "digest/digest/dynamodb.TransactWriteItems DIGEST#1/timeout-after-effect",
     "digest/digest/dynamodb.Query ADVICE#1/throttled-for-ever",
+    "hangs/sweep/dynamodb.GetItem WATCH STATE#1/empty-page",
+    "hangs/sweep/dynamodb.TransactWriteItems WATCH#1/timeout-after-effect",
+    "hangs/sweep/cloudwatch.GetMetricData#1/denied",
+    "hangs/killed after TransactWriteItems#1/1",
+    "hangs/killed before TransactWriteItems#2/1",
 )
 """Of each kind one or two, for every run of the tests."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -190,10 +191,8 @@ def _messages(one: World, story: Story, most: int) -> Iterator[str]:
     """Told, in at most so many copies of which all but the first say that they may be repeats."""
     for channel in CHANNELS:
         lines = one.shown(channel)
-        plain = [line.replace(REPEAT, "").strip() for line in lines]
-        should = [
-            line.replace(REPEAT, "").strip() for line in fair(without_faults(story)).shown[channel]
-        ]
+        plain = [_bare(line, story) for line in lines]
+        should = [_bare(line, story) for line in fair(without_faults(story)).shown[channel]]
         if sorted(set(plain)) != sorted(set(should)):
             yield f"{channel} was told {lines}, not {should}"
         for text in set(plain):
@@ -202,6 +201,11 @@ def _messages(one: World, story: Story, most: int) -> Iterator[str]:
                 yield f"{channel} was told twice without a mark: {text}"
             if len(copies) > most:
                 yield f"{channel} was told {len(copies)} times: {text}"
+
+
+def _bare(line: str, story: Story) -> str:
+    """A first line without its mark, and what it says by when it was written."""
+    return re.sub(story.seen_at, "", line.replace(REPEAT, "")).strip()
 
 
 def essence(value: Any) -> Any:

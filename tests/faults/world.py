@@ -35,7 +35,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from tests.fakes.delivering import counted
 from tests.fakes.due import due
-from tests.fakes.one_copy import one_copy_a_transaction
+from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
 from tests.faults.webhook import SLACK_HOST, TEAMS_HOST, Webhooks
@@ -230,7 +230,7 @@ def world(
     slack = Webhooks(wait, now, on_step=on_step)
     network = Network(running, wait, now)
     with ExitStack() as stack:
-        stack.enter_context(one_copy_a_transaction())
+        stack.enter_context(quick_moto())
         stack.enter_context(mock.patch.object(posting, "_connected", slack.connected))
         stack.enter_context(mock.patch.object(posting, "_ends", slack.ends))
         aws = stack.enter_context(

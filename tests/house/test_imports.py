@@ -46,7 +46,7 @@ ORDER = {
             "advice",
             "alert",
         ),
-        *("sweep", "request", "reconcile"),
+        *("sweep", "running", "request", "reconcile"),
     ),
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),

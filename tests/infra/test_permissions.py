@@ -27,7 +27,7 @@ NOTICES = {f"${{NoticesQueue{in_words(name)}.Arn}}" for name in CHANNELS}
 INDEXES_OF = {
     "Audit": {"by-family"},
     "Notify": {"by-family"},
-    "SweepRole": {"due"},
+    "SweepRole": {"by-family", "due"},
     "DigestRole": {"by-account", "by-day", "by-family", "by-owner"},
 }
 REPORTS = "arn:${AWS::Partition}:s3:::local-reports/sageaudit/*"
@@ -38,10 +38,10 @@ LISTS = {
     "sagemaker:ListHyperParameterTuningJobs",
 }
 ON_THE_TABLE = {
-    "Audit": {"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
+    "Audit": {"DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
     "Notify": {"ConditionCheckItem", "GetItem", "PutItem", "Query"},
     "Deliver": {"GetItem", "PutItem", "UpdateItem"},
-    "SweepRole": {"DescribeTable", "GetItem", "PutItem"},
+    "SweepRole": {"DescribeTable", "GetItem", "PutItem", "Query"},
     "DigestRole": {"GetItem", "PutItem", "Query"},
 }
 READING_VERBS = ("Describe", "Get", "List")
@@ -126,6 +126,19 @@ def test_the_digest_writes_its_own_items_and_its_reports_alone(
     assert [one["Condition"] for one in written] == [only]
 
 
+def test_the_sweep_touches_few_items_beside_its_own(template: dict[str, Any]) -> None:
+    """Prices, what people decided, and what is kept of running jobs: each under its prefix."""
+    [policy] = [
+        found
+        for name, found in of_type(template, "AWS::IAM::Policy").items()
+        if name.startswith("SweepRole")
+    ]
+    conditions = [one.get("Condition") for one in policy["PolicyDocument"]["Statement"]]
+    limited = [one["ForAllValues:StringLike"] for one in conditions if one]
+    prefixes = [one["dynamodb:LeadingKeys"] for one in limited if "dynamodb:LeadingKeys" in one]
+    assert prefixes == [["PRICE#*"], ["ADVICE*"], ["WATCH#*"]]
+
+
 @pytest.mark.parametrize("service", ["sagemaker", "iam", "s3", "cloudwatch"])
 def test_nothing_outside_this_stack_is_written(template: dict[str, Any], service: str) -> None:
     """An auditor only looks; but for the digest's reports, in a bucket that the policy names."""
@@ -164,8 +177,10 @@ TOUCHED = {
         "logs": {"${DeliverLog.Arn}"},
     },
     "SweepRole": {
-        "sagemaker": {"*"},
-        "dynamodb": {TABLE, f"{TABLE}/index/due"},
+        "sagemaker": {"*", *JOBS},
+        "cloudwatch": {"*"},
+        "pricing": {"*"},
+        "dynamodb": {TABLE, f"{TABLE}/index/by-family", f"{TABLE}/index/due"},
         "sqs": {"${TriggerFinishedJobs.Arn}", "${SweepScheduleDeadLetters.Arn}"},
         "logs": {"${SweepLog.Arn}"},
     },
@@ -180,7 +195,7 @@ TOUCHED = {
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_touches_what_its_function_needs(template: dict[str, Any], role: str) -> None:
-    """Only `audit` describes jobs, and only `deliver` knows channels and their secrets."""
+    """`audit` and `sweep` describe jobs, and only `deliver` knows channels and their secrets."""
     touched: dict[str, set[str]] = {}
     for action, resource in statements(template, role):
         touched.setdefault(action.partition(":")[0], set()).add(resource)
@@ -191,7 +206,7 @@ def test_a_role_touches_what_its_function_needs(template: dict[str, Any], role: 
 def test_the_table_is_open_as_far_as_a_function_needs_it(
     template: dict[str, Any], role: str
 ) -> None:
-    """Families are asked for by the function that compares runs, what is due by the sweep."""
+    """Families are asked for by the functions that compare runs, what is due by the sweep."""
     granted = list(statements(template, role))
     on_table = {a.removeprefix("dynamodb:") for a, resource in granted if resource == TABLE}
     on_indexes = {(a, resource) for a, resource in granted if "/index/" in resource}

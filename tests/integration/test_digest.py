@@ -19,7 +19,7 @@ from sageaudit.adapters.files.policy_file import load
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route, Routes
-from tests.fakes.one_copy import one_copy_a_transaction
+from tests.fakes.quick_moto import quick_moto
 from tests.integration.whole_flow import Scene, Steps, a_failed_job
 
 BUCKET = "local-reports"
@@ -34,7 +34,7 @@ def a_week_later(policy: Policy = TO_ALL, on_step: Step = lambda _: None) -> Ite
     job = a_failed_job()
     with (
         slack_stand_in() as slack,
-        one_copy_a_transaction(),
+        quick_moto(),
         local_aws(job.ended_at, policy=policy, transport=slack.transport, on_step=on_step) as aws,
     ):
         aws.ends(job)

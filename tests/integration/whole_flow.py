@@ -20,7 +20,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
 from sageaudit.domain.policy.routes import Routes
 from tests.fakes.delivering import counted
-from tests.fakes.one_copy import one_copy_a_transaction
+from tests.fakes.quick_moto import quick_moto
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def scene(
     """One scene from `start` on, with the demo's policy and these routes. Posts are steps too."""
     policy = load(POLICY)
     policy = policy if routes is None else replace(policy, routes=routes)
-    with slack_stand_in() as slack, one_copy_a_transaction():
+    with slack_stand_in() as slack, quick_moto():
 
         def transport(url: str, body: bytes, headers: Any) -> Any:
             on_step("before POST")

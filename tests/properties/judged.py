@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import cache
@@ -109,10 +108,9 @@ def dollars(findings: Iterable[FindingDocument]) -> Decimal:
 
 def told_otherwise(told: Document, change: Callable[[Document], Document | None]) -> Document:
     """The recording with each series changed, or left out where the change gives None."""
-    other = copy.deepcopy(told)
-    series = (change(one) for one in other["metrics"]["series"])
-    other["metrics"]["series"] = [one for one in series if one is not None]
-    return other
+    series = (change({**one, "values": [*one["values"]]}) for one in told["metrics"]["series"])
+    metrics = {**told["metrics"], "series": [one for one in series if one is not None]}
+    return {**told, "metrics": metrics}
 
 
 def with_values(

@@ -122,6 +122,7 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
     """One host moves to devices of another model; `where` the truth lies in the measured range."""
     run = replace(run, paces=(1.0,))
     told = run.told()
+    at_work = sum(1 for share in run.program.shares if share)
     for change in moves(audited(told)):
         other = machine(change.instance_type)
         if other.gpu_model == run.on.gpu_model or not other.gpu_model:
@@ -129,6 +130,7 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
         measured = times_as_long(
             run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
         )
+        assume(not (at_work > 1 and looks_like_one(told)))
         if not isinstance(measured, TimesAsLong):
             assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
             continue

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
@@ -28,7 +27,6 @@ from sageaudit.queries.rows import AuditRow
 from sageaudit.queries.total import Total
 from sageaudit.queries.window import Window
 from tests.adapters.history.entries import ended, finding
-from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import ACCOUNTS, NOW, RULES, fill, remembered
 
 TODAY = NOW.date()
@@ -53,18 +51,12 @@ _ZERO = Decimal(0)
 Sums = dict[tuple[object, ...], list[Decimal | int]]
 
 
-@pytest.fixture(scope="module", params=["dynamo", "sqlite"])
-def history(request: pytest.FixtureRequest) -> Iterator[History]:
+@pytest.fixture(scope="module")
+def history() -> Iterator[History]:
     """90 audits of a week and a half."""
-    if request.param == "dynamo":
-        with dynamodb() as client:
-            table = DynamoHistory(client, new_table(client))
-            fill(table, 90, days=10)
-            yield remembered(table)
-    else:
-        with SqliteHistory() as file:
-            fill(file, 90, days=10)
-            yield remembered(file)
+    with SqliteHistory() as file:
+        fill(file, 90, days=10)
+        yield remembered(file)
 
 
 def of_rows(lists: Lists, question: Question, columns: tuple[Column, ...]) -> Sums:

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import pytest
 
-from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import Entry, Head
 from sageaudit.domain.job.kinds import JobKind
@@ -17,22 +16,15 @@ from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.lookup import Wanted, find
 from tests.adapters.history.entries import ended, key
-from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.asked import NOW, fill
 
 
-@pytest.fixture(params=["dynamo", "sqlite"])
-def history(request: pytest.FixtureRequest) -> Iterator[History]:
+@pytest.fixture
+def history() -> Iterator[History]:
     """60 audits of other jobs."""
-    if request.param == "sqlite":
-        with SqliteHistory() as file:
-            fill(file, 60)
-            yield file
-    else:
-        with dynamodb() as client:
-            table = DynamoHistory(client, new_table(client))
-            fill(table, 20)
-            yield table
+    with SqliteHistory() as file:
+        fill(file, 60)
+        yield file
 
 
 def job(name: str, family: str, days_ago: int = 5, **changes: str) -> Entry:

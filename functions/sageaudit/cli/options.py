@@ -163,25 +163,11 @@ PRINTED = together("printed", Printed, OUTPUT, NO_COLOR)
 SEVERITIES = EnumChoice(Severity, reversed(Severity))
 
 
-NEVER = "never"
-
-
-class _SeverityOrNever(EnumChoice):
-    def __init__(self) -> None:
-        super().__init__(Severity, reversed(Severity))
-        self.choices = (*self.choices, NEVER)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The severity, or `never`."""
-        return NEVER if value == NEVER else super().convert(value, param, ctx)
-
-
-def fail_on(job: str, *, never: bool = False) -> Decorator:
-    """--fail-on of a command that judges so named jobs; `never`: there is a default to turn off."""
-    default = " By default a request that AWS refuses fails; never: nothing does." if never else ""
+def fail_on(job: str, default: str = "") -> Decorator:
+    """--fail-on of a command that judges so named jobs; `default`: what fails without it."""
     return click.option(
         "--fail-on",
-        type=_SeverityOrNever() if never else SEVERITIES,
+        type=SEVERITIES,
         help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
         f" and {job} could not be judged.{default}",
     )

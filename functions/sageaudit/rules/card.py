@@ -195,6 +195,8 @@ class FamilyCase(JobCase):
         return tuple(islice(needs, RECENT_RUNS))
 
     def _tried(self) -> tuple[TriedType, ...]:
+        if not self.runs:
+            return ()
         return tried_types(self.job, self.bill.total_usd, self.runs, self.market)
 
     @property

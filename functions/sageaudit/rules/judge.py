@@ -13,7 +13,6 @@ from sageaudit.domain.bill.finding import Clear, Found, NotApplicable, Outcome, 
 from sageaudit.domain.usage.measurements import GAP_LONG, MIN_POINTS, Measurements, Metric
 from sageaudit.domain.usage.plot import plot
 from sageaudit.domain.usage.pooled_runs import PooledRuns
-from sageaudit.domain.usage.series import mean_of_hosts
 from sageaudit.rules.card import (
     AccountCase,
     Case,
@@ -108,8 +107,8 @@ def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:
 
 
 def _busy_gpu(usage: Measurements) -> float | None:
-    hosts = usage.series.get(Metric.GPU)
-    return busy if hosts and (busy := mean_of_hosts(hosts.values())) >= BUSY_GPU_PERCENT else None
+    busy = usage.mean(Metric.GPU) if usage.series.get(Metric.GPU) else 0
+    return busy if busy >= BUSY_GPU_PERCENT else None
 
 
 def _asks_the_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:

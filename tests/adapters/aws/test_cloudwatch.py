@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics, period_for
+from sageaudit.adapters.aws.cloudwatch import (
+    MOST_POINTS,
+    CloudWatchMetrics,
+    _place,
+    finest_s,
+    period_for,
+)
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
@@ -134,7 +142,35 @@ def test_the_period_is_the_smallest_that_age_and_length_allow(
     ran_for: timedelta, age: timedelta, period_s: int | None
 ) -> None:
     """60 s for 15 days, 300 for 63, 3600 for 455; at most 1,440 points; a multiple of each."""
-    assert period_for(START, START + ran_for, START + age) == period_s
+    kept_s = finest_s(START, START + age)
+    assert (kept_s and period_for(START, START + ran_for, kept_s, series=1)) == period_s
+
+
+@pytest.mark.parametrize(
+    ("hosts", "hours", "period_s"),
+    [
+        (64, 24 * 28, 1800),
+        (200, 24, 60),
+        (201, 24, 120),
+        (1000, 24, 300),
+        (1000, 24 * 28, 8400),
+        (5000, 24, 300),
+    ],
+)
+def test_a_run_of_many_hosts_is_read_at_a_longer_period_and_the_audit_says_so(
+    hosts: int, hours: int, period_s: int
+) -> None:
+    """All its points fit into one audit; what CloudWatch has more of is a note."""
+    client = HandMade(point=lambda *_: None)
+    run = ran(hours * 3600, "ml.g4dn.xlarge", hosts)
+    notes = read(client, run).notes
+    assert {query["Period"] for query in queries(client)} == {period_s}
+    assert len(queries(client)) * -(-hours * 3600 // period_s) <= MOST_POINTS
+    kept_s = 300 if hours > 24 * 15 else 60
+    said = f"one point every {period_s} s was read, not every {kept_s} s"
+    assert [note.partition(":")[0] for note in notes if "point" in note] == [said] * (
+        period_s > kept_s
+    )
 
 
 def test_one_call_reads_a_small_job() -> None:
@@ -406,3 +442,15 @@ def test_results_of_another_form_are_no_answer(change: dict[str, Any]) -> None:
 
     with pytest.raises(Unavailable, match="cannot be read"):
         read(Broken(), job("ml.g4dn.xlarge", 2))
+
+
+@given(kept=st.sets(st.integers(0, 11)), first=st.integers(-3, 3), whole=st.booleans())
+def test_an_answer_with_each_point_is_placed_at_once(
+    kept: set[int], first: int, whole: bool
+) -> None:
+    """As each of its points by itself; what lies outside the job's periods is left out."""
+    minutes = range(first, first + 9) if whole else sorted(kept)
+    moments = [START + timedelta(minutes=minute) for minute in minutes]
+    values: list[float | None] = [None] * 10
+    _place(moments, [float(minute) for minute in minutes], values, int(START.timestamp()), 60)
+    assert values == [float(at) if at in minutes else None for at in range(10)]

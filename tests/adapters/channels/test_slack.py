@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.slack import SlackChannel, check_webhook
-from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import (
     AccessDenied,
     BadSettings,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sageaudit.adapters.channels.channel import Response
 from sageaudit.adapters.channels.teams import TeamsChannel, check_workflow
-from sageaudit.adapters.channels.webhook import Response
 from sageaudit.errors import (
     ChannelBroken,
     ChannelError,

@@ -18,12 +18,13 @@ from sageaudit.adapters.files.as_read import AsRead
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.cli.support.recordings import recorded_audits
 from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused, Stored
+from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import BadRecording, BadUsage, Malformed
 from tests.fakes import recorded

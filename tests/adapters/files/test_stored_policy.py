@@ -50,12 +50,15 @@ tag = "team=vision"
 min_severity = "medium"
 min_usd_per_month = 12.5
 to = ["vision", "finance"]
+[watch]
+usd_per_hour = 12.5
+idle_minutes = 60
 [severity]
 high_usd = 12.50
 medium_usd = 1e-3
 [rules]
 off = ["spot-not-used", "gpu-idle"]
-on = ["no-owner"]
+on = ["trainium-candidate"]
 gpu-underused.mean_below = 25.3
 gpu-underused.severity = "medium"
 [[for]]

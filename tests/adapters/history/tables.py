@@ -13,7 +13,7 @@ from botocore.config import Config
 from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
-from tests.fakes.one_copy import one_copy_a_transaction
+from tests.fakes.quick_moto import quick_moto
 
 _NUMBERS = itertools.count(1)
 
@@ -21,7 +21,7 @@ _NUMBERS = itertools.count(1)
 @contextmanager
 def dynamodb() -> Iterator[Any]:
     """A client of a DynamoDB that lives for this block."""
-    with mock_aws(), _deep_recursion(), one_copy_a_transaction():
+    with mock_aws(), _deep_recursion(), quick_moto():
         yield boto3.client(
             "dynamodb",
             region_name="us-east-1",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,13 +16,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.earlier import RunFacts
-from sageaudit.domain.audit.record import Entry, RunQuery
-from sageaudit.domain.audit.sums import Scope, Sums, grouped, sums_of
+from sageaudit.domain.audit.record import Entry, Head, RunQuery
+from sageaudit.domain.audit.sums import Scope, SumRow, Sums, grouped, sums_of
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from tests.adapters.history.entries import ACCOUNT, REGION, entry, finding, key
 from tests.adapters.history.faults import Killed, kill, meanwhile, once, refusal
 from tests.adapters.history.tables import dynamodb, new_table
+from tests.fakes import asked
 
 NAMES = ("a", "b", "c")
 SINCE, UNTIL = date(2026, 10, 1), date(2026, 12, 31)
@@ -184,3 +186,50 @@ class Recording(RuleBasedStateMachine):
 
 Recording.TestCase.settings = settings(max_examples=6, stateful_step_count=8, deadline=None)
 TestTheHistoriesAreExact = Recording.TestCase
+
+
+def answers(history: History, heads: list[Head]) -> Iterator[Any]:
+    """Every list that a question about these audits reads, from its start and from the middle."""
+    queries: dict[RunQuery[Any], None] = {}
+    for head in heads:
+        day = head.ended_at
+        queries |= dict.fromkeys(
+            (
+                RunQuery.of_day(day.date()),
+                RunQuery.of_family(head.account, head.region, head.family),
+                RunQuery.of_account(head.account, f"{day:%Y-%m}"),
+                RunQuery.of_name(head.name),
+                *(RunQuery.of_rule(name, f"{day:%Y-%m}") for name in asked.RULES),
+                *([RunQuery.of_owner(head.owner)] if head.owner else []),
+            )
+        )
+    for query in queries:
+        for before in (None, asked.NOW - timedelta(days=4)):
+            yield query, before, list(history.runs(query, before=before))
+    since, until = asked.NOW.date() - timedelta(days=9), asked.NOW.date()
+    for scope in Scope:
+        rows = list(history.sums(scope, since, until))
+        yield scope, added_of(rows)
+        for part in ("account", "region", "name"):
+            for value in sorted({getattr(row, part) or "" for row in rows} - {""}):
+                of = list(history.sums(scope, since, until, **{part: value}))
+                yield scope, value, added_of(of)
+    yield [history.audit(head.key) for head in heads]
+
+
+def added_of(rows: list[SumRow]) -> dict[Any, Sums]:
+    """By day, place and name: how many rows hold a sum is each history's own."""
+    return grouped(rows, lambda row: (row.day, row.account, row.region, row.name))
+
+
+def test_the_histories_answer_alike_whatever_a_question_reads() -> None:
+    """So a question that is answered from one is answered from the other: order, rows and sums."""
+    with dynamodb() as client, SqliteHistory() as sqlite:
+        dynamo = DynamoHistory(client, new_table(client))
+        for history in (dynamo, sqlite):
+            asked.fill(history, 36, days=10)
+        days = [asked.NOW.date() - timedelta(days=n) for n in range(11)]
+        heads = [head for day in days for head in sqlite.runs(RunQuery.of_day(day))]
+        assert len(heads) == 36
+        for ours, theirs in zip(answers(dynamo, heads), answers(sqlite, heads), strict=True):
+            assert ours == theirs

@@ -26,6 +26,7 @@ from sageaudit.domain.alert.alert import (
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import Claim, JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import Malformed
 from sageaudit.ports import AlertLedger, Circuit, SendLedger
 from tests.adapters.history.entries import NOON
@@ -104,6 +105,35 @@ def test_its_notices_are_there_with_it(alerts: AlertLedger) -> None:
     assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00012#slack") == ("slack", "a body \u2028")
     assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00012#sns") == ("sns", "{}")
     assert alerts.notice(f"ALERT#{RUN_A}", "NOTICE#00001#sns") is None
+
+
+def test_a_running_job_is_kept_with_its_notices(alerts: Any) -> None:
+    """Once: a state that was read before it was written does not take its place."""
+    key = JobKey("arn:aws:sagemaker:us-east-1:111122223333:training-job/a", NOON)
+    empty = alerts.watched(key)
+    assert empty == WatchState(key)
+    cheap = replace(empty, revision=1, gpus=8)
+    assert alerts.write_watched(cheap, {}, NOON)
+    assert alerts.watched(key) == cheap
+    said = WatchState(
+        key,
+        revision=2,
+        usd_per_hour=Decimal("37.69"),
+        idle_since=NOON,
+        idle_until=LATER,
+        idle_messages=1,
+        sent=frozenset({RunningKind.LONG}),
+        channels=("sns", "slack"),
+        messages=1,
+    )
+    assert alerts.write_watched(said, BODIES, LATER)
+    assert alerts.watched(key) == said
+    assert not alerts.write_watched(replace(said, messages=7), {"sns": "twice"}, LATER)
+    pk = keys.watch_pk(key)
+    assert {name: alerts.notice(pk, keys.notice_sk(1, name)) for name in BODIES} == {
+        name: (name, body) for name, body in BODIES.items()
+    }
+    assert alerts.notice(pk, keys.notice_sk(7, "sns")) is None
 
 
 def test_what_was_written_since_is_not_overwritten(alerts: AlertLedger) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.adapters.history.dynamo.keys import job_pk
-from sageaudit.adapters.lambda_runtime.records import Change, read_letter, version_of
+from sageaudit.adapters.lambda_runtime.records import Change, about_notice, read_letter, version_of
 from sageaudit.errors import Malformed
 from tests.fakes.delivering import ARN, PK, notice_record, stream_record
 from tests.fakes.documents import document
@@ -105,3 +105,10 @@ def test_whatever_a_record_holds_it_is_read_or_malformed(record: dict[str, Any])
 def test_a_notice_of_any_channel_names_its_run(channel: str) -> None:
     """Also of one whose name has a hyphen or a digit."""
     assert version_of(f"ALERT#{PK}", f"NOTICE#00012#{channel}") == version_of(PK, "AUDIT#00012")
+
+
+def test_a_notice_of_a_running_job_names_it() -> None:
+    """With the number of its message, which is no version of an audit."""
+    run = PK.removeprefix("JOB#")
+    said = about_notice(f"WATCH#{run}", "NOTICE#00002#slack")
+    assert said == {"job": version_of(PK, "AUDIT#00001")[0].arn, "said": 2}

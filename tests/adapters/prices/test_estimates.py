@@ -14,10 +14,10 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.adapters.prices.estimates import EstimatedPrices, estimates
 from sageaudit.adapters.prices.listed_prices import ListedPrices
 from sageaudit.adapters.prices.price_book import PriceBook
+from sageaudit.adapters.prices.price_cache import Stored
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
-from sageaudit.domain.prices.price_list import Stored
 from tests.fakes.jobs import known
 from tests.fakes.price_lists import listing
 

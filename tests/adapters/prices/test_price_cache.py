@@ -1,4 +1,4 @@
-"""Rates in the history table: one item for each region, component and type."""
+"""Rates in the history table: one item for each region and component."""
 
 from __future__ import annotations
 
@@ -10,23 +10,14 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.history.moments import epoch_s
-from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache
+from sageaudit.adapters.prices.price_cache import KEPT_DAYS, PriceCache, Stored
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import (
-    STORAGE,
-    Entry,
-    ListedRate,
-    PriceListing,
-    Refused,
-    Stored,
-)
-from sageaudit.errors import Throttled, Unavailable
+from sageaudit.domain.prices.price_list import STORAGE, Entry, ListedRate, PriceListing, Refused
+from sageaudit.errors import Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.jobs import known
 from tests.fakes.price_lists import stored
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-MANY = {f"ml.m5.{n}xlarge": f"0.{n:03}" for n in range(1, 120)}
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +52,6 @@ def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
     assert cache.read("eu-west-1", Component.TRAINING) == Stored(whole, NOW)
 
 
-def test_many_types_are_one_query(client: Any, table: str) -> None:
-    """A batch takes 25; a Query brings all."""
-    PriceCache(client, table).write(stored(MANY, NOW))
-    counted = Counting(client)
-    read = PriceCache(counted, table).read("eu-west-1", Component.TRAINING)
-    assert read == stored(MANY, NOW)
-    assert counted.calls == ["query"]
-
-
 def test_regions_and_components_do_not_mix(cache: PriceCache) -> None:
     """Each has its own partition; nothing stored is no empty listing."""
     cache.write(stored({"ml.m5.xlarge": "0.257"}, NOW))
@@ -85,69 +67,23 @@ def test_a_type_that_is_listed_no_more_is_gone(cache: PriceCache) -> None:
     assert cache.read("eu-west-1", Component.TRAINING) == later
 
 
-def test_a_read_that_was_cut_off_is_not_taken_for_a_whole_one(client: Any, table: str) -> None:
-    """The head comes last: without it, or with fewer rows than it counts, nothing is known."""
-    cache = PriceCache(client, table)
-    cache.write(stored(MANY, NOW))
-    broken = PriceCache(Counting(client, most_writes=2), table)
-    with pytest.raises(Throttled):
-        broken.write(stored(MANY, NOW + timedelta(days=1)))
-    assert cache.read("eu-west-1", Component.TRAINING) is None
-
-
 def test_items_expire(client: Any, table: str) -> None:
     """45 days after they were read."""
     PriceCache(client, table).write(stored({"ml.m5.xlarge": "0.257"}, NOW))
     items = client.scan(TableName=table)["Items"]
     expected = str(epoch_s(NOW + timedelta(days=KEPT_DAYS)))
-    assert [item["expires_at"]["N"] for item in items] == [expected, expected]
+    assert [item["expires_at"]["N"] for item in items] == [expected]
     assert {item["pk"]["S"] for item in items} == {"PRICE#eu-west-1#Training"}
 
 
 @pytest.mark.parametrize("usd", ["0", "-1"])
-def test_a_stored_price_that_is_no_amount_is_refused(cache: PriceCache, usd: str) -> None:
-    """Whoever wrote it: nothing is priced 0."""
+def test_a_stored_price_that_is_no_amount_is_no_read(cache: PriceCache, usd: str) -> None:
+    """Whoever wrote it: nothing is priced 0, and the price list is read again."""
     cache.write(stored({"ml.m5.xlarge": usd}, NOW))
-    read = known(cache.read("eu-west-1", Component.TRAINING))
-    assert isinstance(read.listing.entries["ml.m5.xlarge"], Refused)
+    assert cache.read("eu-west-1", Component.TRAINING) is None
 
 
 def test_a_table_that_is_not_there_is_one_of_our_errors(client: Any) -> None:
     """The book goes on without it."""
     with pytest.raises(Unavailable):
         PriceCache(client, "nowhere").read("eu-west-1", Component.TRAINING)
-
-
-def test_pages_without_end_are_no_read() -> None:
-    """The audit goes on with other prices, and does not wait until its function is ended."""
-
-    class Endless:
-        asked = 0
-
-        def query(self, **_: Any) -> Any:
-            self.asked += 1
-            if self.asked > 10:
-                pytest.fail("it asks for ever")
-            last = {"pk": {"S": "PRICE"}, "sk": {"S": f"row {self.asked}"}}
-            return {"Items": [], "LastEvaluatedKey": last}
-
-    assert PriceCache(Endless(), "table").read("eu-west-1", Component.TRAINING) is None
-
-
-class Counting:
-    """A client that counts its calls, and after some batches takes nothing any more."""
-
-    def __init__(self, client: Any, most_writes: int = 1_000) -> None:
-        self._client = client
-        self._most_writes = most_writes
-        self.calls: list[str] = []
-
-    def query(self, **asked: Any) -> Any:
-        self.calls.append("query")
-        return self._client.query(**asked)
-
-    def batch_write_item(self, **asked: Any) -> Any:
-        self.calls.append("batch_write_item")
-        if len(self.calls) > self._most_writes:
-            return {"UnprocessedItems": asked["RequestItems"]}
-        return self._client.batch_write_item(**asked)

@@ -10,8 +10,9 @@ import pytest
 
 from sageaudit.adapters.prices import sources
 from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.change import Change, CutPhase, DropRun, SetCount, SetPurchase, SetType
-from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate, saving
+from sageaudit.domain.bill.counterfactual import Savings, Severities, allocate
 from sageaudit.domain.bill.finding import (
     Bucket,
     Confidence,
@@ -270,17 +271,17 @@ def test_rates_of_different_times_are_not_compared() -> None:
     before = bill(run, prices)
     rate = known(before.lines[0].rate)
     assert (rate.usd, rate.era) == (Decimal("37.688"), "past")
-    assert saving(before, run, SetType("ml.g5.48xlarge"), prices) is None
+    assert BilledJob(run, before, prices).saving(SetType("ml.g5.48xlarge")) is None
 
 
 def test_what_cannot_be_compared_has_no_saving() -> None:
     """An upper bound (what was really billed is not known), and an own rate with a list price."""
     spot = replace(ran(3600), purchase=Purchase.SPOT, billable_s=None)
     assert bill(spot, market()).basis == "upper_bound"
-    assert saving(bill(spot, market()), spot, DropRun(), market()) is None
+    assert BilledJob(spot, bill(spot, market()), market()).saving(DropRun()) is None
     prices = own(market(), Discounts(rates={"us-east-1": {"ml.m5.xlarge": Decimal("0.2")}}))
     run = ran(3600, "ml.m5.xlarge")
-    assert saving(bill(run, prices), run, SetType("ml.m5.large"), prices) is None
+    assert BilledJob(run, bill(run, prices), prices).saving(SetType("ml.m5.large")) is None
 
 
 def test_severities_and_buckets_have_an_order_and_a_sum() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sageaudit.domain.bill.candidate import Constraint, Duration, TypeRefusal
+from sageaudit.domain.bill.fit import unlike
 from sageaudit.domain.bill.moved_run import MOST_TIMES_AS_LONG, MovedRun
 from sageaudit.domain.job.hints import DISTRIBUTIONS
 from sageaudit.domain.job.job import Hints
@@ -75,8 +76,13 @@ def moved(
 
 def broken(today: InstanceType, other: InstanceType, need: Demand, **hints: Any) -> Any:
     """Which constraint keeps the other type from holding the run; None where it holds it."""
-    refused = moved(today, other, need, **hints).not_held()
+    refused = not_held(moved(today, other, need, **hints))
     return refused.constraint if refused else None
+
+
+def not_held(run: MovedRun) -> TypeRefusal | None:
+    """By what the types are, else by what the run needs."""
+    return unlike(run.today, run.other) or run.too_small()
 
 
 def times(today: InstanceType, other: InstanceType, *hosts: Points, **hints: Any) -> Duration:
@@ -155,7 +161,7 @@ def test_a_cpu_run_is_refused_by_what_binds(
 ) -> None:
     """The first constraint, with its numbers."""
     other = replace(SMALL_M5, **changes)
-    found = moved(today, other, need_of(today, **percent)).not_held()
+    found = not_held(moved(today, other, need_of(today, **percent)))
     assert (found and found.constraint, found.reason if found else "") == (constraint, says)
 
 
@@ -165,7 +171,7 @@ NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
 def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> None:
     """80% of 900 GB with headroom are 864 GB; a volume is as large as the request says."""
     today, other = (replace(machine(1), local_gb=gb) for gb in (900, 600))
-    refused = moved(today, other, need_of(today, disk=80)).not_held()
+    refused = not_held(moved(today, other, need_of(today, disk=80)))
     assert refused
     assert refused.reason == "disk: 864 GB needed with headroom, 600 GB offered"
     assert broken(today, other, need_of(today, disk=55)) is None
@@ -240,7 +246,7 @@ def test_gpu_memory_may_all_lie_on_one_gpu(
     today: InstanceType, other: InstanceType, percent: float, says: str | None
 ) -> None:
     """CloudWatch has only the sum."""
-    found = moved(today, other, need_of(today, gpu_memory=percent)).not_held()
+    found = not_held(moved(today, other, need_of(today, gpu_memory=percent)))
     assert (found.reason if found else None) == says
 
 

@@ -27,12 +27,12 @@ def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
 
 
 def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
-    """20 of 100 of one vCPU, 5 of 4, and no answer without a point."""
-    assert [cpu_works(percent, 1) for percent in (19.9, 20, None)] == [False, True, None]
-    assert [cpu_works(percent, 4) for percent in (4.9, 5)] == [False, True]
-    assert cpu_works(90, None) is None
-    assert [gpu_works(percent, 1) for percent in (1, 1.1, None)] == [False, True, None]
-    assert [gpu_works(percent, 8) for percent in (0.1, 0.2)] == [False, True]
+    """20 of 100 of one vCPU, 5 of 4, and no answer where their number is not known."""
+    assert cpu_works((19.9, 20), 1) == [False, True]
+    assert cpu_works((4.9, 5), 4) == [False, True]
+    assert cpu_works((90,), None) == [None]
+    assert gpu_works((1, 1.1), 1) == [False, True]
+    assert gpu_works((0.1, 0.2), 8) == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
+from typing import ClassVar
 
 import pytest
 
 from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.bill import billed_job, idle_capacity
 from sageaudit.domain.bill import resize as resize_module
+from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.finding import Found
 from sageaudit.domain.bill.resize import Resize, Resizes, resize
 from sageaudit.domain.job.job import Job
@@ -20,9 +25,11 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.usage.measurements import Measurements
+from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit import judge
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import TYPES, FixedPrices, flat, market, ran
+from tests.fakes.jobs import TYPES, FixedPrices, flat, known, market, ran
 
 LARGE = ran(7200, "ml.g4dn.12xlarge")
 LITTLE_USED = flat(LARGE, 120, cpu=4, memory=4, gpu=5, gpu_memory=5)
@@ -99,13 +106,71 @@ def test_each_rate_is_asked_for_once() -> None:
     assert set(prices.asked.values()) == {1}
 
 
+def test_the_next_audit_of_its_type_asks_for_no_rate() -> None:
+    """Nor is any type looked at again that no such run can move to."""
+    prices = CountedPrices()
+    on = Market(TYPES, prices)
+    audited(on=on)
+    prices.asked.clear()
+    audited(on=on)
+    assert not prices.asked
+
+
+def test_a_market_is_kept_for_the_newest_types_only() -> None:
+    """So that a process that sees every type does not keep them all."""
+    on = market()
+    names = [f"ml.m5.{size}xlarge" for size in range(20)]
+    made = [on.relative_to(ran(60, name)) for name in names]
+    assert on.relative_to(ran(60, names[-1])) is made[-1]
+    assert on.relative_to(ran(60, names[0])) is not made[0]
+
+
+def test_an_audit_builds_few_bills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own, and one for each change of a finding; a run is tried on types without any."""
+    built: list[Job] = []
+
+    def counted(job: Job, on: Market) -> Bill:
+        built.append(job)
+        return bill(job, on)
+
+    for module in (billed_job, resize_module, idle_capacity, judge):
+        monkeypatch.setattr(module, "bill", counted)
+    findings = audited().savings.findings
+    changes = [one.found.change for one in findings if one.found.change]
+    assert len(changes) > 1
+    assert len(built) <= 2 + 3 * len(changes)
+
+
+class CountedSeries(Series):
+    """Counts how often the points that are there are picked."""
+
+    picked: ClassVar[list[int]] = []
+
+    @cached_property
+    def present(self) -> Sequence[float]:
+        self.picked.append(id(self))
+        return [value for value in self.values if value is not None]
+
+
+def test_the_points_of_a_host_are_picked_once() -> None:
+    """Whatever number of rules asks for them."""
+    series = {
+        metric: {host: CountedSeries(line.values) for host, line in hosts.items()}
+        for metric, hosts in LITTLE_USED.series.items()
+    }
+    CountedSeries.picked.clear()
+    usage = replace(LITTLE_USED, series=series)
+    audit_job(LARGE, usage, market(), Policy(), catalogue.ruleset(), now=known(LARGE.ended_at))
+    assert set(Counter(CountedSeries.picked).values()) == {1}
+
+
 def test_other_minutes_are_another_question() -> None:
     """Also where the job, its market and the headroom are the same."""
-    asked = Resizes()
+    asked, on = Resizes(), market()
     busy = flat(LARGE, 120, cpu=90, memory=90, gpu=95, gpu_memory=90)
-    little = asked.resize(LARGE, LITTLE_USED, market(), HEADROOM)
-    assert asked.resize(LARGE, busy, market(), HEADROOM).need != little.need
-    assert asked.resize(LARGE, replace(LITTLE_USED), market(), HEADROOM) is little
+    little = asked.resize(LARGE, LITTLE_USED, on, HEADROOM)
+    assert asked.resize(LARGE, busy, on, HEADROOM).need != little.need
+    assert asked.resize(LARGE, replace(LITTLE_USED), on, HEADROOM) is little
 
 
 @pytest.mark.parametrize("name", sorted(TYPES))

@@ -50,6 +50,6 @@ def peak_bytes(jobs: int) -> int:
 
 
 def test_memory_stays_flat() -> None:
-    """Beside the rows of the list, 400 jobs need what 100 need."""
-    peak_bytes(50)  # what is loaded once
-    assert peak_bytes(400) - peak_bytes(100) <= 300 * BYTES_A_JOB
+    """Beside the rows of the list, 200 jobs need what 50 need."""
+    peak_bytes(20)  # what is loaded once
+    assert peak_bytes(200) - peak_bytes(50) <= 150 * BYTES_A_JOB

@@ -18,6 +18,7 @@ from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import ListOfJobs
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.workflows.sweep.run import DueSent, Swept
+from sageaudit.workflows.sweep.watch import WatchedList
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, Office, an_office, refuses, row
 
@@ -33,7 +34,7 @@ OTHERS = ("444455556666", "777788889999")
 Story = Callable[[], Counter[str]]
 
 
-def _counts(parts: list[DueSent | Swept]) -> Counter[str]:
+def _counts(parts: list[DueSent | Swept | WatchedList]) -> Counter[str]:
     """The metrics of sweeps; the most that were missing at one of them."""
     lists = [part for part in parts if isinstance(part, Swept)]
     return Counter(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from sageaudit.adapters.aws.clients import aws_errors, parsing, part_of, text_in
 from sageaudit.domain.job.job import Job
@@ -26,9 +26,13 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS = 1440
-"""Most points per series: one day of minutes. Longer runs are read at a longer period."""
+"""Most points of a series: one day of minutes. Longer runs are read at a longer period."""
 MOST_HOSTS = 1_000
-"""Most hosts of a job that are read, as all their points are held in memory: our choice."""
+"""Most hosts of a job that are read: our choice."""
+MOST_POINTS = 1_440_000
+"""Most points of a job: 200 hosts of five metrics over a day of minutes, 1,000 over one of five
+minutes. They take 15 calls, 200 MB and about 45 s of an audit's 120: our choice. A larger run is
+read at a longer period."""
 _QUERIES_A_CALL = 500
 _POINTS_A_CALL = 100_800
 _MOST_ALGORITHM_METRICS = 40
@@ -39,6 +43,8 @@ _MAX_LISTED_ONCE = 250_000
 """The most that it is searched for the hosts of all jobs: 500 pages."""
 _MAX_PAGES = 200
 """A cap on NextToken loops: 500 queries of 1,440 points are 8 pages."""
+_OneSeries = tuple[str, str, str]
+"""Name and value of its dimension, and the metric."""
 _RETENTION = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
@@ -46,7 +52,7 @@ class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
     `lists_once`: hosts that must be listed are listed once for all jobs, for who reads many jobs
-    that ended before it was made.
+    that ended before it was made. `metrics`: no others are asked for, nor paid.
     """
 
     def __init__(
@@ -55,8 +61,10 @@ class CloudWatchMetrics:
         types: Mapping[str, InstanceType],
         *,
         lists_once: bool = False,
+        metrics: Collection[Metric] = tuple(Metric),
     ) -> None:
         self._client_of = client_of
+        self._wanted = metrics
         self._types = types
         self._lists_once = lists_once
         self._listed: dict[tuple[str | None, str | None, str], tuple[str, ...]] = {}
@@ -68,7 +76,7 @@ class CloudWatchMetrics:
         return measure(job, read.series, self._types, absent=read.absent, notes=read.notes)
 
     def series(self, job: Job, now: datetime) -> ReadSeries:
-        """Reads every host and metric, at the shortest period that the run's age and length allow.
+        """Reads every host and metric, at the shortest period that the run's age and size allow.
 
         Metrics that are absent or denied are reported as missing; other AWS errors are raised.
         """
@@ -79,21 +87,25 @@ class CloudWatchMetrics:
         if job.account is None or job.region is None:
             return _unread("the job's account or region is not known")
         start, end = windows[0][0], windows[-1][1]
-        period_s = period_for(start, end, now)
-        if period_s is None:
+        if (kept_s := finest_s(start, now)) is None:
             return _unread("CloudWatch keeps metrics for 455 days")
         absent = Missing("metric_missing", "CloudWatch has no points", _later(job, now))
         try:
             with aws_errors("cloudwatch"), parsing("cloudwatch"):
                 client = self._client_of(job.account, job.region)
                 hosts = self._hosts(client, job, published, now)
-                queries = self._queries(job, published, hosts, period_s)
+                series = self._series(job, published, hosts)
+                period_s = period_for(start, end, kept_s, len(series))
+                queries = _queries(published, series, period_s)
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
             return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
         if published.hosts_numbered and (job.instance_count or 0) > MOST_HOSTS:
             notes.append(f"the metrics of {MOST_HOSTS} of {job.instance_count} hosts were read")
+        if period_s > kept_s:
+            rarer = f"one point every {period_s} s was read, not every {kept_s} s"
+            notes.append(f"{rarer}: the run has so many days or hosts")
         return ReadSeries(tuple(raw), absent, tuple(notes))
 
     def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
@@ -120,37 +132,41 @@ class CloudWatchMetrics:
                 self._listed[key] = tuple(_listed_hosts(client, published, _MAX_LISTED_ONCE))
             return self._listed[key]
 
-    def _queries(
-        self, job: Job, published: JobMetrics, hosts: list[str], period_s: int
-    ) -> list[dict[str, Any]]:
-        """One query per host and metric, and one per algorithm metric of the job.
+    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_OneSeries]:
+        """One per host and metric, and one per algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
         """
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         gpus = any(known is None or known.gpus for known in instance_types)
-        metrics = [m for m in Metric if gpus or m not in {Metric.GPU, Metric.GPU_MEMORY}]
-        if not published.disk:
-            metrics.remove(Metric.DISK)
+        absent = {*(() if gpus else (Metric.GPU, Metric.GPU_MEMORY))}
+        absent |= {*(() if published.disk else (Metric.DISK,))}
+        metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
         if published.algorithm_dimension is not None:
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
             series += [(published.algorithm_dimension, job.name, name) for name in names]
-        return [
-            {
-                "Id": f"q{number}",
-                "MetricStat": {
-                    "Metric": {
-                        "Namespace": published.namespace,
-                        "MetricName": metric,
-                        "Dimensions": [{"Name": dimension, "Value": value}],
-                    },
-                    "Period": period_s,
-                    "Stat": "Average",
+        return series
+
+
+def _queries(
+    published: JobMetrics, series: list[_OneSeries], period_s: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "Id": f"q{number}",
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": published.namespace,
+                    "MetricName": metric,
+                    "Dimensions": [{"Name": dimension, "Value": value}],
                 },
-            }
-            for number, (dimension, value, metric) in enumerate(series)
-        ]
+                "Period": period_s,
+                "Stat": "Average",
+            },
+        }
+        for number, (dimension, value, metric) in enumerate(series)
+    ]
 
 
 def _listed_hosts(client: Any, published: JobMetrics, most: int, **recent: str) -> Iterator[str]:
@@ -188,17 +204,25 @@ def _later(job: Job, now: datetime) -> str | None:
 
 
 def _ended_lately(job: Job, now: datetime) -> bool:
-    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active."""
-    return job.ended_at is not None and now - job.ended_at < timedelta(hours=2)
+    """True if the job ended under 2 hours ago: ListMetrics counts 3 hours as recently active.
+
+    One that was looked at while it runs counts as ended then.
+    """
+    end = job.ended_at or job.running_until
+    return end is not None and now - end < timedelta(hours=2)
 
 
-def period_for(start: datetime, end: datetime, now: datetime) -> int | None:
-    """Period in seconds: the finest still stored for `start` that needs at most 1,440 points."""
-    kept_s = next((period for age, period in _RETENTION if now - start <= age), None)
-    if kept_s is None:
-        return None
-    needed_s = (end - start).total_seconds() / MAX_POINTS
-    return max(kept_s, math.ceil(needed_s / kept_s) * kept_s)
+def finest_s(start: datetime, now: datetime) -> int | None:
+    """The finest period in seconds that is still stored for `start`; None where none is."""
+    return next((period for age, period in _RETENTION if now - start <= age), None)
+
+
+def period_for(start: datetime, end: datetime, kept_s: int, series: int) -> int:
+    """Period in seconds: the multiple of `kept_s` with at most 1,440 points of each series, and
+    MOST_POINTS of all.
+    """
+    most = min(MAX_POINTS, MOST_POINTS // max(series, 1))
+    return max(1, math.ceil((end - start).total_seconds() / most / kept_s)) * kept_s
 
 
 def _read(
@@ -217,10 +241,7 @@ def _read(
             "ScanBy": "TimestampAscending",
         }
         for result in _results(client, call, notes):
-            for moment, value in zip(result["Timestamps"], result["Values"], strict=False):
-                index = int(moment.timestamp() - first) // period_s
-                if 0 <= index < points:
-                    values[result["Id"]][index] = _number(value)
+            _place(result["Timestamps"], result["Values"], values[result["Id"]], first, period_s)
             if result.get("StatusCode") in {"InternalError", "Forbidden"}:
                 notes[f"CloudWatch returned {result['StatusCode']} for some series"] = None
     raw = [
@@ -235,6 +256,35 @@ def _read(
         if any(value is not None for value in values[query["Id"]])
     ]
     return raw, list(notes)
+
+
+def _place(
+    moments: Sequence[datetime],
+    found: Sequence[object],
+    values: list[float | None],
+    first: int,
+    period_s: int,
+) -> None:
+    """Puts an answer's points where their periods lie, counted from the second `first` on.
+
+    The answer ascends, one point a period: where it has as many as lie between its first and its
+    last, it has each of them. Then no other moment is looked at, which costs more than all else.
+    """
+    if not moments:
+        return
+    start, stop = (_index(moments[at], first, period_s) for at in (0, -1))
+    whole = len(moments) == len(found) == stop + 1 - start and 0 <= start <= stop < len(values)
+    if whole and set(map(type, found)) == {float}:
+        values[start : stop + 1] = cast(Sequence[float], found)
+        return
+    for moment, value in zip(moments, found, strict=False):
+        index = _index(moment, first, period_s)
+        if 0 <= index < len(values):
+            values[index] = _number(value)
+
+
+def _index(moment: datetime, first: int, period_s: int) -> int:
+    return int(moment.timestamp() - first) // period_s
 
 
 def _number(value: object) -> float:

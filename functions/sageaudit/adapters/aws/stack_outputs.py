@@ -15,6 +15,9 @@ CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
 QUEUE_OF, CHANNEL = "NoticesQueueUrl", "Channel"
 """Outputs of each channel, before its name: the URL of its queue; its service and address."""
 
+AUDITS_AT_ONCE = "AuditsAtOnce"
+"""Output: how many functions audit at the same time."""
+
 
 def in_words(channel: str) -> str:
     """A channel's name in names of CloudFormation: `ml-platform` is `MlPlatform`."""

@@ -6,18 +6,67 @@ notify needs only `write`; deliver needs `check`, `prepare`, `as_repeat` and `po
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
 
 from sageaudit.adapters.aws.clients import QUICK, client
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.channels.webhook import Secret, Transport, Webhook
 from sageaudit.domain.policy.routes import Service
+from sageaudit.errors import (
+    AccessDenied,
+    AwsError,
+    BadSettings,
+    ChannelBroken,
+    ChannelUnavailable,
+    MaybeSent,
+    RateLimited,
+    UnexpectedAnswer,
+)
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import NOBODY, Payload
+
+WAIT_S = 30
+"""Seconds to wait when the service does not say how long."""
+LONGEST_WAIT_S = 3_600
+"""Our choice: a service that asks for more is asked again after this time."""
+
+_SUCCESS = range(200, 300)
+_MOVED = range(300, 400)
+_TOO_MANY, _SERVER_ERROR = 429, 500
+_REVOKED = frozenset({401, 403, 404, 410})
+"""What a webhook answers that was deleted or renewed: the secret may already hold the new one."""
+_NO_ACCESS = _REVOKED | {407}
+_IN_DOUBT = frozenset({408, 425})
+"""The server gave up waiting, or asks to send again: it may have read the notice all the same."""
+_HEADERS = {"Content-Type": "application/json; charset=utf-8"}
+_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
+_SECONDS = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An HTTP answer; header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+Transport = Callable[[str, bytes, Mapping[str, str]], Response]
+"""POSTs a body once and follows nothing. Raises ChannelUnavailable where the request surely did
+not leave, and MaybeSent where no whole answer came."""
+
+
+class Secret(Protocol):
+    """Where the webhook's address is kept."""
+
+    def value(self, *, refresh: bool = False) -> str:
+        """The address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +147,23 @@ class NoticeChannel(ABC):
 
 
 class WebhookChannel(NoticeChannel):
-    """A channel whose secret is the address that JSON is posted to."""
+    """A channel whose secret is the address that JSON is posted to.
+
+    The address never appears in a log or an error. Whatever the transport, only an address of the
+    service reaches it.
+    """
 
     secret: ClassVar[SecretForm]
 
-    def __init__(self, name: str, secret: Secret, transport: Transport) -> None:
-        self._webhook = Webhook(
-            name, secret, transport, refusal=self.secret.refusal, accepted=self.accepted
-        )
+    def __init__(self, name: str, address: Secret, transport: Transport) -> None:
+        self._name = name
+        self._address = address
+        self._transport = transport
 
     @staticmethod
     @abstractmethod
     def accepted(status: int, word: str) -> bool:
-        """Whether this answer means that the payload was posted."""
+        """Whether this answer, by status and error word, means that the payload was posted."""
 
     @classmethod
     def connect(cls, name: str, address: str, connections: Connections) -> Self:
@@ -118,9 +171,73 @@ class WebhookChannel(NoticeChannel):
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the webhook's URL. Raises ChannelBroken or ChannelUnavailable."""
-        self._webhook.prepare()
+        """Reads the address, again where the stored one may have been corrected.
+
+        Raises ChannelBroken or ChannelUnavailable.
+        """
+        if self.secret.refusal(self._url(refresh=False)) is not None:
+            self._checked(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Raises a ChannelError."""
-        self._webhook.post(payload)
+        """Posts the payload, once more when the secret was renewed in the meantime.
+
+        Raises a ChannelError.
+        """
+        body = json.dumps(payload).encode()
+        self.prepare()
+        url = self._url(refresh=False)
+        answer = self._transport(url, body, _HEADERS)
+        if answer.status in _REVOKED:
+            renewed = self._url(refresh=True)
+            if renewed != url:
+                answer = self._transport(self._checked(renewed), body, _HEADERS)
+        self._judge(answer)
+
+    def _url(self, *, refresh: bool) -> str:
+        try:
+            return self._address.value(refresh=refresh)
+        except AccessDenied as error:
+            raise ChannelBroken(f"{self._name}: {error}", "secret_denied") from error
+        except BadSettings as error:
+            raise ChannelBroken(f"{self._name}: {error}", "secret_unusable") from error
+        except AwsError as error:
+            raise ChannelUnavailable(f"{self._name}: {error}") from error
+
+    def _checked(self, url: str) -> str:
+        """The address. Raises ChannelBroken when nothing may be sent there."""
+        if reason := self.secret.refusal(url):
+            why = f"{self._name}: the stored webhook is refused: {reason}"
+            raise ChannelBroken(why, "secret_unusable")
+        return url
+
+    def _judge(self, answer: Response) -> None:
+        """Raises unless the payload was posted."""
+        status, word = answer.status, _word(answer.body)
+        answered = f"{self._name}: {status} {word}"
+        if self.accepted(status, word):
+            return
+        if status == _TOO_MANY or word == "rate_limited":
+            raise RateLimited(_retry_after_s(answer.headers))
+        if status >= _SERVER_ERROR or status in _IN_DOUBT:
+            asked = "retry-after" in answer.headers
+            raise MaybeSent(answered, _retry_after_s(answer.headers) if asked else 0)
+        if status in _MOVED:
+            why = f"{self._name}: {status}, a redirect, which is never followed"
+            raise ChannelBroken(why, "redirected")
+        if status in _NO_ACCESS:
+            raise ChannelBroken(f"{answered}: the webhook is revoked or not permitted")
+        if status in _SUCCESS or status < _SUCCESS.start:
+            raise UnexpectedAnswer(f"{answered}: it is not known whether the notice was posted")
+        raise ChannelBroken(f"{answered}: the notice is refused", "refused")
+
+
+def _word(body: bytes) -> str:
+    """A short error word; anything else is not repeated."""
+    text = body.decode("ascii", "replace").strip()
+    return text if _WORD.fullmatch(text) else "with an unknown text"
+
+
+def _retry_after_s(headers: Mapping[str, str]) -> int:
+    asked = headers.get("retry-after", "").strip()
+    seconds = int(asked) if _SECONDS.fullmatch(asked) else WAIT_S
+    return min(max(seconds, 1), LONGEST_WAIT_S)

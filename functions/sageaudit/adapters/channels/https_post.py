@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from http.client import HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from sageaudit.adapters.channels.webhook import Response
+from sageaudit.adapters.channels.channel import Response
 from sageaudit.errors import ChannelUnavailable, MaybeSent
 
 CONNECT_TIMEOUT_S = 3

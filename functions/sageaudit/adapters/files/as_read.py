@@ -6,17 +6,16 @@ With it an audit of the recording is the audit that the live job got at that mom
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from datetime import datetime
 from typing import Any
 
 from sageaudit.adapters.prices.listed_prices import ListedPrices
+from sageaudit.adapters.prices.price_cache import Stored, entries_document, read_entries
 from sageaudit.domain.audit.finding_document import iso
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
-from sageaudit.domain.prices.price_list import Entry, ListedRate, PriceListing, Refused, Stored
+from sageaudit.domain.prices.price_list import PriceListing
 from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import Malformed
 
@@ -72,13 +71,12 @@ def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
     """The price list of a region and component, as a recording has it; rates are texts in USD."""
-    entries = prices.stored.listing.entries if prices.stored else {}
     return {
         "region": prices.region,
         "component": prices.component.value,
         "read_at": iso(prices.stored.read_at) if prices.stored else None,
         "why": prices.why,
-        "rates": {name: _entry_document(entry) for name, entry in entries.items()},
+        "rates": entries_document(prices.stored.listing.entries if prices.stored else {}),
     }
 
 
@@ -96,34 +94,9 @@ def prices_of(document: Mapping[str, Any]) -> ListedPrices | None:
     stored = None
     if read_at is not None and region is not None:
         rates = fields.section(section, "rates")
-        entries = {name: _entry(name, fields.section(rates, name)) for name in rates}
+        try:
+            entries = read_entries(rates)
+        except Malformed as error:
+            raise Malformed(f"{_PRICES}.rates.{error.key}", error.reason) from error
         stored = Stored(PriceListing(region, component, entries), read_at)
     return ListedPrices(region, component, stored, fields.text(section, "why"))
-
-
-def _entry_document(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Refused):
-        return {"refused": entry.reason}
-    effective = None if entry.effective is None else entry.effective.isoformat()
-    return {"usd": str(entry.usd), "effective": effective, "usage_type": entry.usage_type}
-
-
-def _entry(name: str, section: Mapping[str, Any]) -> Entry:
-    where = f"{_PRICES}.rates.{name}"
-    if reason := fields.text(section, "refused"):
-        return Refused(reason)
-    effective = fields.text(section, "effective")
-    try:
-        day = date.fromisoformat(effective) if effective else None
-    except ValueError as error:
-        raise Malformed(f"{where}.effective", "is not a date") from error
-    usage_type = fields.text(section, "usage_type") or ""
-    return ListedRate(_usd(section.get("usd"), where), day, usage_type)
-
-
-def _usd(value: object, where: str) -> Decimal:
-    with suppress(InvalidOperation):
-        usd = Decimal(str(value))
-        if usd.is_finite() and usd > 0:
-            return usd
-    raise Malformed(where, "has a rate that is not an amount")

@@ -15,6 +15,7 @@ from sageaudit.adapters.history.dynamo.table import (
     NOTICE_PREFIX,
     PARTITION_KEY,
     SORT_KEY,
+    WATCH_PREFIX,
 )
 from sageaudit.adapters.history.stored_document import read_text
 from sageaudit.domain.audit.document import AuditDocument
@@ -174,9 +175,12 @@ def read_letter(body: str) -> tuple[str, str]:
 
 
 def about_notice(pk: str, sk: str) -> dict[str, Any]:
-    """Which audit, or which week's digest, a notice is about, for a log. Raises Malformed."""
+    """Which audit, running job or week's digest a notice is about, for a log. Raises Malformed."""
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
+    if pk.startswith(WATCH_PREFIX):
+        key, number = version_of(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
+        return {"job": key.arn, "said": number}
     key, version = version_of(pk, sk)
     return {"job": key.arn, "version": version}
 

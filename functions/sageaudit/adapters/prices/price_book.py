@@ -21,7 +21,7 @@ from sageaudit.domain.prices.price_list import STORAGE
 
 _Asked = tuple[date | None, str, Component, str]
 """Day, region, component, and an instance type or the key of ML storage."""
-_BOOKS_KEPT = 8
+_KEPT = 8
 """A process sees jobs of a few components, of today and of the days before."""
 
 
@@ -93,13 +93,13 @@ class PriceBook:
 class PricedMarkets:
     """Implements Markets: a book over the same sources for each job.
 
-    The last books are kept: jobs of one day share one, as long as the sources know the same.
+    The last markets are kept: jobs of one day share one, as long as the sources know the same.
     """
 
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
         self._types = types
         self._sources = sources
-        self._books: deque[PriceBook] = deque(maxlen=_BOOKS_KEPT)
+        self._kept: deque[Market] = deque(maxlen=_KEPT)
 
     def market(self, job: Job, now: datetime, first: KnownPrices | None = None) -> Market:
         """Types, and the prices of the job's region, component and day; missing ones are None.
@@ -109,11 +109,9 @@ class PricedMarkets:
         component = job.kind.row.component
         read = (source.read(job.region, component) for source in self._sources)
         known = tuple(read) if first is None else (first, *read)
-        return Market(self._types, self._kept(PriceBook(known, day_of(job, now))))
-
-    def _kept(self, asked: PriceBook) -> PriceBook:
-        """The kept book of the same sources and day, else this one."""
-        kept = next((book for book in self._books if book == asked), None)
+        book = PriceBook(known, day_of(job, now))
+        kept = next((market for market in self._kept if market.prices == book), None)
         if kept is None:
-            self._books.append(asked)
-        return kept or asked
+            kept = Market(self._types, book)
+            self._kept.append(kept)
+        return kept

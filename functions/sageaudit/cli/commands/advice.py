@@ -10,9 +10,9 @@ import click
 from sageaudit.cli import options
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import advices, asking
-from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters, AdviceRow
+from sageaudit.cli.support.history.advices import FILTERS, AdviceFilters
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
-from sageaudit.domain.advice.advice import Decision, State, Verb
+from sageaudit.domain.advice.advice import Advice, Decision, State, Verb
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 
@@ -110,7 +110,7 @@ def _decide(verb: Verb) -> None:
             known = _known(advices.EVERY.advices(opened, now), name)
             opened.decisions.decide(made)
         until_when = f" until {last}" if last else ""
-        say(f"{name}: {verb.value}{until_when}: {known.change} in {known.family}")
+        say(f"{name}: {verb.value}{until_when}: {advices.change_of(known)} in {known.family}")
 
 
 def _last_day(verb: Verb, until: datetime | None, now: datetime) -> date | None:
@@ -124,7 +124,7 @@ def _last_day(verb: Verb, until: datetime | None, now: datetime) -> date | None:
     return until.date()
 
 
-def _known(found: list[AdviceRow], name: str) -> AdviceRow:
+def _known(found: list[Advice], name: str) -> Advice:
     """Raises BadUsage for an id that no advice has."""
     known = {one.id: one for one in found}
     if name not in known:

@@ -45,11 +45,6 @@ Examples:
     type=click.Path(path_type=Path),
     help="History file to judge with and to record in; made if it does not exist.",
 )
-@click.option(
-    "--table",
-    metavar="NAME",
-    help="DynamoDB table with earlier runs to judge with; nothing is recorded in it.",
-)
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
@@ -62,7 +57,6 @@ def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],
     history: Path | None,
-    table: str | None,
     kind: JobKind | None,
     region: str | None,
     profile: str | None,
@@ -74,8 +68,8 @@ def audit(
 ) -> Exit:
     """Shows what a job cost, what was avoidable, and what to change.
 
-    A run is compared with the earlier runs of its family that --history or --table has; without
-    them it is judged alone. --output json prints one line for each job. Reads only, with your own
+    A run is compared with the earlier runs of its family that --history has; without them it is
+    judged alone. --output json prints one line for each job. Reads only, with your own
     credentials; nothing is written anywhere but to the file of --history.
     """
     if not jobs and not recordings:
@@ -90,7 +84,7 @@ def audit(
         show(audited)
         return _gate(audited, fail_on)
 
-    with _opened(history, table, profile, region) as opened:
+    with _opened(history) as opened:
         audits = audit_recordings(recordings, policy, opened)
         tasks = [partial(_recorded, audits) for _ in recordings]
         if jobs:
@@ -102,15 +96,13 @@ def audit(
 
 
 @contextmanager
-def _opened(
-    history: Path | None, table: str | None, profile: str | None, region: str | None
-) -> Iterator[History | None]:
-    """The history to audit with: new audits are recorded in a file, but beside a table."""
-    if history is None and table is None:
+def _opened(history: Path | None) -> Iterator[History | None]:
+    """The history to audit with, which records new audits too."""
+    if history is None:
         yield None
         return
-    with histories.open_history(history, table, profile, region, create=True) as source:
-        yield source.history if table is None else histories.BesideTable(source.history)
+    with histories.open_history(history, None, None, None, create=True) as source:
+        yield source.history
 
 
 def _recorded(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import click
 
@@ -189,7 +188,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
     help="Format: table for people, json for scripts, markdown for a comment, github for"
     " annotations.",
 )
-@options.fail_on("a request", never=True)
+@options.fail_on("a request", " By default a request that AWS refuses fails.")
 @options.NO_COLOR
 def check(
     files: tuple[str, ...],
@@ -202,7 +201,7 @@ def check(
     profile: str | None,
     policy: Policy,
     output: str,
-    fail_on: Severity | Literal["never"] | None,
+    fail_on: Severity | None,
     no_color: bool,
 ) -> Exit:
     """Checks a request, pipeline or plan before it costs anything.
@@ -255,12 +254,12 @@ def _region(name: str | None) -> str | None:
     return name
 
 
-def _gate(written: CheckedFile, fail_on: Severity | Literal["never"] | None) -> Exit:
-    """A request that AWS refuses fails, unless the user says otherwise."""
+def _gate(written: CheckedFile, fail_on: Severity | None) -> Exit:
+    """A request that AWS refuses fails, unless the user names a severity."""
     rows = [row for job in written["jobs"] for row in job["findings"]]
-    if not isinstance(fail_on, Severity):
+    if fail_on is None:
         refused = any(row["refused"] and row["not_counted"] is None for row in rows)
-        return Exit.FINDINGS if refused and fail_on is None else Exit.DONE
+        return Exit.FINDINGS if refused else Exit.DONE
     counted = (row["severity"] for row in rows if row["not_counted"] is None)
     known = not any(job["unreadable"] for job in written["jobs"])
     return options.gate(written["file"], counted, fail_on, could_judge=known)

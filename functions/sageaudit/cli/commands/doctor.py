@@ -185,6 +185,7 @@ def _print_policy(asked: Sequence[str], where: permissions.PolicyScope) -> None:
 
 
 _WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
+_NAMED = 4
 _STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
 
 
@@ -207,15 +208,29 @@ def _document(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def _show(checks: Sequence[Check], console: Console) -> None:
-    """Prints the counts, then the state, the name and what was found, and what to do next."""
+    """Prints the counts, then the state, the name and what was found, and what to do next.
+
+    Checks that found the same, as of many accounts, are one row each time: of those that failed,
+    each is named.
+    """
     table = plain_table("", " ", unbroken={""})
     table.show_header = False
+    alike: dict[tuple[CheckState, str, str | None], list[str]] = {}
     for check in checks:
-        found = Text(f"{terminal(check.name)}: {terminal(check.found)}")
-        if check.next:
-            found.append(f"\n-> {terminal(check.next)}", "dim")
-        table.add_row(Text(_WORDS[check.state], _STYLES[check.state]), found)
+        alike.setdefault((check.state, check.found, check.next), []).append(check.name)
+    for (state, what, advice), names in alike.items():
+        found = Text(f"{terminal(_names(names, state))}: {terminal(what)}")
+        if advice:
+            found.append(f"\n-> {terminal(advice)}", "dim")
+        table.add_row(Text(_WORDS[state], _STYLES[state]), found)
     counts = Counter(check.state for check in checks)
     parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
     console.print(Text(f"{counted(len(checks), 'check')}: {', '.join(parts)}", "bold"))
     console.print(table)
+
+
+def _names(names: Sequence[str], state: CheckState) -> str:
+    """All of them; of many that did not fail, some."""
+    if state is CheckState.FAILED or len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from sageaudit.adapters.files.duckdb_engine import write_parquet
 from sageaudit.adapters.files.exact_json import whole_text
-from sageaudit.adapters.files.parquet_rows import write_parquet
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.history import asking, formats, lists

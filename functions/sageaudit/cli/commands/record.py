@@ -51,11 +51,6 @@ _STDOUT = "-"
     help="For sharing: names, account ids, addresses and free texts are replaced. Times, types,"
     " metrics and prices stay, so that the dollars stay.",
 )
-@click.option(
-    "--salt",
-    help="Secret text for --anonymize: files made with the same one use the same pseudonyms, so"
-    " that runs of one family stay one. By default a new one for each file.",
-)
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
@@ -66,7 +61,6 @@ def record(
     out: Path | None,
     force: bool,
     anonymize: bool,
-    salt: str | None,
     kind: JobKind | None,
     region: str | None,
     profile: str | None,
@@ -81,10 +75,6 @@ def record(
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or give its file with --recording")
-    if salt is not None and not anonymize:
-        raise click.UsageError("--salt is for --anonymize")
-    if salt is not None and not salt.strip():
-        raise click.UsageError("--salt is empty: give a text that others cannot guess")
     if out is not None and str(out) != _STDOUT:
         recording_file.check_free(out, replace=force)
     if path is not None:
@@ -93,9 +83,10 @@ def record(
         read = live.Account(profile, region).record(job or "", kind)
     document = recording_file.document_of(read, fingerprint_key(), policy.tags_read)
     if anonymize:
-        key = salt.encode("utf-8", "replace") if salt else secrets.token_bytes(32)
         rules = frozenset(rule.name.name for rule in catalogue.ruleset().rules)
-        document = anonymous_recording.anonymized(document, key, rules, instance_types())
+        document = anonymous_recording.anonymized(
+            document, secrets.token_bytes(32), rules, instance_types()
+        )
     text = inert_json(recording_file.text_of(document))
     if str(out) == _STDOUT:
         click.echo(text, nl=False)

@@ -1,14 +1,12 @@
-"""`sageaudit show`: one job's audit from the history, or its versions."""
+"""`sageaudit show`: one job's audit from the history."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import click
 
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json
-from sageaudit.cli.support.history import asking, formats, lists
+from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Head
@@ -18,17 +16,14 @@ from sageaudit.output.fixes.dialects import Dialect
 from sageaudit.output.terminal.findings import show_code
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.terminal.render import render
-from sageaudit.output.text.amounts import of_document
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
-from sageaudit.queries.lists import ReadCounts
 from sageaudit.queries.lookup import Wanted, find
 from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
 Examples:
   sageaudit show my-training-job
-  sageaudit show my-training-job --versions
   sageaudit show arn:aws:sagemaker:eu-west-1:111122223333:training-job/my-job --version 1"""
 
 
@@ -37,7 +32,6 @@ Examples:
 @click.option(
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )
-@click.option("--versions", is_flag=True, help="List all versions instead.")
 @options.KIND
 @asking.ACCOUNT
 @asking.REGION
@@ -48,7 +42,6 @@ Examples:
 def show(
     job: str,
     version: int | None,
-    versions: bool,
     kind: JobKind | None,
     account: str | None,
     region: str | None,
@@ -61,8 +54,6 @@ def show(
 
     Of several runs with the same ARN it is the newest. A job is found whatever its age.
     """
-    if versions and (version or fix_as):
-        raise BadUsage("--versions lists all versions: leave out --version and --fix-as")
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
     wanted = Wanted(job, kind, account, region)
@@ -70,9 +61,6 @@ def show(
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
     with where.open() as opened:
         head = find(opened.history, wanted)
-        if versions:
-            _list(opened.history, head, output, no_color=no_color)
-            return
         audited = _audit(opened.history, head, version)
     if output == "json":
         echo_json(audited)
@@ -92,28 +80,3 @@ def _audit(history: History, head: Head, version: int | None) -> AuditDocument:
             f"{head.name} has no version {version}: it has {counted(head.version, 'version')}"
         )
     return audited
-
-
-def _list(history: History, head: Head, output: str, *, no_color: bool) -> None:
-    documents = (whole_audit(history, head.key, version) for version in range(head.version, 0, -1))
-    rows = [_version(document) for document in documents if document is not None]
-    layout, console = lists.VERSIONS, console_for(no_color=no_color)
-    tail = asking.tail(ReadCounts(len(rows)))
-    formats.write(rows, layout, layout.chosen(output, None), output, console, tail)
-
-
-def _version(document: AuditDocument) -> SimpleNamespace:
-    """A row of `lists.VERSIONS`."""
-    return SimpleNamespace(
-        version=document["audit"]["version"],
-        settled=document["audit"]["settled"],
-        total_usd=document["bill"]["total_usd"],
-        avoidable_usd=document["avoidable_usd"],
-        lost_usd=document["lost_usd"],
-        possible_usd=document["possible_usd"],
-        judged=document["judged"],
-        findings=len(document["findings"]),
-        ruleset=document["audit"]["ruleset"],
-        policy=document["audit"]["policy"],
-        amounts=of_document(document),
-    )

@@ -117,7 +117,7 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
             run.usage,
             run.market,
             headroom_percent=headroom_percent,
-            only=lambda instance_type: not types or instance_type.name in types,
+            only=types or None,
         )
     return {
         "schema": 1,

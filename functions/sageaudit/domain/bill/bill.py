@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 
 from sageaudit.domain.bill.billed_time import Basis, billed_seconds, only_waited
 from sageaudit.domain.job.job import InstanceGroup, Job, Phase, Purchase, seconds_between, whole_sum
@@ -51,9 +52,12 @@ class PhaseCost:
     usd: Decimal | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bill:
-    """The lines, the cost by phase, and sentences that say what is missing."""
+    """The lines, the cost by phase, and sentences that say what is missing.
+
+    Without slots: the sums, which each candidate is compared with, are worked out once and kept.
+    """
 
     basis: Basis
     lines: tuple[Line, ...]
@@ -75,13 +79,13 @@ class Bill:
         """The rest of `missing`: what the total lacks."""
         return tuple(what for what in self.missing if what not in self.estimated)
 
-    @property
+    @cached_property
     def compute_usd(self) -> Decimal | None:
         """Sum of the compute lines; None when one has no price or there are none."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
         return whole_sum(parts) if parts else None
 
-    @property
+    @cached_property
     def total_usd(self) -> Decimal | None:
         """Sum of the known lines; None when a compute line has no price."""
         if self.compute_usd is None:

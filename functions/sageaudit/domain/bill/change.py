@@ -57,12 +57,11 @@ class CutPhase:
         left = self.seconds
         phases: list[Phase] = []
         for phase in job.phases:
-            taken = Decimal(0)
             if phase.name == self.phase and phase.seconds is not None and phase.billed:
                 taken = min(left, phase.seconds)
                 left -= taken
-            seconds = None if phase.seconds is None else phase.seconds - taken
-            phases.append(replace(phase, seconds=seconds))
+                phase = replace(phase, seconds=phase.seconds - taken)  # noqa: PLW2901
+            phases.append(phase)
         return _shorter(replace(job, phases=tuple(phases)), job, self.seconds - left)
 
 
@@ -80,8 +79,8 @@ class SetType:
 
     def apply(self, job: Job) -> Job:
         """Same count, other type."""
-        groups = tuple(replace(group, instance_type=self.instance_type) for group in job.groups)
-        return _scaled(replace(job, groups=groups), self.slower)
+        groups = (InstanceGroup(self.instance_type, one.count, one.name) for one in job.groups)
+        return _scaled(job, tuple(groups), self.slower)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class SetCount:
         if len(job.groups) != 1:
             return job
         group = InstanceGroup(job.groups[0].instance_type, self.count)
-        return _scaled(replace(job, groups=(group,)), self.slower)
+        return _scaled(job, (group,), self.slower)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +176,17 @@ def _shorter(changed: Job, before: Job, cut_s: Decimal) -> Job:
     return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
 
 
-def _scaled(job: Job, factor: Decimal) -> Job:
+def _scaled(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
+    """On other instances, and all its times as long by the factor."""
     if factor == 1:
-        return job
+        return replace(job, groups=groups)
     return replace(
         job,
+        groups=groups,
         training_s=None if job.elapsed_s is None else job.elapsed_s * factor,
         billable_s=None if job.billable_s is None else job.billable_s * factor,
         phases=tuple(
-            replace(p, seconds=None if p.seconds is None else p.seconds * factor)
+            Phase(p.name, p.started_at, None if p.seconds is None else p.seconds * factor, p.billed)
             for p in job.phases
         ),
     )

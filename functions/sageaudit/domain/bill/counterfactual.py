@@ -16,12 +16,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from sageaudit.domain.bill.bill import Bill, bill
-from sageaudit.domain.bill.change import Change, SetCount, SetType, Stage
+from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.billed_job import BilledJob
+from sageaudit.domain.bill.change import SetCount, Stage
 from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Market, comparable
+from sageaudit.domain.prices.market import Market
 
 REST = "rest"
 """The slice of a bill that no finding takes."""
@@ -114,18 +115,16 @@ def allocate(
         for name, found in sorted(founds, key=lambda pair: pair[0].id)
     ]
     total = billed.total_usd
-    alone = {
-        name.id: saving(billed, job, found.change, market) if found.change else None
-        for name, found in pairs
-    }
+    today = BilledJob(job, billed, market)
+    alone = {name.id: today.saving(found.change) if found.change else None for name, found in pairs}
     subsumed = _subsumed(pairs)
     superseded = _superseded(pairs, alone, subsumed, exempt)
     standing = [pair for pair in pairs if pair[0].name not in {*subsumed, *superseded, *exempt}]
-    shares = _together(job, billed, standing, market)
+    shares = _together(today, standing)
     findings = []
     for name, found in pairs:
         share = shares.get(name.id, _ZERO) if found.change and total is not None else None
-        span = _range(job, billed, found, market)
+        span = _range(today, found)
         priced = found.change is not None
         findings.append(
             Finding(
@@ -139,9 +138,7 @@ def allocate(
                 subsumed_by=subsumed.get(name.name),
                 exempt=exempt.get(name.name),
                 estimated=bool(billed.estimated) or estimate_of(found, job, market) is not None,
-                alternatives_usd=tuple(
-                    saving(billed, job, change, market) for change in found.other_changes
-                ),
+                alternatives_usd=tuple(map(today.saving, found.other_changes)),
             )
         )
     findings.sort(key=_rank)
@@ -170,38 +167,11 @@ def _compatible(found: Found, job: Job, *, savings_plan: bool) -> Found:
     return found
 
 
-def saving(billed: Bill, job: Job, change: Change, market: Market) -> Decimal | None:
-    """What one change of the job saves on its bill, at least 0.
-
-    None when either bill is unknown or an upper bound, when the changed bill lacks a line that the
-    first one has (fewer known lines are not a saving), and when the other type has no price of the
-    same time and kind.
-    """
-    after = bill(change.apply(job), market)
-    if billed.total_usd is None or after.total_usd is None:
-        return None
-    if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
-        return None
-    if isinstance(change, SetType) and not _comparable(billed, after):
-        return None
-    return max(billed.total_usd - after.total_usd, _ZERO)
-
-
-def _comparable(today: Bill, changed: Bill) -> bool:
-    """Whether both bills use rates of the same time and kind; a run that never started has none."""
-    rates = [
-        [line.rate for line in billed.lines if line.item == "compute"]
-        for billed in (today, changed)
-    ]
-    pairs = zip(*rates, strict=False)
-    return all(a is None or b is None or comparable(a, b) for a, b in pairs)
-
-
-def _range(job: Job, billed: Bill, found: Found, market: Market) -> tuple[Decimal, Decimal] | None:
+def _range(today: BilledJob, found: Found) -> tuple[Decimal, Decimal] | None:
     """Lower and upper end of a finding's range, each billed alone; None without a range."""
     if found.change is None or found.best is None:
         return None
-    ends = [saving(billed, job, change, market) for change in (found.change, found.best)]
+    ends = [today.saving(change) for change in (found.change, found.best)]
     known = sorted(end for end in ends if end is not None)
     return (known[0], known[1]) if len(known) == len(ends) else None
 
@@ -248,7 +218,7 @@ def _superseded(
 
 
 def _together(
-    job: Job, billed: Bill, standing: list[tuple[RuleName, Found]], market: Market
+    today: BilledJob, standing: list[tuple[RuleName, Found]]
 ) -> dict[str, Decimal | None]:
     """Each finding's share: counted fixes in the order of stages, then the possible ones."""
     ordered = sorted(
@@ -258,10 +228,9 @@ def _together(
     )
     shares: dict[str, Decimal | None] = {}
     for _, _, rule_id, change in ordered:
-        gain = shares[rule_id] = saving(billed, job, change, market)
+        gain = shares[rule_id] = today.saving(change)
         if gain:
-            job = change.apply(job)
-            billed = bill(job, market)
+            today = today.after(change)
     return shares
 
 

@@ -67,6 +67,8 @@ def for_family(
     `needs`: the smallest types of each of these runs. The best is the cheapest at its slowest run;
     but the one that the family was `advised` comes first while it saves nearly as much.
     """
+    if not needs and advised is None:
+        return list(known)  # they come by what this run saves
     held = {other.type.name: times_there(other.type, needs, types) for other in known}
     most = max(map(len, held.values()), default=0)
     suits = [other for other in known if len(held[other.type.name]) == most]

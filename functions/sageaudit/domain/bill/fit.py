@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
-from functools import cache
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
@@ -41,48 +40,22 @@ class Fit:
     headroom_percent: Decimal
     other: InstanceType
 
-    def not_held(self, *, ran_there: bool = False) -> TypeRefusal | None:
-        """Why the type does not hold the run, what is certain before what was not recorded.
-
-        `ran_there`: the family's runs did, for less: then only its size may keep a run from it.
-        """
-        unlike = None if ran_there else next(self._unlike(), None)
-        return unlike or min(
-            self._too_small(),
-            key=lambda refusal: refusal.constraint is Constraint.NOT_RECORDED,
-            default=None,
-        )
-
-    def _unlike(self) -> Iterator[TypeRefusal]:
-        """Why a run is not advised to move there, however small its demand."""
-        today, other = self.today, self.other
-        if other.accelerator and not other.gpus:
-            why = f"{other.name} has no GPU and needs other code"
-            yield TypeRefusal(Constraint.ACCELERATOR, why)
-        if other.legacy and not today.legacy:
-            why = f"{other.family} is an older generation than {today.family}"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if not today.accelerator and _generation(other.family) < _generation(today.family):
-            why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
-            yield TypeRefusal(Constraint.GENERATION, why)
-        if other.family.endswith(_NOT_STEADY):
-            why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
-            yield TypeRefusal(Constraint.VCPU, why)
-        if not today.accelerator and today.ebs_billed != other.ebs_billed:
-            why = f"{today.family} and {other.family} keep data on different kinds of disk"
-            if None in (today.ebs_billed, other.ebs_billed):
-                why = f"whether {today.family} and {other.family} keep data alike is not known"
-            yield TypeRefusal(Constraint.STORAGE, why)
+    def too_small(self) -> TypeRefusal | None:
+        """Why the type does not hold the run, what is certain before what was not recorded."""
+        unrecorded = None
+        for refusal in self._too_small():
+            if refusal.constraint is not Constraint.NOT_RECORDED:
+                return refusal
+            unrecorded = unrecorded or refusal
+        return unrecorded
 
     def _too_small(self) -> Iterator[TypeRefusal]:
         """The resources of which it has, or may have, too little."""
         need, other = self.need, self.other
-        if (holds := need.gpus.held_by(other.gpus)) is None:
+        if need.gpus.held_by(other.gpus) is None:
             yield _not_recorded("use of the GPU", need.gpus)
-        elif not holds:
-            # The mean work must fit: GPUs that share it then take less than twice as long.
-            asked = f"{need.gpus.needed:.1f} busy on average, {other.gpus} offered"
-            yield TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+        elif few := too_few_gpus(need, other.gpus):
+            yield few
         yield from self._too_little_gpu_memory()
         yield from self._too_few_vcpus()
         yield from self._too_small_a_disk()
@@ -163,11 +136,43 @@ class Fit:
             yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
 
+def too_few_gpus(need: Demand, gpus: int) -> TypeRefusal | None:
+    """Why so many GPUs do not hold the run, which comes before anything else; None: they may.
+
+    The mean work must fit: GPUs that share it then take less than twice as long.
+    """
+    if need.gpus.held_by(gpus) is not False:
+        return None
+    asked = f"{need.gpus.needed:.1f} busy on average, {gpus} offered"
+    return TypeRefusal(Constraint.GPUS, f"{Constraint.GPUS.value}: {asked}")
+
+
+def unlike(today: InstanceType, other: InstanceType) -> TypeRefusal | None:
+    """Why no run is advised to move there, however small its demand; None where one may be."""
+    if other.accelerator and not other.gpus:
+        why = f"{other.name} has no GPU and needs other code"
+        return TypeRefusal(Constraint.ACCELERATOR, why)
+    if other.legacy and not today.legacy:
+        why = f"{other.family} is an older generation than {today.family}"
+        return TypeRefusal(Constraint.GENERATION, why)
+    if not today.accelerator and _generation(other.family) < _generation(today.family):
+        why = f"a vCPU of {other.family} is older than one of {today.family}, and may be slower"
+        return TypeRefusal(Constraint.GENERATION, why)
+    if other.family.endswith(_NOT_STEADY):
+        why = f"{other.family} is burstable or flexible: its full vCPU is not guaranteed"
+        return TypeRefusal(Constraint.VCPU, why)
+    if not today.accelerator and today.ebs_billed != other.ebs_billed:
+        why = f"{today.family} and {other.family} keep data on different kinds of disk"
+        if None in (today.ebs_billed, other.ebs_billed):
+            why = f"whether {today.family} and {other.family} keep data alike is not known"
+        return TypeRefusal(Constraint.STORAGE, why)
+    return None
+
+
 def _not_recorded(what: str, need: Need) -> TypeRefusal:
     return TypeRefusal(Constraint.NOT_RECORDED, f"the {what} is not known ({need.unknown})")
 
 
-@cache
 def _generation(family: str) -> int:
     """The number in its name: 7 of m7i; 0 without one."""
     digits = _NUMBER.search(family)

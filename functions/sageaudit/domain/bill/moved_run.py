@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.candidate import LONGER, Constraint, Duration, TypeRefusal
-from sageaudit.domain.bill.fit import PLACES, Fit
+from sageaudit.domain.bill.fit import PLACES, Fit, unlike
 from sageaudit.domain.bill.type_vetoes import (
     has_tensor_cores,
     not_documented,
@@ -52,7 +52,7 @@ class MovedRun(Fit):
 
     def takes(self) -> Duration | TypeRefusal:
         """The run time as a multiple of today's, or why the run cannot move there."""
-        return self.not_held() or self.run_time()
+        return unlike(self.today, self.other) or self.too_small() or self.run_time()
 
     def run_time(self) -> Duration | TypeRefusal:
         """As a multiple of today's on a type that holds the run; refused where it cannot be bounded

@@ -8,17 +8,21 @@ there replaces the bounds, and a step to a smaller type that made the runs deare
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import cached_property
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.candidate import Candidate, Constraint, Duration, TypeRefusal
 from sageaudit.domain.bill.change import SetType
+from sageaudit.domain.bill.fit import too_few_gpus
+from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.bill.moved_run import MovedRun
+from sageaudit.domain.bill.offers import Offer, by_hour, may_cost_less, offers
 from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate, comparable
+from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
@@ -26,9 +30,12 @@ HEADROOM_PERCENT = Decimal(20)
 _Question = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Resize:
-    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones."""
+    """Today's type and bill, and all candidates: those that fit by cost, then the refused ones.
+
+    Without slots: which of them save, as several rules ask, is worked out once and kept.
+    """
 
     today: InstanceType
     rate: Rate | None
@@ -66,15 +73,22 @@ class Resize:
         A lower hourly price ensures that the advice for the next run does not reverse this one.
         Where today's bill is not known, the cheapest by the hour come first.
         """
-        return (candidate for candidate in self._saving if not candidate.on_trial)
+        return iter(self._saving[0])
 
     @property
     def on_trial(self) -> Iterator[Candidate]:
         """The same whose saving is possible at most."""
-        return (candidate for candidate in self._saving if candidate.on_trial)
+        return iter(self._saving[1])
 
-    @property
-    def _saving(self) -> Iterator[Candidate]:
+    @cached_property
+    def _saving(self) -> tuple[list[Candidate], list[Candidate]]:
+        """Those that certainly save, and those on trial."""
+        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        for candidate in self._found_saving():
+            found[candidate.on_trial].append(candidate)
+        return found
+
+    def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
             saves = self.saves(candidate)
             noise_usd = self._doubt(candidate) * (self.bill.total_usd or Decimal(0))
@@ -148,9 +162,9 @@ def resize(
     headroom_percent: Decimal = HEADROOM_PERCENT,
     also: tuple[Measurements, ...] = (),
     tried: tuple[TriedType, ...] = (),
-    only: Callable[[InstanceType], bool] = lambda _: True,
+    only: Collection[str] | None = None,
 ) -> Resize:
-    """Tries a run on each other type for which `only` is true. Call `impossible` first.
+    """Tries a run on each other type, or on those of `only` by name. Call `impossible` first.
 
     `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
     `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
@@ -162,14 +176,17 @@ def resize(
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
-    rate = _rate(job, market, today)
-    trial = _Trial(elsewhere, today, rate, need, market, billed, headroom_percent, tried)
+    rate = market.hourly(job.region, job.kind, today.name)
+    moved = MovedBill.of(elsewhere, market)
+    beside = offers(market, job.region, job.kind, today.name)
+    few = {n: why for n in range(today.gpus) if (why := too_few_gpus(need, n))}
+    trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried, few)
     candidates = [
-        trial.candidate(other)
-        for other in market.types.values()
-        if other.name != today.name and only(other)
+        trial.candidate(offer) for offer in beside if only is None or offer.type.name in only
     ]
-    return Resize(today, rate, billed, need, tuple(sorted(candidates, key=_by_cost)))
+    fitting = sorted((one for one in candidates if one.refused is None), key=_by_cost)
+    refused = (one for one in candidates if one.refused is not None)
+    return Resize(today, rate, billed, need, (*fitting, *refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,55 +195,54 @@ class _Trial:
 
     job: Job
     today: InstanceType
-    rate: Rate | None
     need: Demand
     market: Market
     billed: Bill
+    moved: MovedBill | None
     headroom_percent: Decimal
     tried: tuple[TriedType, ...]
+    too_few_gpus: Mapping[int, TypeRefusal]
 
-    def candidate(self, other: InstanceType) -> Candidate:
+    def candidate(self, offer: Offer) -> Candidate:
         """The type with its bill, or with the reason for its refusal."""
-        rate = _rate(self.job, self.market, other)
-        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
-        if refused := self._not_sold(other, rate):
-            larger = other.gpus > self.today.gpus or other.vcpu > self.today.vcpu
-            unpriced = refused.constraint is Constraint.BILL and not larger
-            holds = unpriced and isinstance(run.takes(), Duration)
-            return Candidate(other, rate, refused, would_hold=holds)
-        tried = as_tried(self.tried, self.today, other)
+        other, rate = offer.type, offer.rate
+        if offer.refused is not None and not offer.may_hold:
+            return offer.refused
+        tried = as_tried(self.tried, self.today, other) if self.tried else None
         back = isinstance(tried, Duration) and tried.trial
-        takes = run.not_held(ran_there=back) or tried or run.run_time()
+        if offer.unlike is not None and offer.refused is None and not back:
+            return offer.unlike
+        if offer.refused is None and other.gpus in self.too_few_gpus:
+            return Candidate(other, rate, self.too_few_gpus[other.gpus])
+        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
+        if offer.refused is not None:
+            holds = isinstance(run.takes(), Duration)
+            return replace(offer.refused, would_hold=True) if holds else offer.refused
+        takes = run.too_small() or tried or run.run_time()
         if isinstance(takes, TypeRefusal):
             return Candidate(other, rate, takes)
-        after = at_best = self._bill(other, takes.counted)
+        usd = best_usd = self._total_usd(offer, takes.counted)
         if takes.best != takes.counted:
-            at_best = self._bill(other, takes.best)
-        usd, best_usd = after.total_usd, at_best.total_usd
-        missing = [what for what in after.gaps if what not in self.billed.gaps]
-        if missing:
-            why = f"the bill on {other.name} would not be complete: {', '.join(missing)}"
-            return Candidate(other, rate, TypeRefusal(Constraint.BILL, why))
+            best_usd = self._total_usd(offer, takes.best)
+        if isinstance(usd, TypeRefusal):
+            return Candidate(other, rate, usd)
+        if isinstance(best_usd, TypeRefusal):
+            return Candidate(other, rate, best_usd)
         even = self._break_even(takes, usd, best_usd)
         return Candidate(other, rate, None, takes, usd, best_usd, even)
 
-    def _not_sold(self, other: InstanceType, rate: Rate | None) -> TypeRefusal | None:
-        if self.job.kind not in other.kinds:
-            why = f"{self.job.kind.value} jobs do not take {other.name}"
-            return TypeRefusal(Constraint.NOT_OFFERED, why)
-        if rate is None:
-            why = f"no price known for {other.name} in {self.job.region}"
-            return TypeRefusal(Constraint.BILL, why)
-        if rate.unlisted is not None:
-            why = f"{other.name} may not be sold for {self.job.kind.value} jobs: {rate.unlisted}"
-            return TypeRefusal(Constraint.NOT_OFFERED, why)
-        if self.rate is not None and not comparable(self.rate, rate):
-            why = f"{other.name} and {self.today.name} have no price of one time and kind"
-            return TypeRefusal(Constraint.BILL, why)
-        return None
-
-    def _bill(self, other: InstanceType, times: Decimal) -> Bill:
-        return bill(SetType(other.name, times).apply(self.job), self.market)
+    def _total_usd(self, offer: Offer, times: Decimal) -> Decimal | TypeRefusal | None:
+        """The bill's total on the type, or that the bill there would lack what today's has."""
+        if self.moved is not None and offer.rate is not None:
+            usd = self.moved.total_usd(offer.type, offer.rate, times)
+            if usd is not None:
+                return usd
+        after = bill(SetType(offer.type.name, times).apply(self.job), self.market)
+        missing = [what for what in after.gaps if what not in self.billed.gaps]
+        if not missing:
+            return after.total_usd
+        why = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
+        return TypeRefusal(Constraint.BILL, why)
 
     def _break_even(
         self, takes: Duration, usd: Decimal | None, best_usd: Decimal | None
@@ -239,19 +255,10 @@ class _Trial:
         return max(takes.best + (today - best_usd) / slope, Decimal(0))
 
 
-def _rate(job: Job, market: Market, other: InstanceType) -> Rate | None:
-    return market.hourly(job.region, job.kind, other.name)
-
-
-def _by_cost(candidate: Candidate) -> tuple[bool, Decimal, Decimal, str]:
-    """Sort key: candidates that fit by their bill, then refused ones by their hourly price."""
-    hourly = candidate.rate.usd if candidate.rate else Decimal("Infinity")
-    return (
-        candidate.refused is not None,
-        candidate.usd if candidate.usd is not None else hourly,
-        hourly,
-        candidate.type.name,
-    )
+def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
+    """Sort key of candidates that fit: by their bill."""
+    hourly, name = by_hour(candidate.type, candidate.rate)
+    return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,17 +289,9 @@ class Resizes:
         for question, answer in self._known:
             if question == asked:
                 return answer
-        today = market.hourly(job.region, job.kind, job.groups[0].instance_type)
         known_types = tried()
-        names = {one.type.name for one in known_types}
-
-        def may_cost_less(other: InstanceType) -> bool:
-            if other.name in names:
-                return True
-            rate = _rate(job, market, other)
-            known = today is not None and rate is not None and rate.usd >= today.usd
-            return not (known and comparable(today, rate))
-
+        own_type = job.groups[0].instance_type
+        cheaper = may_cost_less(market, job.region, job.kind, own_type)
         answer = resize(
             job,
             whole,
@@ -300,7 +299,7 @@ class Resizes:
             headroom_percent=headroom_percent,
             also=also,
             tried=known_types,
-            only=may_cost_less,
+            only=cheaper | {one.type.name for one in known_types},
         )
         self._known.append((asked, answer))
         return answer

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sageaudit.domain.job.family import repository
 from sageaudit.domain.privacy.aws_images import AWS_REGISTRIES
@@ -51,6 +52,8 @@ _OF_FRAMEWORK: dict[str, dict[Version, Version]] = {
 as 2.1-gpu-py310. A version that came with two toolkits is absent. Sources: tags in
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
+_KEPT = 32
+"""Names of images that are taken apart once, as each type that a run is tried on asks again."""
 _TRAINS = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _GENERAL = frozenset({"p2", "p3", "g4dn", "g5"})
 """What the guide says of most algorithms."""
@@ -62,6 +65,7 @@ def tag(image: str | None) -> str:
     return last.partition(":")[2]
 
 
+@lru_cache(maxsize=_KEPT)
 def cuda(image: str | None) -> Version | None:
     """The image's CUDA toolkit, (12, 1) for cu121; None where its name does not say it."""
     path, label = repository(image) or "", tag(image)
@@ -78,6 +82,7 @@ def cuda(image: str | None) -> Version | None:
     return _OF_FRAMEWORK[framework[1]].get((int(version[1]), int(version[2])))
 
 
+@lru_cache(maxsize=_KEPT)
 def pytorch(image: str | None) -> Version | None:
     """The PyTorch version of a PyTorch image by its tag, or None."""
     match = re.match(r"(\d{1,2})\.(\d{1,2})", tag(image))

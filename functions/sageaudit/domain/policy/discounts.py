@@ -153,4 +153,4 @@ def own(market: Market, discounts: Discounts, day: date | None = None) -> Market
     """The same market at what the company pays on `day` (the newest rates without a day)."""
     if not discounts.any:
         return market
-    return replace(market, prices=OwnPrices(market.prices, discounts, day))
+    return market.at(OwnPrices(market.prices, discounts, day))

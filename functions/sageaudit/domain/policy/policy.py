@@ -19,7 +19,7 @@ from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy import digest, discounts, members
+from sageaudit.domain.policy import digest, discounts, members, watch
 from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
@@ -32,6 +32,7 @@ from sageaudit.domain.policy.routes import (
     parse_routes,
 )
 from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
+from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name
 from sageaudit.errors import BadPolicy
@@ -39,7 +40,7 @@ from sageaudit.errors import BadPolicy
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MOST_SHOWN = 3
 """Cost tags that are stored with each audit: each one makes its row longer."""
-_OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route"})
+_OF_MESSAGES = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["tell", "observe"]
@@ -107,6 +108,8 @@ class Policy:
     """A run that cost so much more than its like is notified. Our choice."""
     digest: DigestTimes | None = DigestTimes()
     """When the weekly digest is sent; None: never."""
+    watch: Watching | None = Watching()
+    """Which running jobs are watched; None: none."""
     members: Members = Members()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
@@ -196,6 +199,7 @@ def parse(table: Mapping[str, Any], known: Catalogue, learnt: OwnRates | None = 
         dearer_percent=reader.amount("dearer_percent", 100, ""),
         dearer_floor_usd=reader.amount("dearer_floor_usd", 20),
         digest=digest.parse(reader.within("digest")),
+        watch=watch.parse(reader.within("watch")),
         members=members.parse(reader.within("accounts"), members.region_names(reader)),
         owner_tags=tuple(reader.strings("owner_tags", _without(_OWNER_TAGS, shown))),
         family_tag=reader.take("family_tag", str, None),

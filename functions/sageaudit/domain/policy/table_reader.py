@@ -12,7 +12,13 @@ from sageaudit.errors import BadPolicy, KeyPath
 
 HIGHEST = 10**12
 """Larger than any amount, rate or threshold that makes sense."""
-_IN_TOML = {dict: "a table", list: "an array", str: "a string", bool: "a boolean"}
+_IN_TOML = {
+    dict: "a table",
+    list: "an array",
+    str: "a string",
+    bool: "a boolean",
+    int: "a whole number",
+}
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -16,6 +17,8 @@ PriceKind = Literal["list", "own", "estimate"]
 ESTIMATE_WITHIN = Decimal("0.01")
 """98.6% of 2,186 pairs of SageMaker's and EC2's rates lie within 1% of their family's factor: a
 difference below that, between an estimated rate and another one, may not exist."""
+_KEPT = 8
+"""Markets that are kept of each: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 
 
@@ -117,19 +120,24 @@ class Prices(Protocol):
         """The usage type as bills print it; None where the region's prefix was never observed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Market:
     """Instance types and prices, from which a bill is computed.
 
     `own_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
-    change, so each rate is asked for once and kept in `_rates`.
+    change, so each rate is asked for once and kept in `_rates`, and what is made of a market is
+    kept beside it: the jobs of one day, type and policy share one market. Two are equal where they
+    are one and the same, so that what is worked out of one can be kept by it.
     """
 
     types: Mapping[str, InstanceType]
     prices: Prices
     own_type: str | None = None
     _rates: dict[tuple[str, JobKind, str], Rate | None] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+        default_factory=dict, init=False, repr=False
+    )
+    _made: deque[Market] = field(
+        default_factory=lambda: deque(maxlen=_KEPT), init=False, repr=False
     )
 
     def relative_to(self, job: Job) -> Market:
@@ -139,7 +147,21 @@ class Market:
         rates of both types. The job's own bill does not change. Jobs of several types stay as is.
         """
         kinds = {group.instance_type for group in job.groups}
-        return replace(self, own_type=kinds.pop() if len(kinds) == 1 else None)
+        return self._with(self.prices, kinds.pop() if len(kinds) == 1 else None)
+
+    def at(self, prices: Prices) -> Market:
+        """The same types at other prices."""
+        return self._with(prices, self.own_type)
+
+    def _with(self, prices: Prices, own_type: str | None) -> Market:
+        if own_type == self.own_type and prices is self.prices:
+            return self
+        for made in self._made:
+            if made.own_type == own_type and made.prices == prices:
+                return made
+        made = Market(self.types, prices, own_type)
+        self._made.append(made)
+        return made
 
     def hourly(self, region: str | None, kind: JobKind, instance_type: str) -> Rate | None:
         """USD per instance-hour of a job of this kind, on demand; None where it is not known."""

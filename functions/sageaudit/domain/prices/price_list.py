@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.job.kinds import Component, JobKind
@@ -65,14 +65,6 @@ class PriceListing:
         return {
             name: entry for name, entry in self.entries.items() if isinstance(entry, ListedRate)
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A listing and the time at which it was read."""
-
-    listing: PriceListing
-    read_at: datetime
 
 
 def read(documents: Iterable[object], region: str, component: Component) -> PriceListing:

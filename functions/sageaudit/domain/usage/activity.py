@@ -8,6 +8,7 @@ Shorter stretches are ordinary: a checkpoint, an evaluation, a download between 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import groupby
 
 from sageaudit.domain.usage.series import Series
@@ -38,50 +39,72 @@ States = list[bool | None]
 """Of each period: active (True), known to be idle (False), or unknown (None)."""
 
 
-def cpu_works(percent: float | None, vcpu: int | None) -> bool | None:
-    """Whether a host with `vcpu` vCPUs is active at this CPU utilisation (0..100)."""
-    if percent is None or vcpu is None:
-        return None
-    return percent * vcpu / 100 >= IDLE_BELOW_CORES
+def cpu_works(percents: Sequence[float], vcpu: int | None) -> States:
+    """Whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
+    if vcpu is None:
+        return [None] * len(percents)
+    return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
 
 
-def gpu_works(percent: float | None, gpus: int | None) -> bool | None:
-    """Whether a host with `gpus` GPUs is active at this mean utilisation of them (0..100)."""
-    return None if percent is None else percent * (gpus or 1) > IDLE_TO_GPU_PERCENT
+def gpu_works(percents: Sequence[float], gpus: int | None) -> States:
+    """Whether a host with `gpus` GPUs is active at each mean utilisation of them (0..100)."""
+    each = gpus or 1
+    return [percent * each > IDLE_TO_GPU_PERCENT for percent in percents]
+
+
+def above(percents: Sequence[float], limit: float) -> States:
+    """Whether each is above a limit."""
+    return [percent > limit for percent in percents]
 
 
 def states(
-    values: Sequence[float | None], works: Callable[[float], bool | None], period_s: int | None
+    line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Whether a host is active in each period; `works` judges a point.
+    """Whether a host is active in each period; `works` judges points, all of them at once.
 
     A gap of at most GAP_S seconds between two idle points, or between an idle point and the end,
     is idle too: otherwise one lost point would make hours of idleness look like work.
     """
-    longest = GAP_S // (period_s or GAP_S + 1)
+    judged = works(line.present)
+    if line.whole:
+        return judged
+    longest, known = GAP_S // (period_s or GAP_S + 1), iter(judged)
+    points = [None if value is None else next(known) for value in line.values]
     return [
-        _in_gap(values, index, works, longest) if value is None else works(value)
-        for index, value in enumerate(values)
+        _in_gap(points, index, longest) if value is None else points[index]
+        for index, value in enumerate(line.values)
     ]
 
 
-def _in_gap(
-    values: Sequence[float | None], index: int, works: Callable[[float], bool | None], longest: int
-) -> bool | None:
-    before = values[max(index - longest, 0) : index]
-    after = values[index + 1 : index + 1 + longest]
-    last = next((v for v in reversed(before) if v is not None), None)
-    following = next((v for v in after if v is not None), None)
-    if last is None or works(last) is not False:
+def _in_gap(points: States, index: int, longest: int) -> bool | None:
+    before = points[max(index - longest, 0) : index]
+    after = points[index + 1 : index + 1 + longest]
+    last = next((state for state in reversed(before) if state is not None), None)
+    following = next((state for state in after if state is not None), None)
+    if last is not False or following:
         return None
-    if following is not None:
-        return False if works(following) is False else None
-    return False if longest and index + 1 + len(after) == len(values) else None
+    at_end = longest and index + 1 + len(after) == len(points)
+    return False if following is False or at_end else None
 
 
 def any_of(hosts: Sequence[bool | None]) -> bool | None:
     """True where any host works, False where each is known not to, else None."""
     return True if any(hosts) else None if None in hosts or not hosts else False
+
+
+def either(one: States, other: States) -> States:
+    """`any_of` of two hosts, period by period."""
+    return [
+        True if a or b else None if a is None or b is None else False
+        for a, b in zip(one, other, strict=True)
+    ]
+
+
+def together(hosts: Sequence[States]) -> States:
+    """`any_of` of all hosts, period by period; most jobs have one or two lines."""
+    if len(hosts) <= 2:  # noqa: PLR2004 - of more, tuples are the faster form
+        return reduce(either, hosts) if hosts else []
+    return [any_of(at) for at in zip(*hosts, strict=True)]
 
 
 def runs(flags: Sequence[bool]) -> Iterator[range]:
@@ -101,17 +124,15 @@ def standstills(
 
     `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
     """
-    together = [any_of(at) for at in zip(*on_gpu, strict=True)]
-    first = next((at for at, works in enumerate(together) if works), len(together))
+    gpus = together(on_gpu)
+    first = next((at for at, works in enumerate(gpus) if works), len(gpus))
     limit = ONE_PROCESS_TO_CORES * 100 / vcpu
-    hosts = [states(line.values, lambda percent: percent > limit, period_s) for line in cpus]
-    on_cpu = [any_of(at) for at in zip(*hosts, strict=True)]
-    still = [
-        at > first and works is False and on_cpu[at] is False for at, works in enumerate(together)
-    ]
+    hosts = [states(line, partial(above, limit=limit), period_s) for line in cpus]
+    on_cpu = together(hosts)
+    still = [at > first and works is False and on_cpu[at] is False for at, works in enumerate(gpus)]
     if period_s <= _BLIP_S:
         for at in _blips(still, _AROUND_S // period_s):
-            still[at] = together[at] is False and on_cpu[at] is True
+            still[at] = gpus[at] is False and on_cpu[at] is True
     return tuple(run for run in runs(still) if len(run) * period_s >= FROM_S)
 
 

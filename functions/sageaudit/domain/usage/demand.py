@@ -8,20 +8,22 @@ minutes has too few points, and missing hosts or points may be the ones with the
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal
-from itertools import accumulate
+from functools import reduce
+from operator import add
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.series import Series, mean, percentile, percentile_of_busiest
+from sageaudit.domain.usage.series import Series, percentile, percentile_of_busiest
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
+_ALMOST = 1 - 1e-9
+"""Less than any rounding of a product."""
 _LIMIT = 0.9
 """Of all vCPUs: Debugger's CPUBottleneck, and the rule of that name."""
 _CEILING_FROM, _CEILING_TO = 90.0, 101.0
@@ -63,27 +65,33 @@ class HostGpus:
 
 @dataclass(frozen=True, slots=True)
 class BusyCores:
-    """The busy cores of one host in each period, in order, and the sum from each of them on."""
+    """The busy cores of one host with `vcpu` vCPUs, by its CPU utilisation in each period."""
 
-    ordered: Sequence[float]
-    sums_from: Sequence[float]
-
-    @classmethod
-    def of(cls, line: Series, vcpu: int) -> BusyCores:
-        """Of a host with `vcpu` vCPUs."""
-        ordered = sorted(value * vcpu / 100 for value in line.present)
-        return cls(ordered, [*accumulate(reversed(ordered), initial=0.0)][::-1])
+    line: Series
+    vcpu: int
 
     def times_as_long(self, vcpu: float) -> float:
         """How many times as long the host takes on so few vCPUs: the mean over its periods of
         max(1, cores / vCPUs). What finds no free core is done afterwards.
         """
-        within = bisect_right(self.ordered, vcpu)
-        return (within + self.sums_from[within] / vcpu) / len(self.ordered)
+        points = self.line.present
+        over = [cores for cores in self._from(vcpu) if cores > vcpu]
+        more = reduce(add, sorted(over, reverse=True), 0.0)
+        return (len(points) - len(over) + more / vcpu) / len(points)
 
     def at_limit(self, vcpu: float) -> bool:
         """Whether so few vCPUs would be at their limit in half of the periods and more."""
-        return self.ordered[len(self.ordered) // 2] >= _LIMIT * vcpu
+        limit, points = _LIMIT * vcpu, len(self.line.present)
+        return len([1 for cores in self._from(limit) if cores >= limit]) >= points - points // 2
+
+    def _from(self, cores: float) -> list[float]:
+        """The busy cores of the few periods in which they may be as many: the others are not
+        looked at one by one.
+        """
+        percent = 100 * cores / self.vcpu * _ALMOST
+        if self.line.highest < percent:
+            return []
+        return [value * self.vcpu / 100 for value in self.line.present if value >= percent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +112,13 @@ class Demand:
     hosts: tuple[HostGpus, ...]
     cores: tuple[BusyCores, ...] = ()
     disk_gb: Need = Need(None, 0.0)
+    _times: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def times_on_vcpus(self, vcpu: float) -> float:
         """How many times as long the slowest host takes where so few vCPUs do its work."""
-        return max(host.times_as_long(vcpu) for host in self.cores)
+        if vcpu not in self._times:
+            self._times[vcpu] = max(host.times_as_long(vcpu) for host in self.cores)
+        return self._times[vcpu]
 
     @property
     def gpu_idle(self) -> bool:
@@ -138,13 +149,14 @@ def demand(
     idle = not today.gpus or (not _too_few(whole, Metric.GPU) and gpu_idle(whole))
     vcpu = _peak(usages, Metric.CPU, today.vcpu, factor)
     lines = [] if vcpu.unknown else _lines(usages, Metric.CPU)
+    hosts = () if idle else _gpus_of_hosts(usages, today.gpus)
     return Demand(
         vcpu=vcpu,
         memory_gib=_peak(usages, Metric.MEMORY, float(today.memory_gib), factor),
-        gpus=nothing if idle else _work(usages, today.gpus),
+        gpus=nothing if idle else _work(usages, today.gpus, hosts),
         gpu_memory_gib=nothing if idle else _peak(usages, Metric.GPU_MEMORY, gpu_memory, 1.0),
-        hosts=() if idle else _gpus_of_hosts(usages, today.gpus),
-        cores=tuple(BusyCores.of(line, today.vcpu) for line in lines),
+        hosts=hosts,
+        cores=tuple(BusyCores(line, today.vcpu) for line in lines),
         disk_gb=_peak(usages, Metric.DISK, float(today.local_gb or 0), factor),
     )
 
@@ -161,14 +173,13 @@ def _peak(usages: Sequence[Measurements], metric: Metric, today: float, factor: 
     return Need(peak / 100 * today * factor, today)
 
 
-def _work(usages: Sequence[Measurements], gpus: int) -> Need:
+def _work(usages: Sequence[Measurements], gpus: int, hosts: tuple[HostGpus, ...]) -> Need:
     if unknown := _too_few(usages[0], Metric.GPU):
         return Need(None, gpus, unknown)
-    lines = _lines(usages, Metric.GPU)
-    works = (mean(line.present) / 100 * gpus for line in lines)
+    works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
     most = [
-        min(work, 1.0) if _host(line, gpus).one_at_work else work
-        for line, work in zip(lines, works, strict=True)
+        min(work, 1.0) if host.one_at_work else work
+        for host, work in zip(hosts, works, strict=True)
     ]
     return Need(max(most), gpus)
 
@@ -180,9 +191,10 @@ def _gpus_of_hosts(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus,
 
 
 def _host(line: Series, gpus: int) -> HostGpus:
-    sums = [value * gpus for value in line.present]
-    at_ceiling = max(sums) <= _CEILING_TO and percentile(sums, 95) >= _CEILING_FROM
-    busy = Decimal(str(mean(line.present))) / 100
+    at_ceiling = _CEILING_FROM <= line.highest * gpus <= _CEILING_TO and (
+        percentile([value * gpus for value in line.present], 95) >= _CEILING_FROM
+    )
+    busy = Decimal(str(line.mean)) / 100
     return HostGpus(busy.quantize(_PLACES, ROUND_UP), one_at_work=at_ceiling)
 
 
@@ -213,5 +225,5 @@ def gpu_idle(usage: Measurements) -> bool:
     A point of more than 5 minutes must be 0: its mean may hide minutes of work.
     """
     gpus, coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
-    points = [value for line in usage.series.get(Metric.GPU, {}).values() for value in line.present]
-    return bool(points) and max(points) * gpus <= (0 if coarse else IDLE_TO_GPU_PERCENT)
+    highest = [line.highest for line in usage.series.get(Metric.GPU, {}).values() if line.present]
+    return bool(highest) and max(highest) * gpus <= (0 if coarse else IDLE_TO_GPU_PERCENT)

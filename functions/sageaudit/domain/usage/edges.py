@@ -8,9 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, takewhile
 
-from sageaudit.domain.usage.activity import FROM_S, LATE_S, States, any_of, states
+from sageaudit.domain.usage.activity import (
+    FROM_S,
+    IDLE_BELOW_CORES,
+    LATE_S,
+    ONE_PROCESS_TO_CORES,
+    States,
+    above,
+    any_of,
+    either,
+    states,
+    together,
+)
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import mean, pick_all
 
@@ -43,12 +55,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
-        host: [
-            any_of(at)
-            for at in zip(
-                usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu), strict=True
-            )
-        ]
+        host: either(usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
         for host in usage.hosts
     }
 
@@ -83,7 +90,9 @@ def host_ends(usage: Measurements) -> list[HostEnd]:
 
 
 def _standing_tail(usage: Measurements, host: str) -> int:
-    """The periods of one host's standstill up to the end."""
+    """The periods of one host's standstill up to the end; few hosts have their GPUs idle there."""
+    if usage.gpu_states.get(host, [None])[-1:] != [False]:
+        return 0
     one = {m: {host: hosts[host]} for m, hosts in usage.series.items() if host in hosts}
     stretches = replace(usage, hosts_expected=1, series=one).standstills()
     return len(stretches[-1]) if stretches and stretches[-1].stop == usage.points else 0
@@ -107,6 +116,64 @@ def idle_tail(usage: Measurements) -> range:
     stretches = usage.standstills()
     standing = stretches[-1] if stretches and stretches[-1].stop == usage.points else range(0)
     return max(asleep_tail(usage), standing, key=len)
+
+
+def up_to_last_points(usage: Measurements) -> Measurements | None:
+    """Up to the last period in which every host has its points of CPU and GPU; None without one.
+
+    A job that runs has no points of its last minutes yet. None, too, where a host has none at all.
+    """
+    metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
+    if usage.gpus is None or any(usage.without_hosts(metric) for metric in metrics):
+        return None
+    lines = [line.values for metric in metrics for line in usage.series.get(metric, {}).values()]
+    whole = (
+        at + 1 for at in range(usage.points)[::-1] if all(line[at] is not None for line in lines)
+    )
+    stop = next(whole, 0) if lines else 0
+    cut = {metric: pick_all(hosts, range(stop)) for metric, hosts in usage.series.items()}
+    return replace(usage, points=stop, series=cut) if stop else None
+
+
+QUIET_SHARE = 0.01
+"""Of a host's vCPUs: what its agents may use, which are more on a large host. Our choice; the idle
+hosts in the recordings are small, and IDLE_BELOW_CORES holds there."""
+
+
+def quiet_cores(vcpu: int) -> float:
+    """Below so many busy cores a host does nothing while it runs; never one, which is a program."""
+    return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
+
+
+def still_tail(usage: Measurements) -> range:
+    """The longer of two, as of a job that still runs: the standstill that lasts to the end, and the
+    periods up to the end in which every host is quiet and no GPU works.
+    """
+    vcpu = usage.vcpu or 1
+    limit = quiet_cores(vcpu) * 100 / vcpu
+    lines = usage.series.get(Metric.CPU, {}).values()
+    cpus = [
+        states(line, lambda percents: [one >= limit for one in percents], usage.period_s)
+        for line in lines
+    ]
+    works = together([*cpus, *usage.gpu_states.values()])
+    length = sum(1 for _ in takewhile(lambda at: at is False, reversed(works)))
+    return max(range(usage.points - length, usage.points), idle_tail(usage), key=len)
+
+
+def works_in_earnest(usage: Measurements) -> list[bool]:
+    """For each period, whether a host is known to do more than a process that waits.
+
+    That is GPU work, or more than one busy core; on hosts without GPUs any that is not quiet.
+    """
+    cores = ONE_PROCESS_TO_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
+    limit = cores * 100 / (usage.vcpu or 1)
+    cpus = usage.series.get(Metric.CPU, {}).values()
+    return [
+        any(host[at] for host in usage.gpu_states.values())
+        or any((line.values[at] or 0) > limit for line in cpus)
+        for at in range(usage.points)
+    ]
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
@@ -139,7 +206,7 @@ def before_gpu(usage: Measurements) -> range:
 
     Empty without a GPU, where the GPU never works, and where points are missing in between.
     """
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     start = next((minute for minute, at in enumerate(known) if at is not None), usage.points)
     end = start + sum(1 for _ in takewhile(lambda at: at is False, known[start:]))
     if start > opening_periods(usage) or end >= usage.points or not known[end]:
@@ -167,7 +234,7 @@ def what_came_before_gpu(usage: Measurements, wait: range, calm_cores: float) ->
     """Judges each of these periods by itself."""
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(Metric.CPU, {}).values()
-    hosts = [states(line.values, lambda percent: percent > limit, usage.period_s) for line in lines]
+    hosts = [states(line, partial(above, limit=limit), usage.period_s) for line in lines]
     counts = Counter[str]()
     for at in wait:
         over = any_of([host[at] for host in hosts])
@@ -198,7 +265,7 @@ def after_gpu(usage: Measurements) -> range:
     """The periods after the last GPU work, all known to have none. Empty where no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.without_hosts(Metric.GPU):
         return range(0)
-    known = [any_of(at) for at in zip(*usage.gpu_states.values(), strict=True)]
+    known = together(list(usage.gpu_states.values()))
     length = sum(1 for _ in takewhile(lambda at: at is False, reversed(known)))
     return range(usage.points - length, usage.points) if True in known else range(0)
 

@@ -51,7 +51,7 @@ def gpu_pauses(usage: Measurements) -> GpuPauses | None:
 
 def _paused(states: Sequence[bool | None], still: Collection[int], least: int) -> list[int]:
     """The periods of one host's pauses, each of at least so many that are not a standstill."""
-    worked = [at for at, works in enumerate(states) if works]
+    worked = [at for at, works in enumerate(states) if works] if False in states else []
     if not worked:
         return []
     inside = range(worked[0], worked[-1])
@@ -85,6 +85,8 @@ def gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> Gp
     None where the GPU is steadily low or high, or no CPU was recorded while it waited.
     """
     points = gpu.present
+    if gpu.highest <= high:
+        return None
     p95 = percentile(points, 95)
     if p95 <= high or percentile(points, 5) >= low:
         return None

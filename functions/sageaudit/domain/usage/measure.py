@@ -7,9 +7,8 @@ divided by the count here, so that 100 always means all of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
@@ -32,6 +31,7 @@ _LARGEST = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger ones would overflow."""
 _MAX_POINTS = 100_000
 """69 days of minutes. Jobs end after 28 days: only broken timestamps reach this."""
+Points = tuple[float | None, ...]
 
 
 def measure(
@@ -53,7 +53,7 @@ def measure(
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     leading = [periods[m.value] for m in (Metric.CPU, Metric.GPU) if m.value in periods]
     period_s = max(leading or periods.values(), default=None)
-    grid = list(islice(_grid(job, period_s), _MAX_POINTS)) if period_s else []
+    grid = _grid(job, period_s) if period_s else range(0)
     found: dict[Metric, dict[str, Series]] = {}
     missing: dict[Metric, Missing] = {}
     for metric in Metric:
@@ -179,18 +179,27 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
     return gpus if metric in {Metric.GPU, Metric.GPU_MEMORY} else 1
 
 
-def _grid(job: Job, period_s: int) -> Iterator[int]:
-    """Epoch seconds of the periods that lie wholly inside a work window."""
+def _grid(job: Job, period_s: int) -> Sequence[int]:
+    """Epoch seconds of the periods that lie wholly inside a work window; a range where they follow
+    one another, as in a job that was not interrupted.
+    """
+    grid: list[int] = []
     for start, end in work_windows(job):
         first = math.ceil(start.timestamp() / period_s) * period_s
-        yield from range(first, math.floor(end.timestamp()) - period_s + 1, period_s)
+        grid += range(first, math.floor(end.timestamp()) - period_s + 1, period_s)[:_MAX_POINTS]
+    grid = grid[:_MAX_POINTS]
+    even = range(grid[0], grid[-1] + period_s, period_s) if grid else range(0)
+    return even if grid == [*even] else grid
 
 
-def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> Series:
+def _on_grid(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
     """Averages a finer series onto the grid; a grid point needs at least half of its own points."""
     first = math.floor(item.start.timestamp() / item.period_s)
+    if item.period_s == period_s and isinstance(grid, range):
+        stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
+        return Series(_normal_all(stretch, divisor))
     wanted = max(period_s // item.period_s, 1)
-    normal = [_normal(raw, divisor) for raw in item.values]
+    normal = _normal_all(item.values, divisor)
     values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
@@ -198,6 +207,27 @@ def _on_grid(item: RawSeries, grid: list[int], period_s: int, divisor: int) -> S
         known = [point for point in points if point is not None]
         values.append(mean(known) if known and 2 * len(known) >= wanted else None)
     return Series(tuple(values))
+
+
+def _stretch(values: Points, first: int, count: int) -> Points:
+    """So many points, from the one at index `first` on; None where there are none."""
+    before = (None,) * min(max(-first, 0), count)
+    inside = values[max(first, 0) : max(first + count, 0)]
+    return before + inside + (None,) * (count - len(before) - len(inside))
+
+
+def _normal_all(raw: Points, divisor: int) -> Points:
+    """`_normal` of each point. Where all are a utilisation of at most 100, as in most series, the
+    built-ins say so at once, and no point is looked at alone.
+    """
+    known = Series(raw).present
+    if not known or not math.isfinite(sum(known)) or min(known) < 0 or max(known) > 100 * divisor:
+        return tuple(_normal(value, divisor) for value in raw)
+    if divisor == 1:
+        return raw
+    if len(known) == len(raw):
+        return tuple([value / divisor for value in known])
+    return tuple([None if value is None else value / divisor for value in raw])
 
 
 def _normal(raw: float | None, divisor: int) -> float | None:

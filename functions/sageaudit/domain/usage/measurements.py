@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -17,13 +17,13 @@ from sageaudit.domain.usage.activity import (
     COARSEST_PERIOD_S,
     LATE_S,
     States,
-    any_of,
     cpu_works,
     gpu_works,
     standstills,
     states,
+    together,
 )
-from sageaudit.domain.usage.series import Series, pick_all
+from sageaudit.domain.usage.series import Series, mean_of_hosts, pick_all
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -40,6 +40,8 @@ GAP_LONG = "gap_long"
 
 class Metric(enum.Enum):
     """What SageMaker publishes for a job's hosts, by its CloudWatch name."""
+
+    __hash__ = object.__hash__  # each is one object, and a key in most look-ups of a rule
 
     CPU = "CPUUtilization"
     MEMORY = "MemoryUtilization"
@@ -127,6 +129,16 @@ class Measurements:
         expected = max(self.hosts_expected or 0, len(hosts))
         return sum(series.share for series in hosts.values()) / expected
 
+    def mean(self, metric: Metric) -> float:
+        """The mean of all points of all hosts; of a metric that is not missing."""
+        if metric not in self._means:
+            self._means[metric] = mean_of_hosts(self.series[metric].values())
+        return self._means[metric]
+
+    @cached_property
+    def _means(self) -> dict[Metric, float]:
+        return {}
+
     def gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Why the points of a recorded metric are too few to speak for the run, or None.
 
@@ -178,6 +190,8 @@ class Measurements:
             busy = [minute for minute in busy if minute > known]
         start, stop = busy[0], busy[-1] + 1
         kept = [minute for minute in range(start, stop) if minute not in still]
+        if len(kept) == self.points:
+            return self
         cut = {metric: pick_all(hosts, kept) for metric, hosts in self.series.items()}
         none = Missing("metric_missing", "no points in the active minutes")
         gone = {metric: none for metric, hosts in cut.items() if not hosts}
@@ -217,15 +231,15 @@ class Measurements:
         return self._states_of(Metric.GPU, partial(gpu_works, gpus=self.gpus))
 
     def _states_of(
-        self, metric: Metric, works: Callable[[float], bool | None]
+        self, metric: Metric, works: Callable[[Sequence[float]], States]
     ) -> Mapping[str, States]:
         lines = self.series.get(metric, {})
-        return {host: states(line.values, works, self.period_s) for host, line in lines.items()}
+        return {host: states(line, works, self.period_s) for host, line in lines.items()}
 
     @cached_property
     def _together(self) -> States:
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
-        return [any_of(at) for at in zip(*hosts, strict=True)] or [None] * self.points
+        return together(hosts) or [None] * self.points
 
     def idle(self, minute: int) -> bool:
         """Whether every host is known to be idle in the period at this index."""

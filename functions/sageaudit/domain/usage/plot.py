@@ -50,6 +50,7 @@ def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
 def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]:
     values: list[Decimal | None] = []
     for start in range(0, points, width):
-        known = [v for host in hosts for v in host.cut(start, start + width).present]
+        parts = (host.values[start : start + width] for host in hosts)
+        known = [value for part in parts for value in part if value is not None]
         values.append(Decimal(mean(known)).quantize(_TENTH) if known else None)
     return values

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import cast
 
 
 @dataclass(frozen=True)
 class Series:
     """Values in percent (0..100 of one vCPU, one GPU, the memory), one each period.
 
-    Without slots: the present points, which many rules ask for, are picked once and kept.
+    Without slots: the present points and what many rules ask of them are worked out once and kept.
     """
 
     values: tuple[float | None, ...]
@@ -21,7 +23,24 @@ class Series:
     @cached_property
     def present(self) -> Sequence[float]:
         """The points that are not missing."""
+        if None not in self.values:
+            return cast(Sequence[float], self.values)
         return [value for value in self.values if value is not None]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether no point is missing."""
+        return len(self.present) == len(self.values)
+
+    @cached_property
+    def highest(self) -> float:
+        """The highest of its points, of which there is at least one."""
+        return max(self.present)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of its points, of which there is at least one."""
+        return mean(self.present)
 
     @property
     def share(self) -> float:
@@ -40,10 +59,10 @@ class Series:
             )
         )
 
-    @property
+    @cached_property
     def longest_gap(self) -> int:
         """The most missing points in a row."""
-        if None not in self.values:
+        if self.whole:
             return 0
         runs = groupby(value is None for value in self.values)
         return max(len(list(run)) for missing, run in runs if missing)
@@ -59,8 +78,12 @@ class Series:
 
 
 def pick_all(hosts: Mapping[str, Series], kept: Sequence[int]) -> dict[str, Series]:
-    """The points at these indices, of each host that has any."""
-    picked = {host: Series(tuple(line.values[at] for at in kept)) for host, line in hosts.items()}
+    """The points at these indices, which ascend, of each host that has any."""
+    if not kept:
+        return {}
+    in_a_row = kept[-1] - kept[0] + 1 == len(kept)
+    pick = itemgetter(slice(kept[0], kept[-1] + 1)) if in_a_row else itemgetter(*kept)
+    picked = {host: Series(pick(line.values)) for host, line in hosts.items()}
     return {host: line for host, line in picked.items() if line.present}
 
 
@@ -71,28 +94,52 @@ def mean(values: Sequence[float]) -> float:
 
 def mean_of_hosts(hosts: Iterable[Series]) -> float:
     """The mean of all points of all hosts, of which there is at least one."""
-    return mean([value for line in hosts for value in line.present])
+    lines = [line.present for line in hosts]
+    return math.fsum(chain.from_iterable(lines)) / sum(map(len, lines))
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
     """The linearly interpolated percentile of at least one value (0..100)."""
     ordered = sorted(values)
-    rank = (len(ordered) - 1) * percent / 100
-    low = math.floor(rank)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
+    low, high, share = _ranks(len(ordered), percent)
+    return ordered[low] + (ordered[high] - ordered[low]) * share
 
 
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
-    """The highest of the hosts' percentiles; each of at least one host has a value."""
-    return max(percentile(line.present, percent) for line in hosts)
+    """The highest of the hosts' percentiles; each of at least one host has a value.
+
+    Of all hosts after the first one only the points above the highest percentile so far are sorted:
+    where these are too few, the host's own is lower.
+    """
+    first, *others = (line.present for line in hosts)
+    highest = percentile(first, percent)
+    for points in others:
+        low, high, share = _ranks(len(points), percent)
+        above = sorted([value for value in points if value > highest])
+        below = len(points) - len(above)
+        if high >= below:
+            least = max(v for v in points if v <= highest) if low < below else above[low - below]
+            highest = max(highest, least + (above[high - below] - least) * share)
+    return highest
+
+
+def _ranks(count: int, percent: float) -> tuple[int, int, float]:
+    """Between which two of so many ordered values a percentile lies, and how far from the first."""
+    rank = (count - 1) * percent / 100
+    low = math.floor(rank)
+    return low, min(low + 1, count - 1), rank - low
 
 
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> Iterator[tuple[float, float]]:
     """Two metrics of one host in one period, of each host and period that has both."""
-    for host in (name for name in hosts if name in others):
-        for value, other in zip(hosts[host].values, others[host].values, strict=True):
-            if value is not None and other is not None:
-                yield value, other
+    both = ((hosts[host], others[host]) for host in hosts if host in others)
+    return chain.from_iterable(_pairs_of(one, other) for one, other in both)
+
+
+def _pairs_of(one: Series, other: Series) -> Iterator[tuple[float, float]]:
+    if one.whole and other.whole:
+        return zip(one.present, other.present, strict=True)
+    at_once = zip(one.values, other.values, strict=True)
+    return ((a, b) for a, b in at_once if a is not None and b is not None)

@@ -111,6 +111,8 @@ def _gaps(usage: Measurements) -> Iterator[str]:
 
 def _missing_runs(line: Series) -> tuple[int, int]:
     """The longest run of missing points before the last point, and the number after it."""
+    if line.whole:
+        return 0, 0
     runs = [(gone, len(list(points))) for gone, points in groupby(v is None for v in line.values)]
     end = runs[-1][1] if runs and runs[-1][0] else 0
     before = runs[:-1] if end else runs

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import chain
 from typing import Literal
 
 from sageaudit.domain.job.job import Job
@@ -30,7 +31,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.series import mean, mean_of_hosts, pairs, percentile_of_busiest
+from sageaudit.domain.usage.series import mean, pairs, percentile_of_busiest
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
@@ -108,9 +109,12 @@ def _share_of_code(usage: Measurements) -> Decimal | Missing:
     if least < MIN_COVERAGE:
         why = f"only {least:.0%} of the points of a host"
         return Missing("coverage_low", f"{why}, {MIN_COVERAGE:.0%} needed")
-    points = [100.0 if v is None else v for line in hosts.values() for v in line.values]
+    lines = hosts.values()
+    points = sum(len(line.values) for line in lines)
+    unseen = points - sum(len(line.present) for line in lines)
     # Sums of as many points differ in their last digits only: fsum keeps lower points lower.
-    return min(Decimal(repr(math.fsum(points))) / (100 * len(points)), Decimal(1))
+    worked = math.fsum(chain.from_iterable([[100.0] * unseen, *(line.present for line in lines)]))
+    return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
 
 
 def idle_causes(whole: Measurements) -> tuple[LookAt, ...]:
@@ -121,7 +125,7 @@ def idle_causes(whole: Measurements) -> tuple[LookAt, ...]:
     still = sum(map(len, whole.standstills()))
     if still < _STANDSTILL_FROM * whole.points:
         return (*_of_gpus(usage), "profile")
-    at_work = mean_of_hosts(usage.series[Metric.GPU].values()) if Metric.GPU in usage.series else 0
+    at_work = usage.mean(Metric.GPU) if Metric.GPU in usage.series else 0
     waits = () if at_work >= _WAITS_BELOW else tuple(_of_gpus(usage))
     return ("standstill", *waits, "profile")
 
@@ -133,7 +137,7 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
     if gpu_idle(usage):
         yield "gpu_use"
         return
-    means = [mean(line.present) for line in gpu.values()]
+    means = [line.mean for line in gpu.values()]
     waiting = [busy for busy, work in pairs(cpu, gpu) if work < _WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_OVER:
         yield "data_loader"

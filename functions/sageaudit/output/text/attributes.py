@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TypedDict
 
@@ -44,14 +45,17 @@ def attributes_of(document: AuditDocument, decision: AlertDecision = FIRST) -> d
     }
     ids = json.dumps([plain(finding["id"], _VALUE) for finding in findings])
     result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
-    for name, text in texts.items():
-        value = log(text or "", _VALUE)
-        if value:
-            result[name] = {"type": "String", "value": value}
+    result |= text_attributes(texts)
     for name, amount in numbers.items():
         if amount is not None:
             result[name] = {"type": "Number", "value": _number(amount)}
     return result
+
+
+def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
+    """Those of texts; an unknown or empty one has none."""
+    values = {name: log(text or "", _VALUE) for name, text in texts.items()}
+    return {name: {"type": "String", "value": value} for name, value in values.items() if value}
 
 
 def _number(amount: Decimal) -> str:

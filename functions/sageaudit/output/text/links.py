@@ -35,20 +35,49 @@ class Link:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class LinkedRun:
+    """What links to a run need. `hosts` are None where they are not known."""
+
+    kind: JobKind
+    name: str
+    arn: str | None
+    region: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    hosts: int | None
+    period_s: int | None = None
+
+
 def links(document: AuditDocument) -> tuple[Link, ...]:
     """Links to the job, its metrics and its logs; a tuning job has only its own page."""
-    job = document["job"]
-    home = _console(job["arn"], job["region"])
-    if home is None or job["region"] is None:
+    job, coverage = document["job"], document["audit"]["coverage"]
+    return links_of(
+        LinkedRun(
+            JobKind(job["kind"]),
+            job["name"],
+            job["arn"],
+            job["region"],
+            time_of(job["started_at"] or job["created_at"]),
+            time_of(job["ended_at"]),
+            coverage["hosts_expected"],
+            coverage["period_s"],
+        )
+    )
+
+
+def links_of(run: LinkedRun) -> tuple[Link, ...]:
+    """The same of a run; until now where it has not ended."""
+    home, region = _console(run.arn, run.region), run.region
+    if home is None or region is None:
         return ()
-    row = JobKind(job["kind"]).row
-    name = quote(job["name"], safe="", errors="replace")
-    region = job["region"]
+    row = run.kind.row
+    name = quote(run.name, safe="", errors="replace")
     result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
     if row.metrics is not None:
         watch = f"{home}/cloudwatch/home?region={region}"
-        streams = _log_streams(row.metrics.namespace, job["name"])
-        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(document, row.metrics)}"))
+        streams = _log_streams(row.metrics.namespace, run.name)
+        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(run, row.metrics)}"))
         result.append(Link("Logs", f"{watch}#logsV2:{streams}"))
     return tuple(result)
 
@@ -74,19 +103,17 @@ def _log_streams(namespace: str, name: str) -> str:
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
 
 
-def _graph(document: AuditDocument, published: JobMetrics) -> str:
-    job, coverage = document["job"], document["audit"]["coverage"]
-    period_s = coverage["period_s"] or 60
+def _graph(run: LinkedRun, published: JobMetrics) -> str:
+    period_s = run.period_s or 60
     if not published.hosts_numbered:
-        metrics = _searched(published.namespace, job["name"], period_s)
+        metrics = _searched(published.namespace, run.name, period_s)
     else:
-        hosts = range(1, min(coverage["hosts_expected"] or 1, _HOSTS) + 1)
-        names = [f"{job['name']}/algo-{number}" for number in hosts]
+        hosts = range(1, min(run.hosts or 1, _HOSTS) + 1)
+        names = [f"{run.name}/algo-{number}" for number in hosts]
         metrics = "".join(_host_metrics(published.namespace, name) for name in names)
-    start = time_of(job["started_at"] or job["created_at"])
-    span = _moment("start", start, -_MARGIN) + _moment("end", time_of(job["ended_at"]), _MARGIN)
+    span = _moment("start", run.started_at, -_MARGIN) + _moment("end", run.ended_at, _MARGIN)
     return (
-        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(job['region'] or '')}"
+        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(run.region or '')}"
         f"{span}~stat~'Average~period~{period_s})"
     )
 

@@ -49,9 +49,10 @@ def almost_nothing(case: api.JobCase) -> bool:
     short = usage.minutes < _limit(case, FROM) and not case.pooled
     if not hosts or not usage.gpus or short:
         return False
-    mean = max(api.mean(line.present) for line in hosts) * usage.gpus
+    if max(line.mean for line in hosts) * usage.gpus >= _limit(case, LITTLE_BELOW):
+        return False
     p95 = api.percentile_of_busiest(hosts, 95) * usage.gpus
-    little = mean < _limit(case, LITTLE_BELOW) and p95 <= _limit(case, LITTLE_P95_TO)
+    little = p95 <= _limit(case, LITTLE_P95_TO)
     return little and cpu_at_limit(usage, CPU_FROM.value) < _WAITS_FROM
 
 
@@ -77,11 +78,11 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
     gpu, cpu = usage.series[api.Metric.GPU].values(), usage.series[api.Metric.CPU].values()
     memory = usage.series.get(api.Metric.GPU_MEMORY)
     return GpuUse(
-        mean=api.mean_of_hosts(gpu),
+        mean=usage.mean(api.Metric.GPU),
         p95=api.percentile_of_busiest(gpu, 95),
         most=api.percentile_of_busiest(gpu, 100),
         cpu_p95=api.percentile_of_busiest(cpu, 95),
-        cpu_cores=api.mean_of_hosts(cpu) * (usage.vcpu or 0) / 100,
+        cpu_cores=usage.mean(api.Metric.CPU) * (usage.vcpu or 0) / 100,
         memory_p95=api.percentile_of_busiest(memory.values(), 95) if memory else None,
     )
 

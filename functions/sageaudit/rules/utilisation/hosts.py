@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import median
@@ -16,6 +16,7 @@ from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
 from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
+from sageaudit.domain.usage.series import pick_all
 from sageaudit.rules import api
 from sageaudit.rules.api import Measurements, Metric, Missing, mean
 
@@ -32,7 +33,7 @@ class HostLoad:
     """
 
     metric: Metric
-    used: Mapping[str, list[float]]
+    used: Mapping[str, Sequence[float]]
     seconds: int
     no_part: tuple[str, ...]
     busiest: tuple[str, float]
@@ -80,38 +81,32 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     stops = [whole.points - end.idle_tail for end in ends if end.took_part]
     if not stops:
         return None
-    shared = [
-        minute
-        for minute in range(max(end.begins for end in ends if end.took_part), min(stops))
-        if all(line.values[minute] is not None for line in lines.values())
-    ]
+    minutes = range(max(end.begins for end in ends if end.took_part), min(stops))
+    gaps = [line.values for line in lines.values() if not line.whole]
+    shared = [at for at in minutes if all(values[at] is not None for values in gaps)]
     seconds = len(shared) * (whole.period_s or 0)
     if seconds < MIN_SECONDS:
         why = f"all hosts worked together for {seconds / 60:.0f} minutes"
         return Missing("hosts_apart", f"{why}, and {MIN_SECONDS // 60} are needed to compare them")
-    used = {host: [line.values[minute] or 0.0 for minute in shared] for host, line in lines.items()}
+    used = {host: line.present for host, line in pick_all(lines, shared).items()}
     means = _by_mean(used)
     idle = {end.host for end in ends if not end.took_part} | set(_without_gpu_work(whole, used))
     no_part = tuple(host for host in used if host in idle)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
 
 
-def _by_mean(used: Mapping[str, list[float]]) -> list[tuple[str, float]]:
+def _by_mean(used: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
     return sorted(((host, mean(values)) for host, values in used.items()), key=lambda one: one[1])
 
 
-def _without_gpu_work(whole: Measurements, used: Mapping[str, list[float]]) -> Iterator[str]:
+def _without_gpu_work(whole: Measurements, used: Mapping[str, Sequence[float]]) -> Iterator[str]:
     """Hosts whose GPUs did nothing, with no more than a core busy: a process that only waits."""
     cpu, vcpu = whole.series.get(Metric.CPU, {}), whole.vcpu or 0
     for host in used if whole.gpus and vcpu else ():
         gpu, line = whole.series[Metric.GPU].get(host), cpu.get(host)
-        if (
-            gpu is None
-            or line is None
-            or any(gpu_works(value, whole.gpus) for value in gpu.present)
-        ):
+        if gpu is None or line is None or True in gpu_works(gpu.present, whole.gpus):
             continue
-        if mean(line.present) * vcpu / 100 <= ONE_PROCESS_TO_CORES:
+        if line.mean * vcpu / 100 <= ONE_PROCESS_TO_CORES:
             yield host
 
 
@@ -121,7 +116,7 @@ def idle_percent(usage: Measurements, hosts: Collection[str]) -> float | None:
     return 100 * sum(at is False for at in states) / len(states) if states else None
 
 
-def _tenths(values: list[float]) -> list[float]:
+def _tenths(values: Sequence[float]) -> list[float]:
     """The share (0..1) of values in each tenth of 0..100."""
     counts = [0] * 10
     for value in values:

@@ -47,7 +47,7 @@ def _other_category(case: api.JobCase) -> str | None:
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
     hosts = case.usage.series[api.Metric.MEMORY].values()
-    memory = max(api.percentile(line.present, 95) for line in hosts)
+    memory = api.percentile_of_busiest(hosts, 95)
     if memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
     today = case.today

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from sageaudit.domain.bill.counterfactual import saving
+from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.type_rate import seconds_beside_cpu_type
 from sageaudit.domain.job.phases import work_phase
 from sageaudit.domain.usage.activity import FROM_S, IDLE_BELOW_CORES, ONE_PROCESS_TO_CORES, runs
@@ -63,12 +63,12 @@ VCPU_FROM = api.Threshold("vcpu_from", 4, "vCPUs", "2 are the smallest types", "
 def check(case: api.JobCase) -> api.Outcome:
     """Every host must sit at one core, or do so for a long step."""
     today = case.today
+    if today.vcpu < case.limit(VCPU_FROM):
+        return api.Clear()
     hosts = [
         [value * today.vcpu / 100 for value in line.present]
         for line in case.usage.series[api.Metric.CPU].values()
     ]
-    if today.vcpu < case.limit(VCPU_FROM):
-        return api.Clear()
     if not all(_serial(case, cores) for cores in hosts):
         return _long_step(case)
     mean, p95 = max(map(api.mean, hosts)), max(api.percentile(cores, 95) for cores in hosts)
@@ -102,7 +102,8 @@ def _long_step(case: api.JobCase) -> api.Outcome:
     details, phase = best_type(case).details(case, APART), work_phase(case.job)
     apart = api.CutPhase(phase, apart_s)
     counted = details["change"] = details.get("change") or api.CutPhase(phase, Decimal(0))
-    low, high = (saving(case.bill, case.job, one, case.market) for one in (counted, apart))
+    billed = BilledJob(case.job, case.bill, case.market)
+    low, high = (billed.saving(one) for one in (counted, apart))
     if low is None or high is None or low < high:
         details["best"] = apart
     return api.derived(

@@ -1,7 +1,8 @@
 """A sweep: sends what is due to be audited again, and finds ended jobs that no event told of.
 
 Both go to the queue of finished jobs, as events; `audit` decides from its HEAD what to do. A sweep
-may stop at any point: what it sent is audited once, and the next one goes on where it stopped.
+may stop at any point: what it sent is audited once, and the next one goes on where it stopped. The
+jobs of a list that run are looked at after it was read (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sageaudit.domain.sweep import (
 )
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
 
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
@@ -44,7 +46,7 @@ class SweepDependencies:
     """What a sweep reads, and where it writes.
 
     `accounts`, `regions`: those whose jobs are audited. `out_of_time` says when to leave the rest
-    to the next.
+    to the next. `watch`: what running jobs are looked at with; None: they are not.
     """
 
     pages: JobPages
@@ -55,6 +57,7 @@ class SweepDependencies:
     regions: Sequence[str]
     clock: Callable[[], datetime]
     out_of_time: Callable[[], bool]
+    watch: WatchDependencies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Swept:
     unreadable: tuple[str, ...] = ()
 
 
-def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
+def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept | WatchedList]:
     """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
 
     The lists that were not tried for the longest time come first: one that always takes long, or
@@ -102,7 +105,11 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept]:
     for one in sorted(states, key=lambda one: _tried_at(states[one])):
         if deps.out_of_time():
             return
-        yield _ListSweep(deps, one).run(states[one])
+        swept = _ListSweep(deps, one)
+        yield swept.run(states[one])
+        if deps.watch is not None and swept.running:
+            rows = list(swept.running.values())
+            yield watch(deps.watch, one, rows, deps.clock, deps.out_of_time)
 
 
 def _tried_at(state: ListState | None) -> datetime:
@@ -110,9 +117,10 @@ def _tried_at(state: ListState | None) -> datetime:
 
 
 class _ListSweep:
-    """Reads one list page by page, and keeps count."""
+    """Reads one list page by page, and keeps count. `running`: its jobs that run, by their ARNs."""
 
     def __init__(self, deps: SweepDependencies, of: ListOfJobs) -> None:
+        self.running: dict[str, Listed] = {}
         self._deps = deps
         self._of = of
         self._swept = Swept(of)
@@ -148,6 +156,8 @@ class _ListSweep:
     def _page(self, page: Sequence[Listed], state: ListState, under_way: UnderWay) -> UnderWay:
         """Looks at each row; returns how far the list is read now."""
         for row in page:
+            if row.status == "InProgress" and not row.ref.kind.row.rollup:
+                self.running[row.ref.arn] = row
             if row.ref.arn not in under_way.edge and self._must_be_listed_again(
                 row, state, under_way
             ):

@@ -1,4 +1,6 @@
-"""Alerts of runs and families, and digests, in the history's table, written with their notices."""
+"""Alerts of runs and families, digests, and messages about running jobs, in the history's table:
+each is written with its notices.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +37,25 @@ from sageaudit.domain.alert.alert import (
 from sageaudit.domain.audit.earlier import Worth
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.domain.usage.work_share import Unit
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
 DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
 """What `write_digest` calls, for items under DIGEST_PREFIX alone."""
-_LAST_SK, _ALERTS_SK, _WEEK_SK = "LAST", "ALERTS", "WEEK"
+WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
+"""What `watched` and `write_watched` call."""
+_LAST_SK, _ALERTS_SK, _WEEK_SK, _STATE_SK = "LAST", "ALERTS", "WEEK", "STATE"
 _MAY_BE_UNKNOWN = ("avoidable_usd", "lost_usd", "idle_hours", "idle_usd")
 _ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 
 
 class DynamoAlertLedger:
-    """Implements AlertLedger and DigestLedger. `client` is boto3's low-level DynamoDB client."""
+    """Implements AlertLedger, DigestLedger and WatchLedger.
+
+    `client` is boto3's low-level DynamoDB client.
+    """
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = Dynamo(client, table_name)
@@ -87,6 +95,22 @@ class DynamoAlertLedger:
         week = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: _kept_until(now)}
         actions = [put_action(week, _ABSENT, {}), *_notices(pk, bodies, now)]
         return self._written(actions)
+
+    def watched(self, key: JobKey) -> WatchState:
+        """Reads its item. Raises Malformed for one that cannot be read, or AwsError."""
+        item = self._table.get(keys.watch_pk(key), _STATE_SK)
+        if item is None:
+            return WatchState(key)
+        with named(item):
+            return _read_watched(key, item)
+
+    def write_watched(self, state: WatchState, bodies: Mapping[str, str], now: datetime) -> bool:
+        """One transaction, on condition that the state is still the one before."""
+        pk = keys.watch_pk(state.key)
+        item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
+        numbered = {(state.messages, channel): body for channel, body in bodies.items()}
+        before = _unchanged("revision", state.revision - 1)
+        return self._written([put_action(item, *before), *_notices(pk, numbered, now)])
 
     def _written(self, actions: Sequence[Item]) -> bool:
         try:
@@ -163,6 +187,40 @@ def _notices(pk: str, bodies: Mapping[tuple[int, str], str], now: datetime) -> I
 
 def _kept_until(now: datetime) -> int:
     return epoch_s(now + timedelta(days=KEPT_DAYS))
+
+
+def _watch_item(state: WatchState, now: datetime) -> Item:
+    """The attributes of a state; an unknown value has none."""
+    idle = {"idle_since": state.idle_since, "idle_until": state.idle_until}
+    return {
+        TTL_ATTRIBUTE: _kept_until(now),
+        "revision": state.revision,
+        "gpus": state.gpus,
+        "idle_messages": state.idle_messages,
+        "sent": sorted(state.sent),
+        "channels": list(state.channels),
+        "messages": state.messages,
+        **({} if state.usd_per_hour is None else {"usd_per_hour": state.usd_per_hour}),
+        **{name: moment_text(moment) for name, moment in idle.items() if moment},
+    }
+
+
+def _read_watched(key: JobKey, item: Item) -> WatchState:
+    since, until = (
+        read_moment(item[name]) if name in item else None for name in ("idle_since", "idle_until")
+    )
+    return WatchState(
+        key,
+        revision=int(item["revision"]),
+        usd_per_hour=Decimal(item["usd_per_hour"]) if "usd_per_hour" in item else None,
+        gpus=int(item["gpus"]),
+        idle_since=since,
+        idle_until=until,
+        idle_messages=int(item["idle_messages"]),
+        sent=frozenset(map(RunningKind, item["sent"])),
+        channels=tuple(item["channels"]),
+        messages=int(item["messages"]),
+    )
 
 
 def _alert_item(alert: Alert) -> Item:

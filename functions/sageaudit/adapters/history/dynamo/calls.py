@@ -14,9 +14,6 @@ from sageaudit.adapters.history.codec import Item
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY
 from sageaudit.errors import TableNotFound, Throttled
 
-_BATCH = 25
-"""The most items in one BatchWriteItem."""
-_BATCH_TRIES = 3
 _LARGEST_LIMIT = 1_000
 """A page of 1 MB has fewer of the table's rows."""
 _CONDITIONS = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
@@ -100,20 +97,6 @@ class Dynamo:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **_condition(condition, values, names),
             )
-
-    def put_all(self, items: list[Item]) -> None:
-        """Puts or overwrites items, not atomically. Raises Throttled if some were not written."""
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            left = {self._table: [{"PutRequest": {"Item": _typed(item)}} for item in batch]}
-            for _ in range(_BATCH_TRIES):
-                with _aws_errors(self._table):
-                    answer = self._client.batch_write_item(RequestItems=left)
-                left = part_of(answer, "UnprocessedItems")
-                if not left:
-                    break
-            if left:
-                raise Throttled(f"The table {self._table} did not take all items of a batch.")
 
     def update(
         self,

@@ -9,7 +9,13 @@ import hashlib
 import zlib
 from datetime import date, datetime
 
-from sageaudit.adapters.history.dynamo.table import AUDIT_PREFIX, DIGEST_PREFIX, NOTICE_PREFIX
+from sageaudit.adapters.history.dynamo.table import (
+    AUDIT_PREFIX,
+    DIGEST_PREFIX,
+    NOTICE_PREFIX,
+    PRICE_PREFIX,
+    WATCH_PREFIX,
+)
 from sageaudit.adapters.history.moments import moment_text
 from sageaudit.adapters.history.sort_keys import part, run_id
 from sageaudit.domain.advice.advice import Decision
@@ -175,6 +181,11 @@ def digest_pk(last_day: date) -> str:
     return f"{DIGEST_PREFIX}{last_day.isoformat()}"
 
 
+def watch_pk(key: JobKey) -> str:
+    """What is kept of a run while it runs, and the notices about it."""
+    return f"{WATCH_PREFIX}{run_id(key)}"
+
+
 def delivery_pk(notice_id: str) -> str:
     """The sending state of one notice."""
     return f"DELIVERY#{part(notice_id)}"
@@ -192,7 +203,7 @@ def hour_sk(began_at: datetime) -> str:
 
 def price_pk(region: str, component: str) -> str:
     """The rates of one region and component, which are read together."""
-    return f"PRICE#{part(region)}#{part(component)}"
+    return f"{PRICE_PREFIX}{part(region)}#{part(component)}"
 
 
 def sweep_list_sk(of: ListOfJobs) -> str:

@@ -21,6 +21,8 @@ receives only INSERTs of these."""
 
 DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
+WATCH_PREFIX, PRICE_PREFIX = "WATCH#", "PRICE#"
+"""The same of what is kept of running jobs, and of prices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.aws.stack_outputs import stack_outputs
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
-from sageaudit.cli.support.history.advices import OWN_JOB_USD, OWN_WRITE_USD
+from sageaudit.cli.support.history.advices import OWN_AUDIT_USD, OWN_WRITE_USD
 from sageaudit.cli.support.redrive.letters import WORK, LetterKind
 from sageaudit.cli.support.scan.scanned_accounts import THREADS
 from sageaudit.domain.job.job import duration
@@ -104,7 +104,7 @@ def counts_line(standings: Counter[Standing], done: str = "") -> str:
 def cost_line(jobs: int, per_minute: int) -> str:
     """What sending so many jobs costs, and how long it takes."""
     return (
-        f"this backfill costs {_usd(OWN_JOB_USD * jobs)}, by list prices of 2025 for jobs of four"
+        f"this backfill costs {_usd(OWN_AUDIT_USD * jobs)}, by list prices of 2025 for jobs of four"
         " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
         f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )

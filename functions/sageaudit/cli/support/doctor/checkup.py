@@ -14,37 +14,41 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from sageaudit import __version__
-from sageaudit.adapters.aws.clients import (
-    CONFIG,
-    aws_errors,
-    client,
-    code_of,
-    known_regions,
-    translated,
-    unanswered,
-)
+from sageaudit.adapters.aws.clients import CONFIG, aws_errors, client, known_regions
 from sageaudit.adapters.aws.dead_letters import DeadLetterQueue
 from sageaudit.adapters.aws.probes import probe
 from sageaudit.adapters.aws.secrets import SecretReader
-from sageaudit.adapters.aws.stack_outputs import CHANNEL, of_channels, stack_outputs
+from sageaudit.adapters.aws.stack_outputs import (
+    AUDITS_AT_ONCE,
+    CHANNEL,
+    of_channels,
+    stack_outputs,
+)
 from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepNotes
-from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.support.account.accounts import AccountList, Identity, identity
 from sageaudit.cli.support.doctor import permissions
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.redrive.letters import DEAD_LETTERS
+from sageaudit.domain.audit.record import JobKey, RunQuery
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.sweep import NOT_TRIED, still_swept
-from sageaudit.errors import AwsError, BadSettings, NoHistory, SageauditError, Unavailable
+from sageaudit.errors import (
+    AwsError,
+    BadSettings,
+    NoHistory,
+    SageauditError,
+    TableNotFound,
+    Unavailable,
+)
 from sageaudit.output.text.words import counted
 
 _OLD_PRICES_DAYS = 180
+_NOBODY = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
 _COSTS = "ce:GetCostAndUsage"
 _CHANGES_A_QUEUE = "sqs:"
 _NEXT_POLICY = "allow it: `sageaudit doctor --policy` prints the policy"
@@ -192,45 +196,25 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
             yield ok(name, "assumed, and may do what a scan needs")
 
 
-def table(name: str, session: Any, region_name: str) -> Iterator[Check]:
+def table(name: str, session: Any, region: str) -> Iterator[Check]:
     """The table: there, of this tool, and readable by key and by index."""
     where = f"table {name}"
-    made = client(session, "dynamodb", region_name, CONFIG)
-    key = {PARTITION_KEY: {"S": "doctor"}, SORT_KEY: {"S": "doctor"}}
-    read = _asked(f"{where}, dynamodb:GetItem", lambda: made.get_item(TableName=name, Key=key))
-    yield read
-    if read.code in {Exit.NOT_FOUND, Exit.USAGE}:
-        return
-    index = INDEXES[0]
-    yield _asked(
-        f"{where}, dynamodb:Query",
-        lambda: made.query(
-            TableName=name,
-            IndexName=index.name,
-            KeyConditionExpression=f"{index.partition_key} = :key",
-            ExpressionAttributeValues={":key": {"S": "doctor"}},
-            Limit=1,
-        ),
-    )
-
-
-def _asked(name: str, call: Callable[[], object]) -> Check:
-    try:
-        call()
-    except ClientError as error:
-        code = code_of(error)
-        if code == "ResourceNotFoundException":
-            advice = "check the name and --region; the stack's output TableName has it"
-            return failed(name, "there is no such table here", advice, Exit.NOT_FOUND)
-        if code == "ValidationException":
-            advice = "name the table of sageaudit's stack: its output TableName"
-            return failed(name, "the table is not one of sageaudit", advice, Exit.USAGE)
-        found = translated(error, "dynamodb")
-        advice = _NEXT_POLICY if exit_of(found) is Exit.DENIED else "try again later"
-        return failed(name, found, advice, exit_of(found))
-    except BotoCoreError as error:
-        return failed(name, unanswered(error, "dynamodb"))
-    return ok(name, "permitted")
+    history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
+    by_name = history.runs(RunQuery.of_name(_NOBODY.arn), page_size=1)
+    calls: dict[str, Callable[[], object]] = {
+        "dynamodb:GetItem": lambda: history.head(_NOBODY),
+        "dynamodb:Query": lambda: next(by_name, None),
+    }
+    for action, call in calls.items():
+        try:
+            call()
+        except TableNotFound as error:
+            yield failed(where, error, "the stack's output TableName has its name")
+            return
+        except AwsError as error:
+            yield failed(f"{where}, {action}", error, _next(error))
+        else:
+            yield ok(f"{where}, {action}", "permitted")
 
 
 _DEAD = {
@@ -263,6 +247,8 @@ def stack(name: str, session: Any, region: str, now: datetime) -> Iterator[Check
     for channel, what in of_channels(outputs, CHANNEL).items():
         asked[f"channel {channel}"] = partial(_channel, session, region, channel, what)
     asked["alarms"] = partial(_told, session, region, outputs["AlarmsTopicArn"])
+    if at_once := outputs.get(AUDITS_AT_ONCE):
+        asked["executions"] = partial(_executions, session, region, int(at_once))
     asked["sweep"] = partial(_swept, session, region, outputs["TableName"], now)
     for line, check in asked.items():
         try:
@@ -328,6 +314,18 @@ def _channel(session: Any, region: str, name: str, what: str) -> Check:
     if reason := service.secret.refusal(text):
         return failed(line, f"the secret {address} holds no {service.secret.kind}: {reason}", store)
     return ok(line, f"the secret {address} holds a {service.secret.kind}")
+
+
+def _executions(session: Any, region: str, at_once: int) -> Check:
+    """Whether the account's concurrency is enough: audits may take half of it."""
+    with aws_errors("lambda"):
+        limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
+    most = int(limits["UnreservedConcurrentExecutions"])
+    found = f"{at_once} audits at once, of {most} functions that may run in this account"
+    if most < 2 * at_once:
+        advice = "ask for a higher quota, or set audits_at_once lower: docs/before-you-deploy.md"
+        return failed("executions", found, advice)
+    return ok("executions", found)
 
 
 def _swept(session: Any, region: str, table: str, now: datetime) -> Check:

@@ -36,9 +36,11 @@ TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--
 OF_STACK, OF_MEMBERS, SEND = "--stack", "--members", "--send"
 FROM_HISTORY = "--from-history"
 """Options with which a command needs more."""
+ACCOUNT_SETTINGS = "lambda:GetAccountSettings"
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
     "dynamodb:Query",
+    ACCOUNT_SETTINGS,
     "sns:ListSubscriptionsByTopic",
     "sqs:GetQueueAttributes",
     *secrets.PERMISSIONS,
@@ -164,7 +166,7 @@ class PolicyScope:
         if action in stack_outputs.CLI_PERMISSIONS:
             return (f"arn:{partition}:cloudformation:{place}:stack/{stack}/*",)
         service = action.partition(":")[0]
-        if service == "lambda":
+        if service == "lambda" and action != ACCOUNT_SETTINGS:
             return (f"arn:{partition}:lambda:{place}:function:{stack}-*",)
         if service in {"sns", "sqs"}:
             return (f"arn:{partition}:{service}:{place}:{stack}-*",)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from datetime import date, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -28,8 +28,10 @@ from sageaudit.queries.window import window
 
 SINCE = f"{LOOK_BACK_DAYS}d"
 _ZERO = Decimal(0)
-OWN_MONTH_USD, OWN_JOB_USD = Decimal("9.53"), Decimal("0.00048")
+OWN_MONTH_USD, OWN_JOB_USD = Decimal("9.62"), Decimal("0.00082")
 """What a deployment costs a month and a job: the table of docs/before-you-deploy.md."""
+OWN_AUDIT_USD = Decimal("0.00050")
+"""The same of a job that was not watched while it ran."""
 OWN_WRITE_USD = Decimal("0.00012")
 """What of a job's cost is for DynamoDB: its writes, and a year of storage."""
 
@@ -49,12 +51,12 @@ class AdviceFilters:
         """The days whose runs are read, in words."""
         return asking.days_of(window(self.since, None, asking.now()))
 
-    def advices(self, opened: HistorySource, now: datetime) -> list[AdviceRow]:
+    def advices(self, opened: HistorySource, now: datetime) -> list[Advice]:
         """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
         asked = Question(window(self.since, None, now), account=self.account, family=self.family)
         reader = Lists(opened.history, asked.window)
         found = advices(reader, named(reader, asked), opened.decisions.decisions(), now)
-        return [row_of(one, now) for one in found if self._fits(one)]
+        return [one for one in found if self._fits(one)]
 
     def own_cost_usd(self, opened: HistorySource, now: datetime) -> Decimal | None:
         """What a deployment cost from its first job of these days on; None of a file."""
@@ -86,70 +88,30 @@ FILTERS = options.together(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdviceRow:
-    """One advice, flat. What is unknown, or not claimed, is None.
-
-    `amount` (of a run), `month` and `total`: USD, or hours of capacity that is prepaid or unpriced,
-    as `worth` says. `before_usd`, `after_usd`: of one run. `predicted_usd` and `measured_usd`: of
-    the `runs_since` it was taken together.
-    """
-
-    id: str
-    state: str
-    family: str
-    owner: str | None
-    account: str
-    region: str
-    rule: str
-    parameter: str
-    old: str | None
-    new: str
-    severity: str
-    worth: str
-    amount: Decimal | None
-    month: Decimal
-    total: Decimal
-    runs: int
-    times: int
-    first_at: datetime
-    last_at: datetime
-    by: str | None
-    until: date | None
-    reason: str | None
-    runs_since: int | None
-    before_usd: Decimal | None
-    after_usd: Decimal | None
-    predicted_usd: Decimal | None
-    measured_usd: Decimal | None
-    evidence: str | None
-
-    @property
-    def change(self) -> str:
-        """The parameter to set; the rule where there is none."""
-        return f"{self.parameter} = {self.new}" if self.parameter else self.rule
+def change_of(advice: Advice) -> str:
+    """The parameter to set; the rule where there is none."""
+    return f"{advice.parameter} = {advice.new}" if advice.parameter else advice.rule
 
 
-def row_of(advice: Advice, now: datetime) -> AdviceRow:
-    """The row of an advice."""
-    names = {one.name for one in fields(AdviceRow)} & {one.name for one in fields(Advice)}
-    same: dict[str, Any] = {name: getattr(advice, name) for name in names}
-    decision, found = advice.decision, advice.comparison
-    return AdviceRow(
-        **same,
-        month=advice.of_days(now, MONTH_DAYS),
-        by=decision.by if decision else None,
-        until=decision.until if decision else None,
-        reason=decision.reason if decision else advice.exempt,
-        runs_since=found.runs if found else None,
-        before_usd=found.before_usd if found else None,
-        after_usd=found.after_usd if found else None,
-        predicted_usd=found.all_predicted_usd if found else None,
-        measured_usd=found.all_saved_usd if found else None,
-        evidence=found.evidence if found else None,
-    )
+def _month(advice: Advice) -> Decimal:
+    return advice.of_days(asking.now(), MONTH_DAYS)
 
 
+def _reason(advice: Advice) -> str | None:
+    return advice.decision.reason if advice.decision else advice.exempt
+
+
+def _decided(name: str) -> Callable[[Advice], object]:
+    """A field of what somebody decided; None where nobody has."""
+    return lambda advice: getattr(advice.decision, name) if advice.decision else None
+
+
+def _compared(name: str) -> Callable[[Advice], Any]:
+    """A field of the runs before and after it was taken; None where it is not claimed."""
+    return lambda advice: getattr(advice.comparison, name) if advice.comparison else None
+
+
+_predicted, _measured = _compared("all_predicted_usd"), _compared("all_saved_usd")
 _FIELDS = (
     Field("id"),
     Field("state"),
@@ -161,25 +123,25 @@ _FIELDS = (
     Field("parameter", least=20),
     Field("old"),
     Field("new"),
-    Field("change", least=20),
+    Field("change", least=20, get=change_of),
     Field("severity"),
     Field("worth"),
     Field("amount", "usd", "A run", lambda row: _amount(row, row.amount)),
-    Field("month", "usd", "30 days", lambda row: _amount(row, row.month)),
+    Field("month", "usd", "30 days", lambda row: _amount(row, _month(row)), get=_month),
     Field("total", "usd", "So far", lambda row: _amount(row, row.total)),
     Field("runs", "count"),
     Field("times", "count"),
     Field("first_at", "time", "First (UTC)"),
     Field("last_at", "time", "Last (UTC)"),
-    Field("by"),
-    Field("until", "day"),
-    Field("reason", least=12, sentence=True),
-    Field("runs_since", "count", "Runs since"),
-    Field("before_usd", "usd", "Before"),
-    Field("after_usd", "usd", "After"),
-    Field("predicted_usd", "usd", "Predicted"),
-    Field("measured_usd", "usd", "Measured", lambda row: _claimed(row.measured_usd)),
-    Field("evidence", least=20, sentence=True),
+    Field("by", get=_decided("by")),
+    Field("until", "day", get=_decided("until")),
+    Field("reason", least=12, sentence=True, get=_reason),
+    Field("runs_since", "count", "Runs since", get=_compared("runs")),
+    Field("before_usd", "usd", "Before", get=_compared("before_usd")),
+    Field("after_usd", "usd", "After", get=_compared("after_usd")),
+    Field("predicted_usd", "usd", "Predicted", get=_predicted),
+    Field("measured_usd", "usd", "Measured", lambda row: _claimed(_measured(row)), get=_measured),
+    Field("evidence", least=20, sentence=True, get=_compared("evidence")),
 )
 ADVICES = ListLayout(
     _FIELDS,
@@ -198,7 +160,7 @@ TAKEN = (State.MEASURED, State.NOT_COMPARABLE, State.TAKEN, State.WITHDRAWN)
 EVERY = AdviceFilters(SINCE, None, None, None, None)
 
 
-def _amount(row: AdviceRow, amount: Decimal | None) -> str:
+def _amount(row: Advice, amount: Decimal | None) -> str:
     """USD, or the hours of capacity that has no price."""
     if row.worth not in {Worth.PREPAID, Worth.UNPRICED}:
         return "unknown" if amount is None else usd(amount)
@@ -218,14 +180,14 @@ class SavingSums:
     measured_usd: Decimal
 
 
-def savings_of(rows: Sequence[AdviceRow]) -> dict[State, SavingSums]:
+def savings_of(rows: Sequence[Advice]) -> dict[State, SavingSums]:
     """By state; what one of them has is never added to another."""
     by_state = {state: [row for row in rows if row.state == state] for state in TAKEN}
     return {
         state: SavingSums(
             len(found),
-            sum((row.predicted_usd or _ZERO for row in found), _ZERO),
-            sum((row.measured_usd or _ZERO for row in found), _ZERO),
+            sum((_predicted(row) or _ZERO for row in found), _ZERO),
+            sum((_measured(row) or _ZERO for row in found), _ZERO),
         )
         for state, found in by_state.items()
     }

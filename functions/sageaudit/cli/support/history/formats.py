@@ -24,7 +24,7 @@ from typing import Any, Literal
 import click
 from rich.console import Console
 
-from sageaudit.adapters.files.parquet_rows import Column
+from sageaudit.adapters.files.duckdb_engine import Column
 from sageaudit.cli.messages import json_line
 from sageaudit.domain.job.job import duration
 from sageaudit.errors import BadUsage

@@ -280,22 +280,6 @@ CHANGES = ListLayout(
     ),
     ("waste_usd", "total_before_usd", "jobs", "waste_change_usd", "total_usd"),
 )
-VERSIONS = ListLayout(
-    (
-        Field("version", "count"),
-        Field("settled", "flag", "Final"),
-        Field("total_usd", "usd", "Spend", lambda row: row.amounts.spend),
-        Field("avoidable_usd", "usd", "Avoidable", lambda row: row.amounts.avoidable),
-        Field("lost_usd", "usd", "Lost", lambda row: row.amounts.lost),
-        Field("possible_usd", "usd", "Possible", lambda row: row.amounts.possible),
-        Field("judged"),
-        Field("findings", "count"),
-        Field("ruleset", least=_WORD),
-        Field("policy", least=_WORD),
-    ),
-    ("version", "settled", "total_usd", "avoidable_usd", "lost_usd", "findings", "ruleset"),
-    ("ruleset",),
-)
 
 
 def of_changes(column: Column, *, advice: bool = False) -> ListLayout:

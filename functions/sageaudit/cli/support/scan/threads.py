@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from sageaudit.ports import Pending
@@ -32,12 +31,7 @@ class Threads:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _: type[BaseException] | None,
-        __: BaseException | None,
-        ___: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         while not self._tasks.empty():
             try:
                 task = self._tasks.get_nowait()

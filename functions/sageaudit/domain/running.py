@@ -1,0 +1,313 @@
+"""What is seen of a job that runs, and whether that is worth a message: no I/O.
+
+It does nothing where its hosts stand still as in idle-middle, or where all of them are quiet and
+no GPU works. What is not known says nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.record import JobKey
+from sageaudit.domain.bill.billed_time import billed_seconds
+from sageaudit.domain.job.failure import LIMIT_REACHED
+from sageaudit.domain.job.job import Job, Phase
+from sageaudit.domain.job.phases import is_work
+from sageaudit.domain.policy.watch import Watching
+from sageaudit.domain.usage.edges import still_tail, up_to_last_points, works_in_earnest
+from sageaudit.domain.usage.measurements import Measurements
+
+READ_BACK = timedelta(hours=24)
+"""How much of a running job's metrics is read: a day of minutes, as much as one read can have. The
+first GPU work must be in it, because one busy core before it may prepare that work."""
+LATE_WITHIN = timedelta(minutes=15)
+"""Points that are later than this are no delay: then nothing is known. Our choice: AWS states no
+delay, and a finished job's points are complete after 5 minutes."""
+MOST_IDLE = 3
+"""Messages of a run that it does nothing: whoever left two unanswered knows of it. Our choice."""
+RUNS_FROM = 3
+"""Fewer completed runs forecast no limit: our choice, as for a usual cost. One shows what is three
+times too long."""
+_LAST_RUNS = 10
+_BACK_OF_S, _BACK_S = 900, 300
+"""A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
+one minute is no work, and none is no all-clear. Our choice."""
+_NEAR_SHARE, _NEAR_S = 10, 1800
+"""A limit is near in its last tenth, or half hour, but never in its first half."""
+
+
+class RunningKind(enum.StrEnum):
+    """What a message about a running job is; subscriptions can filter by it."""
+
+    IDLE = "idle"
+    AT_WORK = "at-work"
+    LONG = "long"
+    LIMIT = "limit"
+
+
+RULES = {
+    RunningKind.IDLE: ("idle-middle", "idle-tail"),
+    RunningKind.AT_WORK: (),
+    RunningKind.LONG: ("max-runtime-loose",),
+    RunningKind.LIMIT: ("limit-hit",),
+}
+"""By kind, the rules that say the same of a finished job. One that is off, or whose finding a
+family has accepted or snoozed, silences the message. Routes ask for the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchState:
+    """What is kept of a watched run. `revision` counts the writes; 0: nothing is kept.
+
+    `usd_per_hour` and `gpus` of all its instances: neither changes while it runs. While
+    `idle_since` is set, people think that it does nothing, as of `idle_until`; `channels` have had
+    that message, the `idle_messages`th. `sent` has the kinds that are sent once a run.
+    """
+
+    key: JobKey
+    revision: int = 0
+    usd_per_hour: Decimal | None = None
+    gpus: int = 0
+    idle_since: datetime | None = None
+    idle_until: datetime | None = None
+    idle_messages: int = 0
+    sent: frozenset[RunningKind] = frozenset()
+    channels: tuple[str, ...] = ()
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Idleness:
+    """How a running job's metrics end: idle from `since` to `until`, the end of what is known.
+
+    `since` is None where it is not idle there. `at_least`: it was idle in all of READ_BACK.
+    `back_at`: when work began after the idle time of the message, if there was enough of it;
+    `at_work`: there is enough of it in the last minutes.
+    """
+
+    since: datetime | None
+    until: datetime
+    at_least: bool = False
+    back_at: datetime | None = None
+    at_work: bool = False
+
+    @property
+    def minutes(self) -> int:
+        """Known minutes without work."""
+        return 0 if self.since is None else int((self.until - self.since).total_seconds() // 60)
+
+
+def at_work_since(job: Job) -> datetime | None:
+    """Since when the job's own code runs without a break; None where it does not run now.
+
+    A job that waits, downloads, uploads or stops is not at work, and does not do nothing either.
+    """
+    last: Phase | None = job.phases[-1] if job.phases else None
+    running = job.status == "InProgress" and last is not None and is_work(last)
+    return last.started_at if last is not None and running else None
+
+
+def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
+    """How these metrics end; None where that is not known of every host."""
+    known, period_s = up_to_last_points(usage), usage.period_s or 0
+    if known is None or known.begins_at is None:
+        return None
+    begins_at, period = known.begins_at, timedelta(seconds=period_s)
+    until = begins_at + known.points * period
+    if now - until > LATE_WITHIN:
+        return None
+    tail, works = still_tail(known), works_in_earnest(known)
+    last = works[-max(_BACK_OF_S // period_s, 1) :]
+    back = [
+        moment
+        for at, one in enumerate(works)
+        if one and state.idle_until and (moment := begins_at + at * period) >= state.idle_until
+    ]
+    return Idleness(
+        since=begins_at + tail.start * period if tail else None,
+        until=until,
+        at_least=tail.start == 0 and until - begins_at >= READ_BACK - LATE_WITHIN,
+        back_at=back[0] if len(back) * period_s >= _BACK_S else None,
+        at_work=sum(last) * period_s >= _BACK_S > len(tail) * period_s,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRuns:
+    """Seconds of a family's finished runs of a kind on the same instances, newest first.
+
+    `completed` are those of them that no limit ended.
+    """
+
+    all: tuple[Decimal, ...] = ()
+    completed: tuple[Decimal, ...] = ()
+
+    @property
+    def longest_s(self) -> Decimal | None:
+        """The longest; None where none is known."""
+        return max(self.all, default=None)
+
+
+def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
+    """The runs that took as long as their work does, or were ended by their limit."""
+    if len(job.groups) != 1:
+        return FinishedRuns()
+    own = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
+    like = [
+        (run.status == "Completed", run.facts.elapsed_s)
+        for run in runs
+        if (run.kind, run.facts.instance_type, run.facts.instance_count) == own
+        and (run.status == "Completed" or run.facts.reason_class == LIMIT_REACHED)
+        and run.facts.elapsed_s
+    ]
+    return FinishedRuns(
+        tuple(seconds for _, seconds in like if seconds),
+        tuple(seconds for completed, seconds in like if completed and seconds)[:_LAST_RUNS],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
+    last completed runs needed longer than until then.
+    """
+
+    seconds: int
+    left_s: Decimal
+    longer: int = 0
+    of: int = 0
+
+    @property
+    def by_family(self) -> bool:
+        """Whether most completed runs took longer: three of four, and RUNS_FROM are known."""
+        return self.of >= RUNS_FROM and 4 * self.longer >= 3 * self.of
+
+
+def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
+    """The limit that ends the job first: that of its run time, or of a spot job's whole time.
+
+    Waiting counts for the second alone.
+    """
+    ran_s, limits = billed_seconds(job)[0], list[tuple[Decimal, int]]()
+    if job.max_runtime_s is not None and ran_s is not None:
+        limits.append((job.max_runtime_s - ran_s, job.max_runtime_s))
+    if job.max_wait_s is not None and job.created_at is not None:
+        since_s = Decimal(round((now - job.created_at).total_seconds()))
+        limits.append((job.max_wait_s - since_s, job.max_wait_s))
+    if not limits:
+        return None
+    left_s, seconds = min(limits)
+    longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed)
+    return Limit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed))
+
+
+def is_near(limit: Limit, ran_s: Decimal, runs: FinishedRuns) -> bool:
+    """Whether little is left of it, and no completed run of the family was still at work now."""
+    near_s = min(max(limit.seconds / _NEAR_SHARE, _NEAR_S), limit.seconds / 2)
+    usual = len(runs.completed) >= RUNS_FROM and max(runs.completed) > ran_s
+    return limit.left_s <= near_s and not usual
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A running job as of now. `idle` is None where its metrics do not say.
+
+    `usd_per_hour` of all instances, None without a price: `gpus` are theirs. `spent_usd` so far;
+    `at_most`: both are bounds, as spot costs less. `estimated`: they rest on an estimated rate.
+    """
+
+    job: Job
+    now: datetime
+    family: str
+    owner: str | None
+    usd_per_hour: Decimal | None
+    gpus: int
+    spent_usd: Decimal | None
+    at_most: bool
+    estimated: bool
+    runs: FinishedRuns
+    idle: Idleness | None
+
+    @property
+    def ran_s(self) -> Decimal | None:
+        """Billed seconds so far."""
+        return billed_seconds(self.job)[0]
+
+    @property
+    def limit(self) -> Limit | None:
+        """Its limit, and what is left of it."""
+        return limit_of(self.job, self.runs, self.now)
+
+    @property
+    def ahead_usd(self) -> Decimal | None:
+        """What it costs at most from now until its limit; None without one or without a price."""
+        if self.limit is None or self.usd_per_hour is None:
+            return None
+        return self.usd_per_hour * self.limit.left_s / 3600
+
+
+def what_to_say(
+    running: RunningJob, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
+) -> tuple[RunningKind, ...]:
+    """What is due, in one message: the first is its headline. Empty for none."""
+    due = {
+        RunningKind.AT_WORK: _is_back(running, state),
+        RunningKind.IDLE: _is_idle(running, state, watching),
+        RunningKind.LIMIT: _nears_limit(running),
+        RunningKind.LONG: _is_long(running, watching),
+    }
+    return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silent})
+
+
+def _is_back(running: RunningJob, state: WatchState) -> bool:
+    idle = running.idle
+    return bool(state.idle_since and idle and idle.back_at and idle.at_work)
+
+
+def _is_idle(running: RunningJob, state: WatchState, watching: Watching) -> bool:
+    """Long enough, and without a message; work between two sweeps ends the last one."""
+    idle = running.idle
+    if idle is None or idle.minutes < watching.idle_minutes or state.idle_messages >= MOST_IDLE:
+        return False
+    return state.idle_since is None or idle.back_at is not None
+
+
+def _nears_limit(running: RunningJob) -> bool:
+    limit, ran_s = running.limit, running.ran_s
+    if limit is None or not ran_s:
+        return False
+    return limit.by_family or is_near(limit, ran_s, running.runs)
+
+
+def _is_long(running: RunningJob, watching: Watching) -> bool:
+    longest_s, ran_s = running.runs.longest_s, running.ran_s
+    return bool(longest_s and ran_s and ran_s > watching.longest_times * longest_s)
+
+
+def after(
+    state: WatchState, kinds: Collection[RunningKind], running: RunningJob, to: tuple[str, ...]
+) -> WatchState:
+    """The state once these are said to these channels."""
+    once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.AT_WORK}
+    sent = replace(
+        state,
+        revision=state.revision + 1,
+        messages=state.messages + 1,
+        sent=state.sent | once,
+    )
+    if RunningKind.IDLE in kinds and running.idle is not None:
+        return replace(
+            sent,
+            idle_since=running.idle.since,
+            idle_until=running.idle.until,
+            idle_messages=state.idle_messages + 1,
+            channels=to,
+        )
+    if RunningKind.AT_WORK in kinds:
+        return replace(sent, idle_since=None, idle_until=None, channels=())
+    return sent

@@ -1,0 +1,206 @@
+"""A message about a job that runs as a card: what it costs, and the command that stops it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.job.failure import may_resume_from
+from sageaudit.domain.job.job import Job, Purchase, duration, seconds_between
+from sageaudit.domain.running import RULES, RunningJob, RunningKind, WatchState
+from sageaudit.output.text.attributes import text_attributes
+from sageaudit.output.text.card import CardLine, MessageCard, fitted
+from sageaudit.output.text.links import LinkedRun, links_of
+from sageaudit.output.text.money import Figure
+from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.words import counted
+
+RUNNING_ROWS = 20
+"""A screen and a half of a phone: the commands are not cut."""
+_NAME, _ACCOUNT = 30, 12
+_TWO_HOURS_S = 7200
+_WAITS = "A run that waits for a query or for another job looks the same."
+
+
+def running_card(
+    kinds: Sequence[RunningKind], running: RunningJob, state: WatchState, severity: Severity
+) -> MessageCard:
+    """The card: its first line is that of the first kind. `state`: what was kept before it."""
+    (first, *others), job = kinds, running.job
+    over = first is RunningKind.AT_WORK
+    account = middle(job.account, _ACCOUNT) if job.account else "account unknown"
+    card = MessageCard(
+        headline=f"{_who(running)} {_HEADLINES[first](running, state)}",
+        step=_cost_meanwhile(running, state) if over else _costs(running),
+        lines=(
+            *(CardLine(_HEADLINES[kind](running, state), "It also") for kind in others),
+            *_LINES[first](running),
+            *_money(running),
+            *(() if over else _commands(running)),
+            *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
+        ),
+        owner=running.owner,
+        place=f"{'at work' if over else severity.upper()}, {account}",
+        links=links_of(_linked(job)),
+        rule=next(iter(RULES[first]), ""),
+        attributes=text_attributes(
+            {
+                "severity": severity,
+                "job_type": job.kind.value,
+                "owner": running.owner,
+                "account": job.account,
+                "region": job.region,
+                "message_kind": first,
+            }
+        ),
+    )
+    return fitted(card, RUNNING_ROWS)
+
+
+def _linked(job: Job) -> LinkedRun:
+    start = job.started_at or job.created_at
+    return LinkedRun(job.kind, job.name, job.arn, job.region, start, None, job.instance_count)
+
+
+def _commands(running: RunningJob) -> Iterator[CardLine]:
+    """What a person of the account may run; no function calls it."""
+    job, region = running.job, shlex.quote(terminal(running.job.region or ""))
+    name, word, metrics = shlex.quote(terminal(job.name)), job.kind.value, job.kind.row.metrics
+    if metrics is not None:
+        tail = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
+        yield CardLine(f"{tail} --since 2h --region {region}", "Look first", code=True, spare=3)
+    stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
+    yield CardLine(stop, "Stop it", code=True)
+
+
+def _who(running: RunningJob) -> str:
+    """`ml.p4d.24xlarge training job llm-7b`."""
+    job = running.job
+    instances = (job.instances or "").removeprefix("1 x ")
+    return f"{instances} {job.kind.value} job {middle(terminal(job.name), _NAME)}".strip()
+
+
+def _costs(running: RunningJob) -> str:
+    """`it costs $37.69 an hour`; of one without a price, how many GPUs it has."""
+    if running.usd_per_hour is None:
+        prepaid = " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
+        return f"it holds {counted(running.gpus, 'GPU')}{prepaid}"
+    return f"it costs {_usd(running, running.usd_per_hour)} an hour"
+
+
+def _cost_meanwhile(running: RunningJob, state: WatchState) -> str:
+    """What the time without work cost; empty where that is not known."""
+    seconds, rate = _without_work(running, state), running.usd_per_hour
+    if seconds is None or rate is None:
+        return ""
+    return f"it cost {_usd(running, rate * seconds / 3600)} meanwhile"
+
+
+def _without_work(running: RunningJob, state: WatchState) -> Decimal | None:
+    since, back = state.idle_since, running.idle.back_at if running.idle else None
+    return None if since is None or back is None else seconds_between(since, back)
+
+
+def _usd(running: RunningJob, amount: Decimal | None) -> str:
+    """Of spot, which costs less, the most that it may be."""
+    return f"{'at most ' if running.at_most else ''}{Figure(amount, estimated=running.estimated)}"
+
+
+def _long(seconds: Decimal) -> str:
+    """Up to two hours in minutes: `50 min`; then `3 h 5 min`."""
+    return f"{seconds / 60:.0f} min" if seconds < _TWO_HOURS_S else duration(seconds)
+
+
+def _at(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "an unknown time"
+
+
+def _idle_headline(running: RunningJob, state: WatchState) -> str:
+    again = " again" if state.idle_messages else ""
+    least = "at least " if running.idle and running.idle.at_least else ""
+    minutes = Decimal(running.idle.minutes if running.idle else 0)
+    return f"has done nothing{again} for {least}{_long(60 * minutes)}"
+
+
+def _at_work_headline(running: RunningJob, state: WatchState) -> str:
+    seconds = _without_work(running, state)
+    after = "" if seconds is None else f" after {_long(seconds)} without work"
+    return f"is at work again{after}"
+
+
+def _long_headline(running: RunningJob, _: WatchState) -> str:
+    longest_s, ran_s = running.runs.longest_s or Decimal(1), running.ran_s or Decimal(0)
+    return f"has run {ran_s / longest_s:.1f} times as long as its family's longest run"
+
+
+def _limit_headline(running: RunningJob, _: WatchState) -> str:
+    limit = running.limit
+    left, sure = (_long(limit.left_s), limit.by_family) if limit else ("an unknown time", False)
+    return f"will probably be cut off in {left}" if sure else f"has {left} left until its limit"
+
+
+_HEADLINES = {
+    RunningKind.IDLE: _idle_headline,
+    RunningKind.AT_WORK: _at_work_headline,
+    RunningKind.LONG: _long_headline,
+    RunningKind.LIMIT: _limit_headline,
+}
+
+
+def _idle_lines(running: RunningJob) -> Iterator[CardLine]:
+    since = running.idle.since if running.idle else None
+    what = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
+    hosts = "on every host " if (running.job.instance_count or 1) > 1 else ""
+    yield CardLine(f"{hosts}{what} since {_at(since)}", "Seen", spare=1)
+
+
+def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
+    yield CardLine(
+        f"work began again at {_at(running.idle.back_at if running.idle else None)}", "Seen"
+    )
+
+
+def _long_lines(running: RunningJob) -> Iterator[CardLine]:
+    runs, longest_s = running.runs, running.runs.longest_s or Decimal(0)
+    of = f"the longest of {len(runs.all)} finished runs" if runs.all[1:] else "its one finished run"
+    took = f"{of} on the same instances took {_long(longest_s)}"
+    yield CardLine(f"{took}; this one {_long(running.ran_s or Decimal(0))} so far", "Seen")
+
+
+def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
+    limit = running.limit
+    if limit and limit.by_family:
+        runs = f"{limit.longer} of the last {counted(limit.of, 'completed run')} of its family"
+        yield CardLine(f"{runs} needed longer", "Seen")
+    part = may_resume_from(running.job)
+    lost = f"{part} may hold a part" if part else "no checkpoints are set, so all may be lost"
+    whole = duration(Decimal(limit.seconds)) if limit else "unknown"
+    yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
+
+
+_LINES = {
+    RunningKind.IDLE: _idle_lines,
+    RunningKind.AT_WORK: _at_work_lines,
+    RunningKind.LONG: _long_lines,
+    RunningKind.LIMIT: _limit_lines,
+}
+
+
+def _money(running: RunningJob) -> Iterator[CardLine]:
+    """What it has cost, and what it may cost until its limit."""
+    ran_s, limit, rate = running.ran_s, running.limit, running.usd_per_hour
+    so_far = f"in {_long(ran_s)}" if ran_s is not None else "in a time that is not known"
+    usd = f"{_usd(running, running.spent_usd)} " if rate is not None else ""
+    yield CardLine(f"{usd}{so_far}", "So far")
+    if limit is None:
+        yield CardLine("it has no time limit that is known", "Ahead")
+        return
+    more = (
+        ""
+        if rate is None
+        else f"up to {Figure(running.ahead_usd, estimated=running.estimated)} more, "
+    )
+    yield CardLine(f"{more}{_long(limit.left_s)} until its limit", "Ahead")

@@ -1,0 +1,279 @@
+"""Looks at the jobs that run: a message where one does nothing, takes too long or nears its limit.
+
+its state -> Describe, tags, prices -> is it dear? -> its last day of CPU and GPU, its family's runs
+-> is a message due? -> one transaction, with the state and a notice for each channel
+
+A stop at any point says nothing twice and loses nothing: what was not written is seen again by the
+next sweep. docs/decisions/0024-transactional-outbox.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from zlib import crc32
+
+from sageaudit.domain.advice.advice import WAITING, State, advices_of
+from sageaudit.domain.audit.record import FAMILY_RUNS, Head, JobKey, RunQuery
+from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.finding import RuleName, Severity
+from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
+from sageaudit.domain.job.describe import parse
+from sageaudit.domain.job.family import family
+from sageaudit.domain.job.job import Job, Purchase, seconds_between
+from sageaudit.domain.job.kept import kept_tags
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.job.phases import so_far
+from sageaudit.domain.policy.discounts import own
+from sageaudit.domain.policy.exemption import exemptions
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.policy.routes import Destination, Subject
+from sageaudit.domain.policy.watch import Watching
+from sageaudit.domain.prices.known_prices import day_of
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.running import (
+    READ_BACK,
+    RULES,
+    Idleness,
+    RunningJob,
+    RunningKind,
+    WatchState,
+    after,
+    at_work_since,
+    finished_like,
+    idleness,
+    what_to_say,
+)
+from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
+from sageaudit.output.text.card import MessageCard
+from sageaudit.output.text.envelope import Notice, Writer, to_body
+from sageaudit.output.text.running import running_card
+from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
+from sageaudit.workflows.audit.family import runs_of
+
+_SILENT = frozenset({*WAITING, State.EXEMPT})
+
+
+@dataclass(frozen=True, slots=True)
+class WatchDependencies:
+    """What the watch reads, writes and decides by. `rules`: the names that a tag may accept.
+
+    `metrics` reads CPU and GPU alone. `writers`: of each channel of the policy.
+    """
+
+    jobs: Jobs
+    metrics: Metrics
+    markets: Markets
+    history: History
+    decisions: Decisions
+    ledger: WatchLedger
+    policy: Policy
+    rules: Sequence[RuleName]
+    writers: Mapping[str, Writer]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchMessage:
+    """A message about a running job that was written; `kinds`: that of its headline first."""
+
+    job: str
+    kinds: tuple[RunningKind, ...]
+    to: Destination
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedList:
+    """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
+
+    `messages`: those written. `error`: why the first that failed was not looked at. `unreadable`:
+    whose answer or state says nothing that can be read, one sentence each.
+    """
+
+    of: ListOfJobs
+    running: int = 0
+    looked: int = 0
+    messages: tuple[WatchMessage, ...] = ()
+    error: AwsError | None = None
+    unreadable: tuple[str, ...] = ()
+
+
+def watch(
+    deps: WatchDependencies,
+    of: ListOfJobs,
+    rows: Sequence[Listed],
+    clock: Callable[[], datetime],
+    out_of_time: Callable[[], bool],
+) -> WatchedList:
+    """Looks at these jobs, as far as time allows. One that fails stops no other.
+
+    The order is another one at each sweep, so that none is always among those left out.
+    """
+    done, watching, turn = (
+        WatchedList(of, running=len(rows)),
+        deps.policy.watch,
+        clock().isoformat(),
+    )
+    for row in sorted(rows, key=lambda row: crc32(f"{turn} {row.ref.arn}".encode())):
+        if watching is None or out_of_time():
+            break
+        try:
+            looked, messages = _OneRun(deps, row, watching, clock()).run()
+        except AwsError as error:
+            done = replace(done, error=done.error or error)
+        except (BadHistory, Malformed) as error:
+            done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
+        else:
+            new = () if messages is None else (messages,)
+            done = replace(done, looked=done.looked + looked, messages=(*done.messages, *new))
+    return done
+
+
+class _OneRun:
+    """Looks at one running job. `watching`: from which rate on."""
+
+    def __init__(
+        self, deps: WatchDependencies, row: Listed, watching: Watching, now: datetime
+    ) -> None:
+        self._deps = deps
+        self._row = row
+        self._watching = watching
+        self._now = now
+        self._long_enough = timedelta(minutes=watching.idle_minutes)
+
+    def run(self) -> tuple[bool, WatchMessage | None]:
+        """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
+        state = self._deps.ledger.watched(JobKey(self._row.ref.arn, self._row.created_at))
+        if state.revision and not self._dear(state):
+            return False, None
+        job = self._job()
+        if job is None or job.finished or job.free or not job.groups:
+            return False, None
+        market = self._market(job)
+        state = self._rated(job, market, state)
+        if not self._dear(state):
+            if not state.revision:  # so that it is not described again
+                self._deps.ledger.write_watched(replace(state, revision=1), {}, self._now)
+            return False, None
+        return True, self._say(job, market, state)
+
+    def _dear(self, state: WatchState) -> bool:
+        return self._watching.includes(state.usd_per_hour, state.gpus)
+
+    def _job(self) -> Job | None:
+        """The job as of now; None where its name is another run's by now."""
+        ref = self._row.ref
+        try:
+            answer = self._deps.jobs.describe(ref)
+        except JobNotFound:
+            return None
+        try:
+            tags = kept_tags(self._deps.jobs.tags(ref), self._deps.policy.tags_read)
+        except AccessDenied:
+            tags = {}
+        job = so_far(parse(answer, tags, account=ref.account, region=ref.region), self._now)
+        same = (job.arn, job.created_at) == (ref.arn, self._row.created_at)
+        return job if same else None
+
+    def _market(self, job: Job) -> Market:
+        """What the company pays, as in an audit."""
+        market = self._deps.markets.market(job, self._now)
+        return own(market, self._deps.policy.discounts, day_of(job, self._now)).relative_to(job)
+
+    def _rated(self, job: Job, market: Market, state: WatchState) -> WatchState:
+        """With what its instances cost and have; prepaid ones have no price."""
+        prepaid = job.purchase is Purchase.TRAINING_PLAN
+        known = [market.types.get(group.instance_type) for group in job.groups]
+        gpus = [one.gpus * group.count for one, group in zip(known, job.groups, strict=True) if one]
+        usd = None if prepaid else cluster_usd_per_hour(job, market)
+        return replace(state, usd_per_hour=usd, gpus=sum(gpus))
+
+    def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
+        """Writes the message that is due, if one is."""
+        deps, name = self._deps, family(job, self._deps.policy.family_tag)
+        query = RunQuery.of_family(self._row.ref.account, self._row.ref.region, name)
+        heads = tuple(islice(deps.history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+        billed = bill(job, market)
+        running = RunningJob(
+            job=job,
+            now=self._now,
+            family=name,
+            owner=deps.policy.owner(job.tags),
+            usd_per_hour=state.usd_per_hour,
+            gpus=state.gpus,
+            spent_usd=billed.total_usd,
+            at_most=billed.basis == "upper_bound",
+            estimated=bool(billed.estimated),
+            runs=finished_like(job, runs_of(heads)),
+            idle=self._idleness(job, state),
+        )
+        if not what_to_say(running, state, self._watching):
+            return None
+        kinds = what_to_say(running, state, self._watching, self._silent(running, heads))
+        return self._written(kinds, running, state) if kinds else None
+
+    def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
+        """How the metrics of its present phase end; None where that is not known."""
+        began = at_work_since(job)
+        if began is None:
+            return None
+        since = max(began, self._now - READ_BACK)
+        if state.idle_since is None and self._now - since < self._long_enough:
+            return None
+        last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self._now))
+        part = replace(job, phases=(last,), metric_names=())
+        return idleness(self._deps.metrics.read(part, self._now), state, self._now)
+
+    def _silent(self, running: RunningJob, heads: Sequence[Head]) -> set[RunningKind]:
+        """What the policy, a tag or a decision about the family's advice has switched off."""
+        job, deps = running.job, self._deps
+        policy = deps.policy.for_job(job.account, running.family, job.tags)
+        today = self._now.date()
+        accepted, _ = exemptions(policy, running.family, job.tags, deps.rules, today)
+        advices = advices_of(heads, deps.decisions.decisions(), self._now)
+        decided = {advice.rule for advice in advices if advice.state in _SILENT}
+        off = policy.rules_off | accepted.keys() | decided
+        return {kind for kind, rules in RULES.items() if off.intersection(rules)}
+
+    def _written(
+        self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
+    ) -> WatchMessage | None:
+        """None where another sweep wrote since this state was read."""
+        severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
+        to = self._destination(kinds[0], running, state, severity)
+        card, next_state = (
+            running_card(kinds, running, state, severity),
+            after(state, kinds, running, to.channels),
+        )
+        bodies = {name: self._body(name, card, next_state) for name in to.channels}
+        if not self._deps.ledger.write_watched(next_state, bodies, self._now):
+            return None
+        return WatchMessage(running.job.name, kinds, to)
+
+    def _destination(
+        self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
+    ) -> Destination:
+        """By the routes; the all-clear goes to where the message went that it ends."""
+        policy, job = self._deps.policy, running.job
+        there = tuple(name for name in state.channels if name in policy.channels)
+        if kind is RunningKind.AT_WORK and there:
+            return Destination(there)
+        return policy.routes.of(
+            Subject(
+                account=job.account,
+                family=running.family,
+                tags=job.tags,
+                owner=running.owner,
+                kind=job.kind.value,
+                rule=next(iter(RULES[kind]), ""),
+                severity=severity,
+                usd=running.ahead_usd,
+            )
+        )
+
+    def _body(self, channel: str, card: MessageCard, state: WatchState) -> str:
+        payload = self._deps.writers[channel](card, self._deps.policy.mentions)
+        run = f"{state.key.arn}#running {state.key.created_at.isoformat()}"
+        return to_body(Notice(f"{run}|{state.messages}|{channel}", channel, payload))

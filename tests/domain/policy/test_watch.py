@@ -1,0 +1,59 @@
+"""`[watch]`: its defaults, and what it refuses."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sageaudit.domain.policy.table_reader import TableReader
+from sageaudit.domain.policy.watch import Watching, parse
+from sageaudit.errors import BadPolicy
+
+
+def read(table: dict[str, Any]) -> Watching | None:
+    """The choices of a table."""
+    return parse(TableReader(table, ("watch",)))
+
+
+def test_it_is_on_with_its_defaults() -> None:
+    """A policy without the table watches; one that says so does not."""
+    assert read({}) == Watching()
+    assert read({"on": False}) is None
+    assert read({"usd_per_hour": 12.5, "idle_minutes": 60}) == Watching(
+        usd_per_hour=Decimal("12.5"), idle_minutes=60
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"idle_minutes": 29}, "watch.idle_minutes is not from 30 to 720"),
+        ({"idle_minutes": 45.5}, "watch.idle_minutes"),
+        ({"gpus_unpriced": True}, "watch.gpus_unpriced is not a whole number of 0 or more"),
+        ({"usd_per_hour": "5"}, "watch.usd_per_hour is not an amount in USD"),
+        ({"longest_times": 0.5}, "watch.longest_times is below 1"),
+        ({"on": "no"}, "watch.on is not a boolean"),
+        ({"minutes": 45}, "unknown key watch.minutes"),
+    ],
+)
+def test_what_is_wrong_is_named(table: dict[str, Any], why: str) -> None:
+    """With its key."""
+    with pytest.raises(BadPolicy, match=why):
+        read(table)
+
+
+@pytest.mark.parametrize(
+    ("usd", "gpus", "watched"),
+    [
+        (Decimal(5), 8, False),
+        (Decimal("5.01"), 0, True),
+        (None, 4, True),
+        (None, 3, False),
+        (None, 0, False),
+    ],
+)
+def test_which_jobs_are_watched(usd: Decimal | None, gpus: int, *, watched: bool) -> None:
+    """Above the rate; without a price by their GPUs."""
+    assert Watching().includes(usd, gpus) is watched

@@ -1,0 +1,101 @@
+"""The forms that look at whole lines give what looking at each point gives."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sageaudit.domain.usage.activity import GAP_S, any_of, gpu_works, states, together
+from sageaudit.domain.usage.measure import _normal, _normal_all
+from sageaudit.domain.usage.series import (
+    Series,
+    mean_of_hosts,
+    pairs,
+    percentile,
+    percentile_of_busiest,
+    pick_all,
+)
+
+PERCENT = st.floats(0, 100) | st.sampled_from((0.0, 50.0, 100.0))
+POINT = PERCENT | st.none()
+LINES = st.lists(st.lists(POINT, min_size=1, max_size=30), min_size=1, max_size=6)
+
+
+@given(hosts=st.lists(st.lists(PERCENT, min_size=1, max_size=40), min_size=1, max_size=8),
+       percent=st.sampled_from((0, 5, 50, 95, 99.5, 100)))  # fmt: skip
+def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) -> None:
+    """Whatever the order of the hosts, and with equal points."""
+    found = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
+    assert found == max(percentile(points, percent) for points in hosts)
+
+
+@given(raw=st.lists(st.floats(-1, 500) | st.none() | st.sampled_from((math.nan, math.inf, 400.0)),
+                    max_size=20), divisor=st.sampled_from((1, 3, 4)))  # fmt: skip
+@example(raw=[], divisor=1)
+@example(raw=[None, None], divisor=4)
+def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
+    """None of what is no utilisation is kept."""
+    each = tuple(_normal(value, divisor) for value in raw)
+    assert _normal_all(tuple(raw), divisor) == each
+
+
+def by_points(values: list[float | None], longest: int) -> list[bool | None]:
+    """Whether a host of two GPUs works, each point by itself: the rule of `states` in words."""
+    judged = [None if value is None else value * 2 > 1 for value in values]
+    at = 0
+    found: list[bool | None] = []
+    for gap, run in groupby(value is None for value in values):
+        length = len(list(run))
+        before, after = judged[at - 1] if at else None, next(iter(judged[at + length :]), None)
+        for place in range(length):
+            if not gap:
+                found.append(judged[at + place])
+                continue
+            near = place < longest and before is False
+            reached = after is False and length - 1 - place < longest
+            ends = at + length == len(values) and length - 1 - place <= longest and longest > 0
+            found.append(False if near and (reached or ends) else None)
+        at += length
+    return found
+
+
+@given(values=st.lists(st.sampled_from((0.0, 0.4, 0.6, 90.0, None)), min_size=1, max_size=14),
+       period_s=st.sampled_from((60, 300)))  # fmt: skip
+def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
+    """With and without missing points."""
+    found = states(Series(tuple(values)), lambda points: gpu_works(points, 2), period_s)
+    assert found == by_points(values, GAP_S // period_s)
+
+
+@given(lines=LINES)
+def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
+    """As `any_of` says of each period."""
+    one = [None if value is None else value > 50 for value in lines[0]]
+    for hosts in ([one], [one, one[::-1]], [one, one[::-1], one]):
+        assert together(hosts) == [any_of(at) for at in zip(*hosts, strict=True)]
+
+
+@given(lines=LINES, data=st.data())
+def test_pairs_means_and_picked_points(
+    lines: list[list[float | None]], data: st.DataObject
+) -> None:
+    """With missing points and without."""
+    hosts = {f"algo-{at}": Series(tuple(values)) for at, values in enumerate(lines)}
+    others = {host: Series(line.values[::-1]) for host, line in hosts.items()}
+    assert list(pairs(hosts, others)) == [
+        (a, b)
+        for host, line in hosts.items()
+        for a, b in zip(line.values, others[host].values, strict=True)
+        if a is not None and b is not None
+    ]
+    points = [value for line in lines for value in line if value is not None]
+    if points:
+        assert mean_of_hosts(hosts.values()) == math.fsum(points) / len(points)
+    shortest = min(map(len, lines))
+    kept = sorted(data.draw(st.sets(st.integers(0, shortest - 1))))
+    picked = {host: tuple(line.values[at] for at in kept) for host, line in hosts.items()}
+    some = {host: values for host, values in picked.items() if set(values) - {None}}
+    assert {host: line.values for host, line in pick_all(hosts, kept).items()} == some

@@ -1,0 +1,378 @@
+"""Jobs that run: who is looked at, and what is said of them, once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, cast
+from unittest import mock
+
+import pytest
+
+from sageaudit.adapters.channels.catalogue import writers
+from sageaudit.domain.advice.advice import Decision, Verb, advice_id
+from sageaudit.domain.audit.earlier import Advised, RunFacts
+from sageaudit.domain.audit.record import Head, RunQuery
+from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.job import Job, Purchase
+from sageaudit.domain.job.listed import Listed
+from sageaudit.domain.policy.policy import FamilyExemption, Policy
+from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
+from sageaudit.domain.prices.market import Market
+from sageaudit.domain.usage.measure import measure
+from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
+from sageaudit.errors import AwsError, JobNotFound, Throttled
+from sageaudit.rules import catalogue
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
+from tests.fakes.jobs import ACCOUNT, REGION, TYPES, market
+from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
+from tests.fakes.sweeps import TRAINING, head_of, key_of, row
+
+NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+BUSY, HUNG, SPINS, NOTHING = (3000.0, 300.0), (10.0, 0.0), (101.0, 0.0), (None, None)
+"""CPU and GPU as CloudWatch sums them, of a host with 48 vCPUs and 4 GPUs."""
+Use = tuple[int, tuple[float | None, float | None]]
+RULES = [rule.name for rule in catalogue.ruleset().rules]
+
+
+@dataclass
+class Run:
+    """A training job of two hosts, $9.78 an hour, from NOON on; `uses`: minutes on each host."""
+
+    name: str = "train"
+    instance: str = "ml.g4dn.12xlarge"
+    count: int = 2
+    uses: tuple[Use, ...] = ()
+    other: tuple[Use, ...] | None = None
+    """The second host's; None: the same."""
+    phase: str = "Training"
+    limit_s: int = 432_000
+    late: timedelta = 3 * MINUTE
+    tags: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+    fails: AwsError | None = None
+
+    @property
+    def listed(self) -> Listed:
+        return row(self.name, None, created_at=NOON - 5 * MINUTE)
+
+    def describe(self) -> dict[str, Any]:
+        if self.fails:
+            raise self.fails
+        return {
+            "TrainingJobName": self.name,
+            "TrainingJobArn": self.listed.ref.arn,
+            "TrainingJobStatus": "InProgress",
+            "SecondaryStatus": self.phase,
+            "ResourceConfig": {
+                "InstanceType": self.instance,
+                "InstanceCount": self.count,
+                "VolumeSizeInGB": 1,
+            },
+            "StoppingCondition": {"MaxRuntimeInSeconds": self.limit_s},
+            "CreationTime": self.listed.created_at.isoformat(),
+            "TrainingStartTime": NOON.isoformat(),
+            "SecondaryStatusTransitions": [{"Status": self.phase, "StartTime": NOON.isoformat()}],
+            **self.more,
+        }
+
+    def series(self, now: datetime) -> Iterator[RawSeries]:
+        seen = max(int((now - self.late - NOON) / MINUTE), 0)
+        for host in range(1, self.count + 1):
+            uses = self.uses if host == 1 or self.other is None else self.other
+            points = [use for minutes, use in uses for _ in range(minutes)][:seen]
+            for place, metric in enumerate((Metric.CPU, Metric.GPU)):
+                values = tuple(point[place] for point in points)
+                if any(value is not None for value in values):
+                    yield RawSeries(f"{self.name}/algo-{host}", metric.value, NOON, 60, values)
+
+
+class Watch:
+    """Everything that a watch touches."""
+
+    def __init__(
+        self, *runs: Run, policy: Policy | None = None, heads: tuple[Head, ...] = ()
+    ) -> None:
+        self.runs_there = {run.name: run for run in runs}
+        self.policy = policy or Policy()
+        self.heads = heads
+        self.now = NOON
+        self.ledger, self.decided = MemoryAlertLedger(), MemoryDecisions()
+        self.asked = Counter[str]()
+
+    def describe(self, ref: Any) -> dict[str, Any]:
+        self.asked[f"describe {ref.name}"] += 1
+        return self.runs_there[ref.name].describe()
+
+    def tags(self, ref: Any) -> dict[str, str]:
+        return dict(self.runs_there[ref.name].tags)
+
+    def read(self, job: Job, now: datetime) -> Measurements:
+        self.asked[f"read {job.name}"] += 1
+        raw = self.runs_there[job.name].series(now)
+        return measure(job, raw, TYPES, absent=Missing("metric_missing", "no points"))
+
+    def market(self, job: Job, now: datetime) -> Market:
+        return market()
+
+    def runs(self, query: RunQuery[Head], *, page_size: int | None = None) -> Iterator[Head]:
+        return iter(self.heads)
+
+    def at(self, minute: int) -> WatchedList:
+        """What a sweep at this minute does."""
+        self.now = NOON + minute * MINUTE
+        here = cast("Any", self)
+        deps = WatchDependencies(
+            here, here, here, here, self.decided, self.ledger, self.policy, RULES,
+            writers(self.policy.channels),
+        )  # fmt: skip
+        rows = [run.listed for run in self.runs_there.values()]
+        return watch(deps, TRAINING, rows, lambda: self.now, lambda: False)
+
+    def said(self, minute: int) -> list[str]:
+        """The kinds of what it says, one word for each message."""
+        return ["+".join(one.kinds) for one in self.at(minute).messages]
+
+    @property
+    def cards(self) -> list[str]:
+        """The mails so far."""
+        bodies = [json.loads(body) for _, body in self.ledger.notices.values()]
+        return [body["payload"]["message"] for body in bodies if body["channel"] == "sns"]
+
+
+def earlier(
+    seconds: int, *, advised: Advised | None = None, status: str = "Completed", **facts: Any
+) -> Head:
+    """A finished run of the family on the same instances."""
+    listed = row(f"before-{seconds}", NOON - HOUR, status=status)
+    known = RunFacts(
+        Purchase.ON_DEMAND,
+        elapsed_s=Decimal(seconds),
+        instance_type="ml.g4dn.12xlarge",
+        instance_count=2,
+        advised=(advised,) if advised else (),
+    )
+    return replace(head_of(listed), facts=replace(known, **facts), family=FAMILY)
+
+
+FAMILY = "training/None/None/train"
+HANGS = ((30, BUSY), (300, HUNG))
+
+
+@pytest.mark.parametrize(
+    ("run", "minute", "said"),
+    [
+        pytest.param(Run(uses=HANGS), 78, ["idle"], id="45 minutes are known"),
+        pytest.param(Run(uses=HANGS), 77, [], id="44 minutes are known"),
+        pytest.param(Run(uses=HANGS, late=12 * MINUTE), 88, ["idle"], id="points 12 min late"),
+        pytest.param(Run(uses=HANGS, late=20 * MINUTE), 120, [], id="no points for 20 min"),
+        pytest.param(Run(uses=()), 120, [], id="no points at all"),
+        pytest.param(Run(uses=((30, BUSY), (2, NOTHING), (90, HUNG))), 90, ["idle"], id="a gap"),
+        pytest.param(
+            Run(uses=((30, BUSY), (20, HUNG), (9, NOTHING), (30, HUNG))), 90, [], id="a long gap"
+        ),
+        pytest.param(Run(uses=HANGS, other=((200, BUSY),)), 120, [], id="another host works"),
+        pytest.param(Run(uses=HANGS, other=()), 120, [], id="another host has no points"),
+        pytest.param(
+            Run(uses=((30, BUSY), (90, SPINS))), 100, ["idle"], id="one core spins after GPU work"
+        ),
+        pytest.param(Run(uses=((120, SPINS),)), 100, [], id="one core may prepare the GPU work"),
+        pytest.param(Run(uses=((120, (40.0, 0.0)),)), 60, ["idle"], id="quiet from the start"),
+        pytest.param(Run(uses=((120, HUNG),), phase="Downloading"), 100, [], id="it downloads"),
+        pytest.param(Run(uses=((120, HUNG),), phase="Uploading"), 100, [], id="it uploads"),
+        pytest.param(Run(uses=HANGS, count=1), 120, [], id="$4.89 an hour"),
+        pytest.param(
+            Run(uses=((120, (10.0, None)),), instance="ml.m5.4xlarge", count=6), 60, ["idle"],
+            id="CPU hosts",
+        ),
+        pytest.param(
+            Run(uses=HANGS, more={"CreationTime": NOON.isoformat()}), 120, [],
+            id="Describe answers with another run",
+        ),
+        pytest.param(Run(uses=HANGS, more={"TrainingJobStatus": "Stopping"}), 120, [], id="stops"),
+        pytest.param(
+            Run(uses=HANGS, more={"TrainingJobStatus": "Completed"}), 120, [], id="it has ended"
+        ),
+        pytest.param(Run(uses=HANGS, fails=JobNotFound("gone")), 120, [], id="it is deleted"),
+    ],
+)  # fmt: skip
+def test_a_job_that_does_nothing(run: Run, minute: int, said: list[str]) -> None:
+    """Every host, for 45 known minutes, while its own code runs."""
+    assert Watch(run).said(minute) == said
+
+
+def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
+    """A new message needs work in between; also work that came and went between two sweeps."""
+    hang, work, blip = (60, HUNG), (30, BUSY), (6, BUSY)
+    one = Watch(Run(uses=(work, hang, work, hang, blip, hang, work, hang)))
+    told = {minute: kinds for minute in range(0, 350, 15) if (kinds := one.said(minute))}
+    assert told == {
+        90: ["idle"],
+        105: ["at-work"],
+        180: ["idle"],
+        240: ["idle"],
+        255: ["at-work"],
+    }
+    first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
+    who = "2 x ml.g4dn.12xlarge training job train"
+    assert first == f"{who} has done nothing for 57 min: it costs $9.78 an hour"
+    assert over == f"{who} is at work again after 60 min without work: it cost $9.78 meanwhile"
+    assert again == f"{who} has done nothing again for 57 min: it costs $9.78 an hour"
+
+
+LONGER = tuple(earlier(20_000 + n) for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("heads", "limit_s", "minute", "said"),
+    [
+        pytest.param((earlier(1_000),), 432_000, 51, ["long"], id="over three times the longest"),
+        pytest.param((earlier(1_000),), 432_000, 50, [], id="three times"),
+        pytest.param(
+            (earlier(1_000, instance_count=1),), 432_000, 99, [], id="on other instances"
+        ),
+        pytest.param((earlier(1_000, status="Failed"),), 432_000, 99, [], id="only failed runs"),
+        pytest.param(
+            (earlier(9_000, status="Stopped", reason_class="limit reached"), earlier(1_000)),
+            432_000, 99, [], id="a limit let one run for long",
+        ),
+        pytest.param(LONGER, 14_400, 5, ["limit"], id="all runs needed longer than the limit"),
+        pytest.param(LONGER[:2], 14_400, 5, [], id="two runs forecast nothing"),
+        pytest.param((), 14_400, 211, ["limit"], id="half an hour is left"),
+        pytest.param((), 14_400, 209, [], id="more is left"),
+        pytest.param(
+            tuple(earlier(13_000 + n) for n in range(3)), 14_400, 215, [], id="usually in time"
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_that_takes_too_long(
+    heads: tuple[Head, ...], limit_s: int, minute: int, said: list[str]
+) -> None:
+    """By its family, on the same instances; each once a run."""
+    one = Watch(Run(uses=((600, BUSY),), limit_s=limit_s), heads=heads)
+    assert one.said(minute) == said
+    assert not said or one.said(minute + 1) == []
+
+
+def test_one_message_has_all_that_is_due() -> None:
+    """A hung run that is also too long."""
+    one = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
+    assert one.said(80) == ["idle+long"]
+    assert "It also: has run 4.8 times as long as its family's longest run" in one.cards[0]
+    assert one.said(120) == []
+
+
+def test_the_card_has_the_money_the_limit_and_the_command() -> None:
+    """Nobody but the reader runs it."""
+    one = Watch(Run(name="llm-7b", uses=HANGS, tags={"owner": "mara"}))
+    one.at(90)
+    assert one.cards[0].startswith(
+        "2 x ml.g4dn.12xlarge training job llm-7b has done nothing for 57 min: it costs $9.78 "
+        "an hour\n"
+        "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
+        "So far: $14.67 in 90 min\n"
+        "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
+        "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
+        "--since 2h --region us-east-1\n"
+        "Stop it: aws sagemaker stop-training-job --training-job-name llm-7b --region us-east-1\n"
+        "Caveat: A run that waits for a query or for another job looks the same.\n"
+    )
+
+
+SPOT = {"EnableManagedSpotTraining": True}
+PLAN = {
+    "ResourceConfig": {
+        "InstanceType": "ml.g4dn.12xlarge",
+        "InstanceCount": 2,
+        "TrainingPlanArn": "arn:aws:sagemaker:us-east-1:1:training-plan/p",
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "costs"),
+    [
+        (SPOT, "it costs at most $9.78 an hour"),
+        (PLAN, "it holds 8 GPUs of prepaid capacity"),
+    ],
+)
+def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
+    """Spot costs less, and prepaid hours have no price."""
+    one = Watch(Run(uses=HANGS, more=more))
+    one.at(90)
+    assert costs in one.cards[0].splitlines()[0]
+
+
+IDLES = Advised("idle-middle", "", "", Severity.HIGH, amount=Decimal(50))
+SNOOZE = Decision(
+    advice_id(ACCOUNT, REGION, FAMILY, IDLES), Verb.SNOOZE, "ana", NOON - HOUR, date(2026, 6, 1)
+)
+EXEMPT = FamilyExemption("idle-middle", None, Exemption("ana", None, "it waits"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"rules_off": frozenset({"idle-middle"})}, id="the rule is off"),
+        pytest.param({"exemptions": (EXEMPT,)}, id="the policy accepts it"),
+        pytest.param({"watch": None}, id="the watch is off"),
+    ],
+)
+def test_the_policy_silences(changes: Mapping[str, Any]) -> None:
+    """By the rule that says the same of a finished job."""
+    assert Watch(Run(uses=HANGS), policy=replace(Policy(), **changes)).said(90) == []
+
+
+def test_a_tag_and_a_snooze_silence() -> None:
+    """As they do an advice of a finished run."""
+    tagged = Watch(Run(uses=HANGS, tags={"sageaudit:ignore": "idle-middle"}))
+    assert tagged.said(90) == []
+    snoozed = Watch(Run(uses=HANGS), heads=(earlier(100_000, advised=IDLES),))
+    snoozed.decided.decide(SNOOZE)
+    assert snoozed.said(90) == []
+
+
+def test_it_goes_by_the_routes_and_the_all_clear_to_the_same_place() -> None:
+    """The owner's channel, whatever the routes say later."""
+    routes = Routes(("sns",), (Route(rule="idle-middle", to=("vision",)),))
+    channels = {**Policy().channels, "vision": ChannelChoice("slack", "sageaudit/channel/vision")}
+    policy = replace(Policy(), channels=channels, routes=routes)
+    one = Watch(Run(uses=((30, BUSY), (60, HUNG), (60, BUSY))), policy=policy)
+    assert [said.to.channels for said in one.at(90).messages] == [("vision",)]
+    one.policy = replace(policy, routes=Routes())
+    assert [said.to.channels for said in one.at(120).messages] == [("vision",)]
+
+
+def test_a_cheap_job_is_described_once() -> None:
+    """What it costs does not change; its metrics are never read."""
+    one = Watch(Run(name="cheap", count=1, uses=HANGS), Run(name="dear", uses=HANGS))
+    looked = [one.at(minute).looked for minute in (15, 30, 60, 120)]
+    assert looked == [1, 1, 1, 1]
+    assert one.asked == {"describe cheap": 1, "describe dear": 4, "read dear": 2}
+
+
+def test_one_that_fails_stops_no_other() -> None:
+    """It is looked at again at the next sweep."""
+    failing = Run(name="first", uses=HANGS, fails=Throttled("DescribeTrainingJob is throttled"))
+    one = Watch(failing, Run(name="second", uses=HANGS))
+    done = one.at(90)
+    assert isinstance(done.error, Throttled)
+    assert [said.job for said in done.messages] == ["second"]
+    failing.fails = None
+    assert [said.job for said in one.at(105).messages] == ["first"]
+
+
+def test_of_two_sweeps_at_once_one_tells() -> None:
+    """Both have read the same state: the second one's condition fails."""
+    one = Watch(Run(uses=HANGS))
+    state = one.ledger.watched(key_of(one.runs_there["train"].listed))
+    assert one.said(90) == ["idle"]
+    kept = dict(one.ledger.notices)
+    with mock.patch.object(one.ledger, "watched", return_value=state):
+        assert one.said(90) == []
+    assert one.ledger.notices == kept
