@@ -48,7 +48,7 @@ def test_only_the_command_that_runs_is_imported() -> None:
         "commands.main(sys.argv[1:], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    started = (
+    started: tuple[tuple[tuple[str, ...], set[str]], ...] = (
         ((), set()),
         (("rules", "gpu-idle"), {"rules"}),
         (("audit", "--recording", str(FAILED)), {"audit"}),

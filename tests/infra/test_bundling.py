@@ -220,8 +220,8 @@ def test_synth_says_when_the_interpreter_is_missing(
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
     """A clean interpreter starts it and gives it an empty batch; no network is touched.
 
-    Only `audit` and `sweep` load rules. There is no fingerprint key, which `audit` would read from Secrets
-    Manager as it starts.
+    Only `audit` and `sweep` load rules. There is no fingerprint key, which `audit` would read from
+    Secrets Manager as it starts.
     """
     result = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", EMPTY_BATCH, str(local_asset), name],
