@@ -174,8 +174,7 @@ class _OneRun:
         market = self._market(job)
         state = self._rated(job, market, state)
         if not self._dear(state):
-            prepaid = job.purchase is Purchase.TRAINING_PLAN and state.gpus is not None
-            if state.usd_per_hour is not None or prepaid:  # so that it is not described again
+            if self._surely(job, market, state):  # so that it is not described again
                 self._deps.ledger.write_watched(replace(state, revision=1), {}, self._now)
             return False, None
         return True, self._say(job, market, state)
@@ -210,6 +209,12 @@ class _OneRun:
         gpus = [one.gpus * group.count for one, group in zip(known, job.groups, strict=True) if one]
         usd = None if prepaid else cluster_usd_per_hour(job, market)
         return replace(state, usd_per_hour=usd, gpus=sum(gpus))
+
+    def _surely(self, job: Job, market: Market, state: WatchState) -> bool:
+        """Whether its rate is known for good: a price that is missing may come."""
+        known = all(group.instance_type in market.types for group in job.groups)
+        prepaid = job.purchase is Purchase.TRAINING_PLAN
+        return state.usd_per_hour is not None or (prepaid and known)
 
     def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
@@ -272,7 +277,8 @@ class _OneRun:
             tuple(dict.fromkeys(name for one in all_to for name in one.channels)),
             tuple(dict.fromkeys(number for one in all_to for number in one.routes)),
         )
-        unrouted = bool(self._deps.policy.routes.rows) and not to.routes
+        cleared = kinds == (RunningKind.AT_WORK,)
+        unrouted = bool(self._deps.policy.routes.rows) and not to.routes and not cleared
         card, next_state = (
             running_card(kinds, running, state, severity),
             after(state, kinds, running, to.channels),
@@ -280,8 +286,7 @@ class _OneRun:
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
         if not self._deps.ledger.write_watched(next_state, bodies, self._now):
             return None
-        first_kind = kinds[0] is not RunningKind.AT_WORK
-        return WatchMessage(running.job.name, kinds, to, unrouted and first_kind)
+        return WatchMessage(running.job.name, kinds, to, unrouted)
 
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
