@@ -176,7 +176,7 @@ def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
-    last completed runs needed longer than until then. `waiting`: it is that of a spot job's whole time.
+    last completed runs needed longer than until then. `waiting`: of a spot job's whole time.
     """
 
     seconds: int

@@ -283,7 +283,8 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
         "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
         "--since 2026-05-20T12:00:00Z --region us-east-1\n"
-        f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job --training-job-name llm-7b --region us-east-1\n"
+        f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job "
+        "--training-job-name llm-7b --region us-east-1\n"
         "Caveat: A run that waits for a query or for another job looks the same.\n"
     )
 
@@ -391,7 +392,12 @@ SPOT_LEFT = {
 @pytest.mark.parametrize("phase", ["Interrupted", "Uploading", "Stopping"])
 def test_a_job_that_is_not_at_work_neither_nears_its_limit_nor_runs_too_long(phase: str) -> None:
     """It costs nothing, or ends by itself."""
-    one = Watch(Run(phase=phase, limit_s=14_400), heads=(earlier(1_200),))
+    transitions = [
+        {"Status": name, "StartTime": (NOON + minute * MINUTE).isoformat()}
+        for name, minute in (("Training", 0), (phase, 220))
+    ]
+    run = Run(phase=phase, limit_s=14_400, more={"SecondaryStatusTransitions": transitions})
+    one = Watch(run, heads=(earlier(1_200),))
     assert one.said(230) == []
 
 
