@@ -331,7 +331,9 @@ def test_a_list_that_takes_all_the_time_holds_up_no_other() -> None:
 
 def test_all_lists_are_read_before_a_running_job_is_looked_at() -> None:
     """Many of them take no time from the lists."""
-    office = an_office(*(row(str(kind), None, kind=kind) for kind in JobKind))
+    office = an_office(
+        *(row(kind.value, None, created_at=NOON - HOUR, kind=kind) for kind in JobKind)
+    )
     read: list[int] = []
 
     def watched(*_: object) -> int:
