@@ -7,12 +7,13 @@ VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 LINTERS := .venv-linters
+RELEASE := .venv-release
 PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 # byte code is kept, whatever an image's environment says: else each process compiles boto3 anew
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist linters mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist dynamodb linters audit-packages mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -23,7 +24,7 @@ demo: $(READY) ## audits recorded jobs on a local AWS: needs no account
 test: $(READY) ## runs every test, with few examples of each property
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(READY) ## the same with all examples, then every fault, mutated inputs, the browser, the wheel and linters
+test-all: $(READY) $(RELEASE)/.ready ## the same with all examples, then every fault, mutated inputs, the browser, the wheel and linters
 	@$(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile full -m "not faults and not fuzz"
 	@$(MAKE) --no-print-directory faults fuzz browser dist linters
 
@@ -72,10 +73,18 @@ docs: $(READY) ## rewrites all pages, and parts of pages, that are made
 dist: $(READY) ## builds the wheel and checks it in a clean environment
 	@$(RUN)/python -m tools.dist
 
+dynamodb: $(READY) ## the tests of the history on a real DynamoDB: make dynamodb DYNAMODB=http://127.0.0.1:8000, or =aws for your account
+	@test -n "$(DYNAMODB)" || { echo "say which: DYNAMODB=http://127.0.0.1:8000 (an endpoint), or DYNAMODB=aws \
+	(tables named sageaudit-test-... in the account and region of your credentials, removed afterwards)" >&2; exit 2; }
+	@DYNAMODB="$(DYNAMODB)" $(RUN)/python -m pytest $(PYTEST_FLAGS) --hypothesis-profile dynamodb -q tests/adapters/history
+
 linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over the templates of every combination of options
 	@rm -rf build/templates
 	@$(RUN)/python -m tools.combinations build/templates
 	@$(LINTERS)/bin/python -m tools.linters build/templates
+
+audit-packages: $(RELEASE)/.ready ## asks the network for known vulnerabilities of the asset's packages
+	@$(RELEASE)/bin/python -m pip_audit --strict --disable-pip --progress-spinner off -r functions/requirements.txt
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-nearly-full ID=SA506
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"
@@ -97,12 +106,14 @@ lock: $(READY) ## writes each requirements file from the .in beside it
 		--generate-hashes --constraint ../requirements.txt requirements.in --output-file requirements.txt
 	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
 		--generate-hashes requirements-linters.in --output-file requirements-linters.txt
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --no-header \
+		--generate-hashes requirements-release.in --output-file requirements-release.txt
 
 deploy: $(READY) ## asks for what it needs, stores the secrets, deploys with a pinned CDK CLI; ARGS=--help shows its flags
 	@$(RUN)/python -m infra.deploy $(ARGS)
 
 clean: ## deletes what the other targets made
-	rm -rf $(VENV) $(LINTERS) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
+	rm -rf $(VENV) $(LINTERS) $(RELEASE) build dist cdk.out .mypy_cache .pytest_cache .ruff_cache .hypothesis functions/*.egg-info
 
 $(READY): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "sageaudit needs Python 3.11 or newer; \
@@ -128,4 +139,10 @@ $(LINTERS)/.ready: requirements-linters.txt
 	@echo "Installing the linters once, in $(LINTERS) ..." >&2
 	@$(RUN)/python -m venv $(LINTERS)
 	@$(LINTERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-linters.txt
+	@touch $@
+
+$(RELEASE)/.ready: requirements-release.txt
+	@echo "Installing what checks a release once, in $(RELEASE) ..." >&2
+	@$(RUN)/python -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.txt
 	@touch $@

@@ -1,9 +1,9 @@
 """Builds the Lambda asset, without Docker.
 
-It has our code without the command line, pinned wheels, the validated policy and the version of the
-rules, and byte code of all of it where this machine has the Python of Lambda. CDK gets a finished
-folder, so the functions share one asset. The wheels and the asset are kept under build/ by the hash
-of their inputs, so an unchanged project is not built twice.
+It has our code without the command line, pinned wheels without what no handler reads, the validated
+policy and the version of the rules, and byte code of all of it where this machine has the Python of
+Lambda. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
+kept under build/ by the hash of their inputs, so an unchanged project is not built twice.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra import byte_code, file_tree
+from infra import byte_code, file_tree, left_out
 from sageaudit.adapters.files import policy_file, stored_policy
+from sageaudit.adapters.lambda_runtime import init
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import BadPolicy
 from sageaudit.rules import version
@@ -28,11 +29,12 @@ ROOT = Path(__file__).parent.parent
 FUNCTIONS = ROOT / "functions"
 REQUIREMENTS = FUNCTIONS / "requirements.txt"
 BUILD = ROOT / "build"
-_BUILDERS = (Path(__file__), Path(byte_code.__file__), Path(file_tree.__file__))
+_BUILDERS = tuple(
+    Path(path) for path in (__file__, byte_code.__file__, file_tree.__file__, left_out.__file__)
+)
 NOT_ON_LAMBDA = (
     "api",
     "cli",
-    "output/fixes",
     "output/terminal",
     "adapters/billing",
     "adapters/history/sqlite",
@@ -40,6 +42,7 @@ NOT_ON_LAMBDA = (
 """Parts of the package that no handler imports: the command line and what only it uses."""
 
 
+METHODS = f"sageaudit/{init.METHODS.relative_to(FUNCTIONS / 'sageaudit')}"
 _KINDS = frozenset({".py", ".json", ".css", ".js"})
 """Of files that are code, or read as package data."""
 POLICY = ROOT / "policy.toml"
@@ -104,18 +107,19 @@ def to_deploy(policy: Policy) -> Asset:
 def stage(target: Target, policy: Policy) -> Asset:
     """The folder to deploy; built only when an input changed."""
     wheels, compiler = _wheels(target), target.interpreter()
-    code = sorted(_code())
+    ours = sorted(code())
     made = {
         stored_policy.NAME: stored_policy.to_text(policy),
         f"sageaudit/{version.BUILT}": version.built_text(FUNCTIONS / "sageaudit"),
     }
     compiled_by = compiler.version if compiler else None
-    digest = _digest(wheels.name, *code, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
+    digest = _digest(wheels.name, *ours, *made.values(), f"compiled by {compiled_by}", *_BUILDERS)
 
     def build(new: Path) -> None:
-        _assemble(new, wheels, code, made)
+        _assemble(new, wheels, ours, made)
         if compiler is not None:
             byte_code.compile_folder(new, compiler)
+            byte_code.compile_methods(new, started(ours), METHODS, compiler)
         file_tree.set_modes(new)
 
     folder = _kept(f"asset-{target.name}", digest, build)
@@ -125,8 +129,13 @@ def stage(target: Target, policy: Policy) -> Asset:
 
 def _wheels(target: Target) -> Path:
     options = target.pip_options()
-    digest = _digest(*options, sys.version, REQUIREMENTS)
-    return _kept(f"wheels-{target.name}", digest, lambda new: _install(new, options))
+    digest = _digest(*options, sys.version, REQUIREMENTS, *left_out.services(), *_BUILDERS)
+
+    def build(new: Path) -> None:
+        _install(new, options)
+        left_out.take_out(new)
+
+    return _kept(f"wheels-{target.name}", digest, build)
 
 
 def _install(folder: Path, options: tuple[str, ...]) -> None:
@@ -142,13 +151,23 @@ def _install(folder: Path, options: tuple[str, ...]) -> None:
     shutil.rmtree(folder / "bin", ignore_errors=True)
 
 
-def _code() -> Iterator[Path]:
+def code() -> Iterator[Path]:
     """Every file of ours that a handler may import, or read as package data."""
     left_out = [FUNCTIONS / "sageaudit" / folder for folder in NOT_ON_LAMBDA]
     for path in FUNCTIONS.rglob("*"):
         needed = not any(path.is_relative_to(folder) for folder in left_out)
         if needed and path.is_file() and path.suffix in _KINDS:
             yield path
+
+
+def started(ours: list[Path]) -> list[str]:
+    """The modules that are imported as the functions start: the handlers, and every rule."""
+    names = [path.relative_to(FUNCTIONS).with_suffix("") for path in ours if path.suffix == ".py"]
+    return [
+        ".".join(name.parts)
+        for name in names
+        if name.name == "handler" or "rules" in name.parts[:2]
+    ]
 
 
 def _assemble(folder: Path, wheels: Path, code: list[Path], made: Mapping[str, str]) -> None:

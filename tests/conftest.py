@@ -18,7 +18,9 @@ import botocore.endpoint_provider
 import botocore.hooks
 import botocore.loaders
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.fakes import named_dynamodb
 
 for name in [name for name in os.environ if name.startswith("AWS_")]:
     del os.environ[name]
@@ -86,6 +88,8 @@ botocore.endpoint_provider.RuleSet = _rules_once
 # how long an example takes is the machine's business: a busy one is no fault of the code
 for profile in ("quick", "full"):
     settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# a real DynamoDB is too slow for the hundreds of examples that make a failed one smaller
+settings.register_profile("dynamodb", settings.get_profile("quick"), phases=[Phase.generate])
 settings.load_profile("quick")
 
 
@@ -129,4 +133,5 @@ def _is_home(host: object) -> bool:
         return False
 
 
-sys.addaudithook(_stay_at_home)
+if not named_dynamodb.IS_ACCOUNT:
+    sys.addaudithook(_stay_at_home)

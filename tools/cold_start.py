@@ -1,41 +1,93 @@
-"""Measures what byte code saves at a cold start: the CPU to import each handler, with and without.
+"""Measures how much CPU each Lambda function takes until it is ready for its first record.
 
 `PYTHONPATH=functions .venv/bin/python -m tools.cold_start` needs the Python of Lambda on this
-machine. Machines differ: compare the quotient. Each figure is the median of several processes, and
-the two kinds take turns.
+machine. Beside each function stands its floor: a process that only makes the same boto3 clients,
+from the same asset. Machines differ: compare the quotient. The two take turns, and each figure is
+the median of several processes.
 """
 
 from __future__ import annotations
 
 import os
 import resource
-import shutil
 import statistics
 import subprocess
-import tempfile
 from pathlib import Path
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
 
 RUNS = 9
-_IMPORT = (
-    "import sys, importlib;"
-    " sys.path[:] = [p for p in sys.path if 'site-packages' not in p] + [sys.argv[1]];"
-    " importlib.import_module(sys.argv[2] + '.handler')"
-)
+_QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
+_QUEUES = ("FINISHED_DLQ", "FINISHED_QUEUE", "NOTICES_DLQ", "DECISIONS_QUEUE", "UNDECIDED_QUEUE")
+ENVIRONMENT = {f"{name}_URL": _QUEUE for name in _QUEUES} | {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+    "ACCOUNT_ID": "111122223333",
+    "CHANNELS": "sns,slack",
+    "NOTICES_QUEUE_URL_SLACK": _QUEUE,
+    "NOTICES_QUEUE_URL_SNS": _QUEUE,
+    "SLACK_SECRET_ID": "sageaudit/slack-webhook",
+    "TABLE_NAME": "history",
+    "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
+    "POWERTOOLS_LOG_LEVEL": "INFO",
+    "PATH": os.defpath,
+}
+"""What any of the functions reads; there is no fingerprint key."""
+_ALONE = """
+import sys
+asset, names = sys.argv[1], sys.argv[2:]
+sys.path[:] = [entry for entry in sys.path if "site-packages" not in entry] + [asset]
+"""
+READY = f"""{_ALONE}
+from importlib import import_module
+import_module(names[0] + ".handler")
+"""
+FLOOR = f"""{_ALONE}
+import boto3
+session = boto3.Session()
+for name in names:
+    session.client(name)
+"""
+_CLIENTS = f"""{_ALONE}
+import boto3
+made, client = [], boto3.Session.client
+def noted(session, service, **more):
+    made.append(service)
+    return client(session, service, **more)
+boto3.Session.client = noted
+from importlib import import_module
+import_module(names[0] + ".handler")
+print(*made)
+"""
 
 
-def import_cpu_s(python: str, asset: Path, name: str) -> float:
-    """The CPU seconds of a process that imports one handler and writes no byte code."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [python, "-I", "-S", "-B", "-c", _IMPORT, str(asset), name],
+def run(python: str, program: str, asset: Path, *names: str) -> str:
+    """What a process prints that has only the asset, and writes no byte code."""
+    return subprocess.run(
+        [python, "-I", "-S", "-B", "-c", program, str(asset), *names],
         check=True,
-        env={"PATH": os.defpath, "POWERTOOLS_SERVICE_NAME": name, "AWS_REGION": "us-east-1"},
-    )
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT | {"POWERTOOLS_SERVICE_NAME": names[0], "LAMBDA_TASK_ROOT": str(asset)},
+    ).stdout
+
+
+def cpu_s(python: str, program: str, asset: Path, *names: str) -> float:
+    """The CPU seconds of such a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(python, program, asset, *names)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def clients(python: str, asset: Path, name: str) -> list[str]:
+    """The services of the clients that a function makes as it starts, in order."""
+    return run(python, _CLIENTS, asset, name).split()
 
 
 def main() -> None:
@@ -43,22 +95,18 @@ def main() -> None:
     found = byte_code.find(LAMBDA_PYTHON)
     if found is None:
         raise SystemExit(byte_code.missing(LAMBDA_PYTHON))
-    compiled = stage(LAMBDA, checked_policy(POLICY)).folder
-    with tempfile.TemporaryDirectory() as folder:
-        plain = Path(folder, "plain")
-        shutil.copytree(compiled, plain, ignore=shutil.ignore_patterns("__pycache__"))
-        files = [len(list(asset.rglob("*.py*"))) for asset in (plain, compiled)]
-        print(f"{files[0]} modules; {files[1] - files[0]} of them compiled by {found.version}")
-        for handler in sorted(compiled.glob("*/handler.py")):
-            name = handler.parent.name
-            seconds: dict[Path, list[float]] = {plain: [], compiled: []}
-            for _ in range(RUNS):
-                for asset, taken in seconds.items():
-                    taken.append(import_cpu_s(found.path, asset, name))
-            without, with_it = (statistics.median(taken) for taken in seconds.values())
-            print(
-                f"{name:8} {without:.2f} s without, {with_it:.2f} s with: {without / with_it:.1f}x"
-            )
+    asset = stage(LAMBDA, checked_policy(POLICY)).folder
+    size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
+    print(f"asset {size / 1e6:.1f} MB, byte code of {found.version}")
+    for handler in sorted(asset.glob("*/handler.py")):
+        name = handler.parent.name
+        made = clients(found.path, asset, name)
+        ready, floor = list[float](), list[float]()
+        for _ in range(RUNS):
+            ready.append(cpu_s(found.path, READY, asset, name))
+            floor.append(cpu_s(found.path, FLOOR, asset, *made))
+        one, other = statistics.median(ready), statistics.median(floor)
+        print(f"{name:8} {one:.3f} s, floor {other:.3f} s: {one / other:.2f} ({', '.join(made)})")
 
 
 if __name__ == "__main__":

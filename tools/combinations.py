@@ -48,10 +48,9 @@ MEMBERS = {
 }
 CONTEXTS: Mapping[str, Mapping[str, str]] = {
     "own": {},
-    "adopted": {"table_name": "kept", "table_stream_arn": _STREAM},
-    "traced": {"tracing": "on"},
-    "both": {"tracing": "on", "table_name": "kept", "table_stream_arn": _STREAM},
+    "adopted": {"tracing": "on", "table_name": "kept", "table_stream_arn": _STREAM},
 }
+"""Tracing and a table of before touch no resource together: one of these has both."""
 
 
 def combinations() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -19,10 +19,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
-
+import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.clients import client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
@@ -186,16 +185,19 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, limit = AuditSettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    settings, limit = AuditSettings.from_env(environ), TimeLimit(session or new_session(), clock)
     report, policy = Report(environ), policy or stored_policy.load()
     sqs, dynamodb = client(limit, "sqs", config=QUEUE_CONFIG), client(limit, "dynamodb")
     members = policy.members
     accounts = Accounts(
         limit, settings.account_id, members.roles, time.time, external_id=members.external_id
     )
+    jobs, metrics = accounts.of("sagemaker"), accounts.of("cloudwatch")
+    for of in (jobs, metrics):  # now, since the start has a full core
+        of(settings.account_id, settings.region)
     deps = AuditDependencies(
-        jobs=SageMakerJobs(accounts.of("sagemaker")),
-        metrics=CloudWatchMetrics(accounts.of("cloudwatch"), packaged.types()),
+        jobs=SageMakerJobs(jobs),
+        metrics=CloudWatchMetrics(metrics, packaged.types()),
         history=DynamoHistory(dynamodb, settings.table_name),
         markets=live_markets(
             PriceList(lambda endpoint: accounts.of("pricing")(settings.account_id, endpoint)),

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
-
-from sageaudit.adapters.aws.clients import QUICK, client
+import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
+from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.catalogue import checks, connected, writers
 from sageaudit.adapters.channels.channel import Connections, Transport
@@ -140,7 +139,7 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = DeliverSettings.from_env(environ), session or boto3.Session()
+    settings, session = DeliverSettings.from_env(environ), session or new_session()
     sqs = client(session, "sqs", config=QUEUE_CONFIG)
     dynamodb = client(session, "dynamodb", config=QUICK)
     ledger = DynamoSendLedger(dynamodb, settings.table_name)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
-
-from sageaudit.adapters.aws.clients import client
+import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
+from sageaudit.adapters.aws.clients import client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.aws.time_limit import TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
@@ -88,7 +87,7 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = DigestSettings.from_env(environ), session or boto3.Session()
+    settings, session = DigestSettings.from_env(environ), session or new_session()
     limit, of_report = TimeLimit(session, clock), TimeLimit(session, clock)
     dynamodb = client(limit, "dynamodb")
     history = DynamoHistory(client(of_report, "dynamodb"), settings.table_name)

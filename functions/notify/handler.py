@@ -26,9 +26,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-import boto3
-
-from sageaudit.adapters.aws.clients import QUICK, client
+import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
+from sageaudit.adapters.aws.clients import QUICK, client, new_session
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.aws.time_limit import RESERVE_S, TimeLimit
 from sageaudit.adapters.channels.catalogue import writers
@@ -155,7 +154,7 @@ def build(
     policy: Policy | None = None,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, limit = NotifySettings.from_env(environ), TimeLimit(session or boto3.Session(), clock)
+    settings, limit = NotifySettings.from_env(environ), TimeLimit(session or new_session(), clock)
     policy = policy or stored_policy.load()
     dynamodb = client(limit, "dynamodb", config=QUICK)
     sqs = client(limit, "sqs", config=QUEUE_CONFIG)

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import extract_tb
 
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading data of another form than expected raises."""
@@ -191,9 +192,12 @@ class Malformed(SageauditError):
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Raises Malformed where something stored has another form than expected, or what is done with
-    it fails for that: no later try would read it.
+    it fails for that: no later try would read it. The place is named: it may be a defect there.
     """
     try:
         yield
     except (BadHistory, *UNREADABLE) as error:
-        raise Malformed(what, f"cannot be read: {type(error).__name__} {error}") from error
+        place = extract_tb(error.__traceback__)[-1]
+        at = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
+        reason = f"cannot be read: {type(error).__name__} {error} ({at})"
+        raise Malformed(what, reason) from error

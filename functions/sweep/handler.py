@@ -15,10 +15,9 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-import boto3
-
+import sageaudit.adapters.lambda_runtime.init  # noqa: F401 - before all else
 from sageaudit.adapters.aws.accounts import Accounts
-from sageaudit.adapters.aws.clients import client
+from sageaudit.adapters.aws.clients import client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.adapters.aws.probes import lacking
@@ -203,7 +202,7 @@ def build(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
-    settings, session = SweepSettings.from_env(environ), session or boto3.Session()
+    settings, session = SweepSettings.from_env(environ), session or new_session()
     report, limit = Report(environ), TimeLimit(session, clock)
     policy = policy or stored_policy.load()
     members = policy.members
@@ -212,7 +211,9 @@ def build(
     )
     # Its notes are not limited: where a sweep stops for want of time, it notes how far it came.
     notes = DynamoSweepNotes(client(session, "dynamodb"), settings.table_name)
-    pages = SweptLists(accounts.of("sagemaker"), seconds, sleep)
+    lists = accounts.of("sagemaker")
+    lists(settings.account_id, settings.region)  # now, since the start has a full core
+    pages = SweptLists(lists, seconds, sleep)
     history = DynamoHistory(client(limit, "dynamodb"), settings.table_name)
     queue = SqsQueue(client(session, "sqs", config=QUEUE_CONFIG), settings.finished_queue_url)
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -258,5 +259,19 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     assert head is not None
     assert (head.last_modified_at, head.version, before) == (NOW, 1, None)
     again = deployed("--from-history", path, "--since", "250d", "--yes").stderr
-    assert "3 jobs: 2 audited, 1 left to the sweep" in again
+    assert "3 jobs: 2 audited, 1 not of the past" in again
     assert "0 audits" in deployed("--from-history", path, "--since", "2020-01", "--yes").stderr
+
+
+def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
+    deployed: Deployed, tmp_path: Path
+) -> None:
+    """It is counted, and the others are written."""
+    runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
+    path = a_history(tmp_path, *runs)
+    with sqlite3.connect(path) as sql:
+        sql.execute("UPDATE audits SET document = '{' WHERE document LIKE '%train-190%'")
+    found = deployed("--from-history", path, "--yes")
+    assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr
+    assert "1 that cannot be read" in found.stderr
+    assert deployed.table.head(key("train-180")) is not None

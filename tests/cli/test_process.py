@@ -42,13 +42,18 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
 
 
 def test_only_the_command_that_runs_is_imported() -> None:
-    """The list of commands and a rule's page start without boto3."""
+    """The list of commands, a rule's page and the audit of a recording start without boto3."""
     code = (
         "import sys; from sageaudit.cli.main import commands\n"
         "commands.main(sys.argv[1:], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    for words, loaded in (((), set()), (("rules", "gpu-idle"), {"rules"})):
+    started: tuple[tuple[tuple[str, ...], set[str]], ...] = (
+        ((), set()),
+        (("rules", "gpu-idle"), {"rules"}),
+        (("audit", "--recording", str(FAILED)), {"audit"}),
+    )
+    for words, loaded in started:
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
             capture_output=True, text=True, timeout=300, check=False,

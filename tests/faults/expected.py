@@ -46,7 +46,7 @@ _DEAD, _SAID = frozenset({End.DEAD}), frozenset({End.SAID})
 _HELPS = (
     "sagemaker-runtime.",
     "pricing.GetProducts",
-    "dynamodb.Query PRICE",
+    "dynamodb.GetItem PRICE",
     "dynamodb.PutItem PRICE",
     "dynamodb.PutItem CHANNEL",
     "dynamodb.PutItem SWEEP SENT",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MADE = {
-    ".git", ".venv", "build", "cdk.out", "node_modules",
+    ".git", ".venv", ".venv-linters", ".venv-release", "build", "cdk.out", "node_modules",
     ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__",
 }  # fmt: skip
 REGISTRIES = re.compile(

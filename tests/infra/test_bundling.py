@@ -9,9 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import botocore.session
 import pytest
+from botocore.loaders import Loader
 
-from infra import bundling, byte_code
+from infra import bundling, byte_code, left_out
 from infra.bundling import (
     FUNCTIONS,
     LAMBDA,
@@ -24,9 +26,10 @@ from infra.bundling import (
 )
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
+from tools import cold_start
 
 POLICY = policy_file.load(FUNCTIONS.parent / "policy.toml")
-HANDLERS = ("audit", "notify", "deliver")
+HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")
 RUNS_ON_LAMBDA = re.compile(r"(py2\.py3|py3|cp313)-(none|abi3|cp313)-(any|manylinux\w*_aarch64)")
 
 EMPTY_BATCH = """
@@ -48,10 +51,11 @@ context = SimpleNamespace(
     invoked_function_arn=f"arn:aws:lambda:us-east-1:111122223333:function:{name}",
     get_remaining_time_in_millis=lambda: 60_000,
 )
-answer = module.handler({"Records": []}, context)
-assert not (answer or {}).get("batchItemFailures"), answer
+if name not in {"sweep", "digest"}:
+    answer = module.handler({"Records": []}, context)
+    assert not (answer or {}).get("batchItemFailures"), answer
 rules = sorted(module for module in sys.modules if module.startswith("sageaudit.rules"))
-assert (name == "audit") == bool(rules), rules
+assert (name in {"audit", "sweep"}) == bool(rules), rules
 """
 
 
@@ -81,7 +85,7 @@ def test_the_wheels_are_the_pinned_ones_of_lambda(lambda_asset: Path) -> None:
 
 
 def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Path) -> None:
-    """Handlers at the root, the shared package beside them; Lambda takes 250 MB unzipped.
+    """Handlers at the root, the shared package beside them, in 24 MB; Lambda takes 250 MB.
 
     The version of the rules is computed at the build, and read at the start.
     """
@@ -93,7 +97,41 @@ def test_it_holds_what_the_handlers_import_and_no_command_line(lambda_asset: Pat
     assert (package / version.BUILT).is_file()
     assert version.version_of(package) == catalogue.version()
     size = sum(path.stat().st_size for path in lambda_asset.rglob("*") if path.is_file())
-    assert size < 100_000_000
+    assert size < 24_000_000
+
+
+OTHER_NAMES = {"dynamodb:ConditionCheckItem": "TransactWriteItems"}
+"""The operation behind an action that is none."""
+
+
+def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset: Path) -> None:
+    """With its parameters and answers; each client that our code makes can be made from them."""
+    models = Loader(
+        extra_search_paths=[str(lambda_asset / "botocore" / "data")],
+        include_default_search_paths=False,
+    )
+    session = botocore.session.Session()
+    session.register_component("data_loader", models)
+    code = [path.read_text(encoding="utf-8") for path in bundling.code()]
+    made = set(re.findall(r'(?:client\(\w*(?:\.\w+)?,? ?|accounts\.of\()"(\w+)"', "".join(code)))
+    assert made == set(models.list_available_services("service-2")) == set(left_out.services())
+    methods = {
+        name: session.create_client(name, region_name="us-east-1").meta.method_to_api_mapping
+        for name in made
+    }
+    for action in left_out.called_actions():
+        service, _, operation = action.partition(":")
+        assert OTHER_NAMES.get(action, operation) in methods[service].values(), action
+
+
+def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -> None:
+    """Apache-2.0 asks for both; each wheel keeps its name and version beside its licence."""
+    notice = (lambda_asset / left_out.NOTICE).read_text(encoding="utf-8")
+    assert f"all services but {', '.join(left_out.services())}, and all examples" in notice
+    for wheel in lambda_asset.glob("*.dist-info"):
+        assert [path for path in wheel.rglob("*") if path.name.startswith("LICENSE")], wheel
+        assert (wheel / "METADATA").is_file()
+    assert len(list(lambda_asset.glob("boto*.dist-info/NOTICE"))) == 2
 
 
 def test_every_module_is_compiled_or_none(lambda_asset: Path) -> None:
@@ -118,6 +156,7 @@ def small_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(bundling, "BUILD", tmp_path / "build")
     monkeypatch.setattr(bundling, "_install", wheel)
+    monkeypatch.setattr(bundling, "started", lambda _: [])
     return tmp_path / "build"
 
 
@@ -179,32 +218,14 @@ def test_synth_says_when_the_interpreter_is_missing(
 
 @pytest.mark.parametrize("name", HANDLERS)
 def test_a_handler_runs_with_nothing_beside_its_asset(local_asset: Path, name: str) -> None:
-    """A clean interpreter imports it and gives it an empty batch; no network is touched.
+    """A clean interpreter starts it and gives it an empty batch; no network is touched.
 
-    Only `audit` loads rules. There is no fingerprint key, which `audit` would read from Secrets
-    Manager as it starts.
+    Only `audit` and `sweep` load rules. There is no fingerprint key, which `audit` would read from
+    Secrets Manager as it starts.
     """
-    queue = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
-    queues = ("FINISHED_DLQ", "FINISHED_QUEUE", "NOTICES_DLQ", "DECISIONS_QUEUE", "UNDECIDED_QUEUE")
-    environment = {f"{name}_URL": queue for name in queues} | {
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "ACCOUNT_ID": "111122223333",
-        "CHANNELS": "sns,slack",
-        "NOTICES_QUEUE_URL_SLACK": queue,
-        "NOTICES_QUEUE_URL_SNS": queue,
-        "SLACK_SECRET_ID": "sageaudit/slack-webhook",
-        "TABLE_NAME": "history",
-        "TOPIC_ARN": "arn:aws:sns:us-east-1:111122223333:notices",
-        "POWERTOOLS_LOG_LEVEL": "INFO",
-        "LAMBDA_TASK_ROOT": str(local_asset),
-    }
     result = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", EMPTY_BATCH, str(local_asset), name],
-        env=environment | {"PATH": os.defpath},
+        env=cold_start.ENVIRONMENT | {"LAMBDA_TASK_ROOT": str(local_asset)},
         capture_output=True,
         text=True,
         check=False,

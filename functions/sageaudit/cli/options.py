@@ -64,9 +64,11 @@ def together(name: str, form: Any, *decorators: Any, names: Iterable[str] = ()) 
 
 
 def _loaded(_: click.Context, __: click.Parameter, path: Path | None) -> Policy:
+    if path is None:
+        return Policy()
     from sageaudit.adapters.files import policy_file  # noqa: PLC0415 - it needs boto3
 
-    return policy_file.load(path) if path else Policy()
+    return policy_file.load(path)
 
 
 KIND = click.option(

@@ -1,26 +1,38 @@
-"""A DynamoDB of moto's with the table that the stack deploys."""
+"""A DynamoDB with the table that the stack deploys: moto's, or that of `make dynamodb`."""
 
 from __future__ import annotations
 
 import itertools
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+from uuid import uuid4
 
 import boto3
 from botocore.config import Config
 from moto import mock_aws
 
 from sageaudit.adapters.history.dynamo.table import INDEXES, PARTITION_KEY, SORT_KEY
+from tests.fakes import named_dynamodb
 from tests.fakes.quick_moto import quick_moto
 
 _NUMBERS = itertools.count(1)
+_PREFIX = f"sageaudit-test-{uuid4().hex[:8]}" if named_dynamodb.NAMED else "history"
 
 
 @contextmanager
 def dynamodb() -> Iterator[Any]:
-    """A client of a DynamoDB that lives for this block."""
+    """A client of a DynamoDB that lives for this block; a named one loses the block's tables."""
+    if named_dynamodb.NAMED:
+        client, first = named_dynamodb.client(), next(_NUMBERS)
+        try:
+            yield client
+        finally:
+            for number in range(first, next(_NUMBERS)):
+                with suppress(client.exceptions.ResourceNotFoundException):
+                    client.delete_table(TableName=f"{_PREFIX}-{number}")
+        return
     with mock_aws(), _deep_recursion(), quick_moto():
         yield boto3.client(
             "dynamodb",
@@ -44,7 +56,7 @@ def _deep_recursion() -> Iterator[None]:
 
 def new_table(client: Any) -> str:
     """Makes an empty table from the shared constant; its name is new."""
-    name = f"history-{next(_NUMBERS)}"
+    name = f"{_PREFIX}-{next(_NUMBERS)}"
     indexed = {key for index in INDEXES for key in (index.partition_key, index.sort_key)}
     client.create_table(
         TableName=name,
@@ -63,6 +75,8 @@ def new_table(client: Any) -> str:
             for index in INDEXES
         ],
     )
+    if named_dynamodb.NAMED:
+        client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
     return name
 
 

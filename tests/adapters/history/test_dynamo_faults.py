@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from botocore.exceptions import ClientError
@@ -186,7 +187,11 @@ def test_a_table_that_stays_busy_is_left_to_the_queue(
     ("code", "error", "text"),
     [
         ("AccessDeniedException", AccessDenied, "dynamodb:PutItem on the table"),
-        ("ResourceNotFoundException", Unavailable, "There is no table history-"),
+        (
+            "ResourceNotFoundException",
+            Unavailable,
+            "There is no table .* in this account and region",
+        ),
         ("InternalServerError", Unavailable, "GetItem on .* was refused: InternalServerError"),
         ("ValidationException", Unavailable, "GetItem on .* was refused: ValidationException"),
         ("ProvisionedThroughputExceededException", Throttled, "is busy"),
@@ -207,13 +212,15 @@ def test_a_refusal_is_one_of_our_errors(
 @pytest.mark.parametrize("key_name", ["pk", "id"])
 def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
     """With other keys, or with the same ones and other indexes."""
+    name = f"sageaudit-test-other-tool-{uuid4()}"
     client.create_table(
-        TableName=f"other-tool-{key_name}",
+        TableName=name,
         KeySchema=[{"AttributeName": key_name, "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": key_name, "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    other = DynamoHistory(client, f"other-tool-{key_name}")
+    client.get_waiter("table_exists").wait(TableName=name)
+    other = DynamoHistory(client, name)
     with pytest.raises(TableNotFound, match=r"not a history.*: name another table"):
         list(other.runs(TODAY))
     for message in (
@@ -226,6 +233,7 @@ def test_a_table_of_another_tool_is_said(client: Any, key_name: str) -> None:
             pytest.raises(TableNotFound, match=r"not a history of sageaudit.*: name another table"),
         ):
             list(other.runs(TODAY))
+    client.delete_table(TableName=name)
 
 
 def test_an_item_of_another_tool_is_named(client: Any, table: str, dynamo: DynamoHistory) -> None:

@@ -184,6 +184,11 @@ def is_throttle(answer: Any) -> bool:
     return isinstance(code, str) and _THROTTLES.search(code) is not None
 
 
+def new_session() -> Any:
+    """A boto3 session with the credentials and the region of this process."""
+    return boto3.Session()
+
+
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:
     """A boto3 client with this project's retries and timeouts, or those of `config`."""
     return session.client(service, region_name=region, config=config)

@@ -269,12 +269,16 @@ def _place(
     """Puts an answer's points where their periods lie, counted from the second `first` on.
 
     The answer ascends, one point a period: where it has as many as lie between its first and its
-    last, it has each of them. Then no other moment is looked at, which costs more than all else.
+    last, it has each of them. Then only three more moments are looked at, each a quarter further:
+    all of them cost more than all else.
     """
     if not moments:
         return
     start, stop = (_index(moments[at], first, period_s) for at in (0, -1))
-    whole = len(moments) == len(found) == stop + 1 - start and 0 <= start <= stop < len(values)
+    count = len(moments)
+    whole = count == len(found) == stop + 1 - start and 0 <= start <= stop < len(values)
+    quarters = (count * part // 4 for part in (1, 2, 3))
+    whole = whole and all(_index(moments[at], first, period_s) == start + at for at in quarters)
     if whole and set(map(type, found)) == {float}:
         values[start : stop + 1] = cast(Sequence[float], found)
         return

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from sageaudit.adapters.aws.sqs import LONGEST_VISIBILITY_S, SqsQueue
+from sageaudit.adapters.lambda_runtime import init
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT, Change, SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
@@ -221,7 +222,11 @@ class StreamRetries:
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
-    """The function that Lambda calls: built from the environment at a process's first event."""
+    """The function that Lambda calls, built once from the environment.
+
+    On Lambda it is built at once: the start has a full core, whatever the function's memory.
+    Elsewhere, where a test imports its module, at the first event.
+    """
 
     @cache
     def built() -> Handler:
@@ -230,4 +235,7 @@ def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return built()(event, context)
 
+    if init.ON_LAMBDA:
+        built()
+        init.end()
     return handler

@@ -10,14 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from sageaudit.adapters.prices.price_cache import PriceCache, Stored
-from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import KnownRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import Entry, ListedRate
 from sageaudit.errors import AwsError
+
+if TYPE_CHECKING:  # recorded prices need no boto3
+    from sageaudit.adapters.prices.price_list import PriceList
 
 FRESH_FOR = timedelta(days=1)
 """Rates change only a few times a year."""

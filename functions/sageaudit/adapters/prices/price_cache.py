@@ -14,7 +14,6 @@ from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.dynamo import keys
-from sageaudit.adapters.history.dynamo.calls import Dynamo
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.domain.job import fields
@@ -41,6 +40,8 @@ class PriceCache:
     """`client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
+        from sageaudit.adapters.history.dynamo.calls import Dynamo  # noqa: PLC0415 - it needs boto3
+
         self._table = Dynamo(client, table_name)
 
     def read(self, region: str, component: Component) -> Stored | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
 from sageaudit.adapters.prices import estimates, packaged
 from sageaudit.adapters.prices.listed_prices import PriceListSource
 from sageaudit.adapters.prices.price_book import PriceBook, PricedMarkets
 from sageaudit.adapters.prices.price_cache import PriceCache
-from sageaudit.adapters.prices.price_list import PriceList
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import PriceSource
+
+if TYPE_CHECKING:  # recorded prices need no boto3
+    from sageaudit.adapters.prices.price_list import PriceList
 
 
 def offline() -> tuple[PriceSource, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,7 +13,6 @@ from rich.console import Console
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit, gravest
 from sageaudit.cli.messages import echo_json, shown
-from sageaudit.cli.support.account import live
 from sageaudit.cli.support.history import histories
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
 from sageaudit.domain.audit.document import AuditDocument
@@ -86,11 +86,12 @@ def audit(
 
     with _opened(history) as opened:
         audits = audit_recordings(recordings, policy, opened)
-        account = live.Account(profile, region, opened) if jobs else None
-        tasks: list[Callable[[], AuditDocument]] = [
-            *(lambda: _recorded(next(audits)) for _ in recordings),
-            *(lambda job=job: account.audit(job, kind, policy) for job in jobs if account),
-        ]
+        tasks = [partial(_recorded, audits) for _ in recordings]
+        if jobs:
+            from sageaudit.cli.support.account import live  # noqa: PLC0415 - it needs boto3
+
+            account = live.Account(profile, region, opened)
+            tasks += [partial(account.audit, job, kind, policy) for job in jobs]
         return gravest(shown(task, show_one) for task in tasks)
 
 
@@ -104,7 +105,8 @@ def _opened(history: Path | None) -> Iterator[History | None]:
         yield source.history
 
 
-def _recorded(audited: AuditDocument | BadRecording) -> AuditDocument:
+def _recorded(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:
+    audited = next(audits)
     if isinstance(audited, BadRecording):
         raise audited
     return audited

@@ -44,6 +44,7 @@ class Standing(enum.StrEnum):
     """It ended after the installation, and lately: the sweep sends it, and it may be told of."""
     RUNNING = "running"
     """It has not ended, or of a history: its audit is of a job that had not, or says nothing."""
+    UNREADABLE = "unreadable"
     ELSEWHERE = "elsewhere"
     """The deployment does not audit its account or region: its event would be a dead letter."""
 
@@ -61,8 +62,9 @@ class Deployed:
         """Of one listed job. Raises AwsError."""
         if not job.finished:
             return Standing.RUNNING
-        known = self.of(JobKey(job.ref.arn, job.created_at), job.last_at, now)
-        return known if (job.ref.account, job.ref.region) in self.places else Standing.ELSEWHERE
+        if (job.ref.account, job.ref.region) not in self.places:
+            return Standing.ELSEWHERE
+        return self.of(JobKey(job.ref.arn, job.created_at), job.last_at, now)
 
     def of(self, key: JobKey, ended_at: datetime, now: datetime) -> Standing:
         """Of a run that ended. Raises AwsError."""
@@ -140,7 +142,8 @@ def bring(
 ) -> Iterator[tuple[Head, Standing]]:
     """Records the newest audits of another history that are MISSING, the oldest end first.
 
-    Each is judged as it was there. Yields each head with what was done; raises AwsError.
+    Each is judged as it was there. Yields each head with what was done; one that cannot be read is
+    left out. Raises AwsError.
     """
     for head in heads:
         if (head.account, head.region) not in deployed.places:
@@ -151,7 +154,10 @@ def bring(
             continue
         standing = deployed.of(head.key, head.ended_at, now())
         if standing in {Standing.MISSING, Standing.CAME}:
-            standing = _bring(head, source, deployed.history, now())
+            try:
+                standing = _bring(head, source, deployed.history, now())
+            except BadHistory:
+                standing = Standing.UNREADABLE
         yield head, standing
 
 

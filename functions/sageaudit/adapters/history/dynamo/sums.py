@@ -84,6 +84,8 @@ def read_sums(
     Rows of all days of these months, regions and names that begin alike. All reads are strongly
     consistent, so a sum has every audit that was recorded before it is asked.
     """
+    if until < since:  # DynamoDB refuses a range that ends before it begins
+        return
     if account is None:
         partitions = _named_partitions(table, since, until)
     else:

@@ -35,8 +35,9 @@ _WORDS = {
     Standing.MISSING: "to send",
     Standing.AUDITED: "audited",
     Standing.CAME: "waiting or failing: their events came",
-    Standing.RECENT: "left to the sweep: ended after the installation, within the last 30 days",
+    Standing.RECENT: "not of the past: ended after the installation, within the last 30 days",
     Standing.RUNNING: "not ended",
+    Standing.UNREADABLE: "that cannot be read",
     Standing.ELSEWHERE: "of accounts or regions that the stack does not audit",
 }
 
