@@ -1,5 +1,5 @@
 """A schedule -> due audits and lost jobs, as events in the queue of finished jobs; and messages
-about jobs that run and do nothing.
+about jobs that run and do nothing, take too long or near their limit.
 
 The event is the schedule's and says nothing. Two sweeps at once share a turn in the table, so one
 of them does nothing. An event of `sageaudit doctor --members` asks instead what the members lack:
@@ -149,7 +149,8 @@ class Sweeper:
             self._report.count("SweepFailed")
             self._report.error("cannot be read", reason=reason)
         self._report.flush()
-        return part.error is not None or bool(part.unreadable)
+        defects = isinstance(part, WatchedList) and bool(part.defects)
+        return part.error is not None or bool(part.unreadable) or defects
 
     def _list_told(self, swept: Swept) -> None:
         """JobsEnded and JobsMissing are counted also where they are 0: silence is something else.
@@ -166,11 +167,17 @@ class Sweeper:
         self._report.info("list swept", **_named(swept), **counts, **more)
 
     def _watch_told(self, watched: WatchedList) -> None:
-        counts = {"running": watched.running, "looked": watched.looked}
+        counts = {"running": watched.running, "looked": watched.looked, "left": watched.left}
         self._report.info("running jobs", **_named(watched), **counts)
         for one in watched.messages:
             named = {"kinds": one.kinds, "to": one.to.channels, "routes": one.to.routes}
             self._report.info("notified", running=one.job, **named)
+            if one.unrouted:
+                self._report.count("MessagesUnrouted")
+        for arn, error in watched.defects:
+            self._report.count("SweepFailed")
+            self._report.count(DEFECTS)
+            self._report.defect("running job failed", error, job=arn)
 
     def _failed(self, message: str, error: AwsError, **named: str) -> None:
         self._report.count("SweepFailed")

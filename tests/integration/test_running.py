@@ -68,7 +68,7 @@ def test_of_thirty_running_jobs_two_hang_and_one_recovers() -> None:
         for job in dear:
             one.aws.measure(job)
         one.aws.advance(NOON + 4 * HOUR)
-        hangs = "has done nothing for 59 min: it costs $25.25 an hour"
+        hangs = "has done no GPU work for 59 min: it costs $25.25 an hour"
         works = "is at work again after 90 min without work: it cost $37.88 meanwhile"
         news = [("vision-recovers", hangs), ("llm-7b-hangs", hangs), ("vision-recovers", works)]
         said = [f"ml.p4d.24xlarge training job {name} {what}" for name, what in news]

@@ -34,6 +34,8 @@ RUNS_FROM = 3
 """Fewer completed runs forecast no limit: our choice, as for a usual cost. One shows what is three
 times too long."""
 _LAST_RUNS = 10
+_LONG_FROM_S = 3600
+"""A shorter run is not too long: the one before may have been a test. Our choice."""
 _BACK_OF_S, _BACK_S = 900, 300
 """A job is at work again where 5 of its last 15 minutes had work, and it is not idle for 5 since:
 one minute is no work, and none is no all-clear. Our choice."""
@@ -174,13 +176,14 @@ def finished_like(job: Job, runs: Iterable[EarlierRun]) -> FinishedRuns:
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A job's time limit: `left_s` until it ends the job. `longer`: so many of the family's `of`
-    last completed runs needed longer than until then.
+    last completed runs needed longer than until then. `waiting`: of a spot job's whole time.
     """
 
     seconds: int
     left_s: Decimal
     longer: int = 0
     of: int = 0
+    waiting: bool = False
 
     @property
     def by_family(self) -> bool:
@@ -193,17 +196,17 @@ def limit_of(job: Job, runs: FinishedRuns, now: datetime) -> Limit | None:
 
     Waiting counts for the second alone.
     """
-    ran_s, limits = billed_seconds(job)[0], list[tuple[Decimal, int]]()
+    ran_s, limits = billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
-        limits.append((job.max_runtime_s - ran_s, job.max_runtime_s))
+        limits.append((job.max_runtime_s - ran_s, job.max_runtime_s, False))
     if job.max_wait_s is not None and job.created_at is not None:
         since_s = Decimal(round((now - job.created_at).total_seconds()))
-        limits.append((job.max_wait_s - since_s, job.max_wait_s))
+        limits.append((job.max_wait_s - since_s, job.max_wait_s, True))
     if not limits:
         return None
-    left_s, seconds = min(limits)
+    left_s, seconds, waiting = min(limits)
     longer = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed)
-    return Limit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed))
+    return Limit(seconds, max(left_s, Decimal(0)), longer, len(runs.completed), waiting)
 
 
 def is_near(limit: Limit, ran_s: Decimal, runs: FinishedRuns) -> bool:
@@ -255,11 +258,12 @@ def what_to_say(
     running: RunningJob, state: WatchState, watching: Watching, silent: Collection[RunningKind] = ()
 ) -> tuple[RunningKind, ...]:
     """What is due, in one message: the first is its headline. Empty for none."""
+    works = at_work_since(running.job) is not None
     due = {
-        RunningKind.AT_WORK: _is_back(running, state),
         RunningKind.IDLE: _is_idle(running, state, watching),
-        RunningKind.LIMIT: _nears_limit(running),
-        RunningKind.LONG: _is_long(running, watching),
+        RunningKind.LIMIT: works and _nears_limit(running),
+        RunningKind.LONG: works and _is_long(running, watching),
+        RunningKind.AT_WORK: _is_back(running, state),
     }
     return tuple(kind for kind in due if due[kind] and kind not in {*state.sent, *silent})
 
@@ -286,7 +290,9 @@ def _nears_limit(running: RunningJob) -> bool:
 
 def _is_long(running: RunningJob, watching: Watching) -> bool:
     longest_s, ran_s = running.runs.longest_s, running.ran_s
-    return bool(longest_s and ran_s and ran_s > watching.longest_times * longest_s)
+    if not longest_s or not ran_s or ran_s < _LONG_FROM_S:
+        return False
+    return ran_s > watching.longest_times * longest_s
 
 
 def after(

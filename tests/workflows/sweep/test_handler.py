@@ -10,7 +10,10 @@ import pytest
 
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.policy.routes import Destination
+from sageaudit.domain.running import RunningKind
 from sageaudit.errors import AwsError, Throttled, Unavailable
+from sageaudit.workflows.sweep.watch import WatchedList, WatchMessage
 from sweep import handler
 from tests.fakes.delivering import counted
 from tests.fakes.sweeps import (
@@ -177,3 +180,16 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     assert [(row["account"], row["region"]) for row in rows] == members
     assert len([row for row in rows if row["lacks"]]) == 30
     assert not office.pages.asked
+
+
+def test_the_watch_counts_its_defects_and_what_no_route_takes(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A bug with one running job fails the part, and not the sweep."""
+    message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), unrouted=True)
+    defects = (("arn", ZeroDivisionError("bug")),)
+    part = WatchedList(TRAINING, 9, 1, left=7, messages=(message,), defects=defects)
+    with patch.object(handler.sweeping, "sweep", return_value=[part]):
+        assert sweeper(an_office())({}, Context()) == {"failed": 1}
+    assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
+    assert [vars(one)["left"] for one in caplog.records if one.msg == "running jobs"] == [7]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import OVERLAP
 from sageaudit.errors import Throttled, Unavailable
-from sageaudit.workflows.sweep.run import DUE_AGAIN_AFTER, DueSent, Swept
+from sageaudit.workflows.sweep.run import DUE_AGAIN_AFTER, DueSent, Swept, sweep
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.sweeps import (
     DAY,
@@ -326,3 +327,21 @@ def test_a_list_that_takes_all_the_time_holds_up_no_other() -> None:
         tried.append(office.pages.asked[before][1].kind)
         office.now += QUARTER
     assert set(tried[:4]) == set(tried[4:]) == set(JobKind)
+
+
+def test_all_lists_are_read_before_a_running_job_is_looked_at() -> None:
+    """Many of them take no time from the lists."""
+    office = an_office(
+        *(row(kind.value, None, created_at=NOON - HOUR, kind=kind) for kind in JobKind)
+    )
+    read: list[int] = []
+
+    def watched(*_: object) -> int:
+        read.append(len(office.pages.asked))
+        return 0
+
+    deps = replace(office.dependencies(lambda: False), watch=mock.Mock())
+    with mock.patch("sageaudit.workflows.sweep.run.watch", watched):
+        list(sweep(deps))
+    assert read
+    assert set(read) == {len(office.pages.asked)}

@@ -18,14 +18,16 @@ from sageaudit.domain.advice.advice import Decision, Verb, advice_id
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Head, RunQuery
 from sageaudit.domain.bill.finding import Exemption, Severity
+from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.policy.policy import FamilyExemption, Policy
 from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
+from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measure import measure
-from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, RawSeries
-from sageaudit.errors import AwsError, JobNotFound, Throttled
+from sageaudit.domain.usage.measurements import DENIED, Measurements, Metric, Missing, RawSeries
+from sageaudit.errors import AccessDenied, AwsError, JobNotFound, Throttled
 from sageaudit.rules import catalogue
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES, market
@@ -220,9 +222,9 @@ def test_it_is_told_once_then_its_work_once_and_three_times_at_most() -> None:
     }
     first, over, again, *_ = (card.splitlines()[0] for card in one.cards)
     who = "2 x ml.g4dn.12xlarge training job train"
-    assert first == f"{who} has done nothing for 57 min: it costs $9.78 an hour"
+    assert first == f"{who} has done no GPU work for 57 min: it costs $9.78 an hour"
     assert over == f"{who} is at work again after 60 min without work: it cost $9.78 meanwhile"
-    assert again == f"{who} has done nothing again for 57 min: it costs $9.78 an hour"
+    assert again == f"{who} has again done no GPU work for 57 min: it costs $9.78 an hour"
 
 
 LONGER = tuple(earlier(20_000 + n) for n in range(3))
@@ -231,8 +233,10 @@ LONGER = tuple(earlier(20_000 + n) for n in range(3))
 @pytest.mark.parametrize(
     ("heads", "limit_s", "minute", "said"),
     [
-        pytest.param((earlier(1_000),), 432_000, 51, ["long"], id="over three times the longest"),
-        pytest.param((earlier(1_000),), 432_000, 50, [], id="three times"),
+        pytest.param((earlier(1_200),), 432_000, 61, ["long"], id="over three times the longest"),
+        pytest.param((earlier(1_200),), 432_000, 60, [], id="three times"),
+        pytest.param((earlier(180),), 432_000, 59, [], id="a test of 3 minutes before"),
+        pytest.param((earlier(180),), 432_000, 60, ["long"], id="an hour after such a test"),
         pytest.param(
             (earlier(1_000, instance_count=1),), 432_000, 99, [], id="on other instances"
         ),
@@ -263,7 +267,7 @@ def test_one_message_has_all_that_is_due() -> None:
     """A hung run that is also too long."""
     one = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
     assert one.said(80) == ["idle+long"]
-    assert "It also: has run 4.8 times as long as its family's longest run" in one.cards[0]
+    assert "It also: has run 4.8 times as long as the longest of its finished runs" in one.cards[0]
     assert one.said(120) == []
 
 
@@ -272,14 +276,15 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
     one = Watch(Run(name="llm-7b", uses=HANGS, tags={"owner": "mara"}))
     one.at(90)
     assert one.cards[0].startswith(
-        "2 x ml.g4dn.12xlarge training job llm-7b has done nothing for 57 min: it costs $9.78 "
+        "2 x ml.g4dn.12xlarge training job llm-7b has done no GPU work for 57 min: it costs $9.78 "
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
         "So far: $14.67 in 90 min\n"
         "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
-        "--since 2h --region us-east-1\n"
-        "Stop it: aws sagemaker stop-training-job --training-job-name llm-7b --region us-east-1\n"
+        "--since 2026-05-20T12:00:00Z --region us-east-1\n"
+        f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job "
+        "--training-job-name llm-7b --region us-east-1\n"
         "Caveat: A run that waits for a query or for another job looks the same.\n"
     )
 
@@ -376,3 +381,118 @@ def test_of_two_sweeps_at_once_one_tells() -> None:
     with mock.patch.object(one.ledger, "watched", return_value=state):
         assert one.said(90) == []
     assert one.ledger.notices == kept
+
+
+SPOT_LEFT = {
+    "EnableManagedSpotTraining": True,
+    "StoppingCondition": {"MaxRuntimeInSeconds": 432_000, "MaxWaitTimeInSeconds": 432_000},
+}
+
+
+@pytest.mark.parametrize("phase", ["Interrupted", "Uploading", "Stopping"])
+def test_a_job_that_is_not_at_work_neither_nears_its_limit_nor_runs_too_long(phase: str) -> None:
+    """It costs nothing, or ends by itself."""
+    transitions = [
+        {"Status": name, "StartTime": (NOON + minute * MINUTE).isoformat()}
+        for name, minute in (("Training", 0), (phase, 220))
+    ]
+    run = Run(phase=phase, limit_s=14_400, more={"SecondaryStatusTransitions": transitions})
+    one = Watch(run, heads=(earlier(1_200),))
+    assert one.said(230) == []
+
+
+def test_an_all_clear_after_a_wait_has_no_cost() -> None:
+    """An interrupted spot job waited between the message and its work."""
+    run = Run(uses=((30, BUSY), (60, HUNG), (30, NOTHING), (60, BUSY)), more=SPOT)
+    one = Watch(run)
+    assert one.said(90) == ["idle"]
+    phases = (("Training", 0), ("Interrupted", 90), ("Training", 120))
+    transitions = [
+        {"Status": name, "StartTime": (NOON + minute * MINUTE).isoformat()}
+        for name, minute in phases
+    ]
+    run.more = {**SPOT, "SecondaryStatusTransitions": transitions}
+    assert one.said(140) == ["at-work"]
+    assert one.cards[-1].splitlines()[0].endswith("training job train is at work again")
+
+
+def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:
+    """It counts waiting, and ends the job first."""
+    one = Watch(
+        Run(
+            uses=((900, BUSY),),
+            more={
+                **SPOT_LEFT,
+                "StoppingCondition": {
+                    "MaxRuntimeInSeconds": 432_000,
+                    "MaxWaitTimeInSeconds": 14_400,
+                },
+            },
+        )
+    )
+    assert one.said(215) == ["limit"]
+    assert "min left until its waiting limit" in one.cards[0].splitlines()[0]
+    assert "Next: copy checkpoints out, or start the next run with a higher limit" in one.cards[0]
+
+
+def test_one_message_goes_where_each_of_its_kinds_goes() -> None:
+    """And says that all may be lost."""
+    routes = Routes(("sns",), (Route(rule="limit-hit", to=("vision",)),))
+    channels = {**Policy().channels, "vision": ChannelChoice("slack", "sageaudit/channel/vision")}
+    policy = replace(Policy(), channels=channels, routes=routes)
+    one = Watch(Run(uses=HANGS, limit_s=6_000), policy=policy)
+    [message] = one.at(90).messages
+    assert message.kinds == ("idle", "limit")
+    assert (message.to.channels, message.unrouted) == (("sns", "vision"), False)
+    assert "all may be lost" in one.cards[0]
+
+
+def test_work_again_does_not_lead_where_a_limit_nears() -> None:
+    """The commands are shown."""
+    run = Run(uses=((30, BUSY), (60, HUNG), (60, BUSY)))
+    one = Watch(run)
+    one.at(90)
+    run.limit_s = 7_500
+    assert one.said(110) == ["limit+at-work"]
+    assert "Stop it" in one.cards[-1]
+
+
+def test_a_price_that_was_missing_is_looked_for_again() -> None:
+    """One GPU less than is watched without a price, until the price is there."""
+    one = Watch(Run(uses=HANGS, instance="ml.g4dn.12xlarge", count=2))
+    watching = replace(one.policy.watch or Watching(), gpus_unpriced=9)
+    one.policy = replace(one.policy, watch=watching)
+    with mock.patch("sageaudit.workflows.sweep.watch.cluster_usd_per_hour", return_value=None):
+        assert one.said(90) == []
+    assert one.said(105) == ["idle"]
+
+
+def test_a_bug_with_one_job_stops_no_other() -> None:
+    """It is a defect, with its error."""
+    first, second = Run(name="first", uses=HANGS), Run(name="second", uses=HANGS)
+    first.fails = cast("Any", ZeroDivisionError())
+    done = Watch(first, second).at(90)
+    assert [(arn, type(error)) for arn, error in done.defects] == [
+        (first.listed.ref.arn, ZeroDivisionError)
+    ]
+    assert [said.job for said in done.messages] == ["second"]
+
+
+def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
+    """A watch that sees nothing is not silent."""
+    run = Run(uses=(), limit_s=6_000)
+    one = Watch(run)
+    denied = measure(
+        parse(run.describe(), {}, account=ACCOUNT, region=REGION), [], TYPES,
+        absent=Missing(DENIED, "cloudwatch:GetMetricData is denied"),
+    )  # fmt: skip
+    with mock.patch.object(one, "read", return_value=denied):
+        done = one.at(90)
+    assert isinstance(done.error, AccessDenied)
+    assert [said.kinds for said in done.messages] == [("limit",)]
+
+
+def test_what_there_is_no_time_for_is_counted() -> None:
+    """They are looked at by a later sweep."""
+    deps, rows = mock.Mock(policy=Policy()), [Run(name).listed for name in ("a", "b")]
+    assert watch(deps, TRAINING, rows, lambda: NOON, lambda: True).left == 2

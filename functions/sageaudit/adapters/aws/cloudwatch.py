@@ -15,6 +15,7 @@ from sageaudit.domain.job.phases import work_windows
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measure import measure
 from sageaudit.domain.usage.measurements import (
+    DENIED,
     Measurements,
     Metric,
     Missing,
@@ -100,7 +101,7 @@ class CloudWatchMetrics:
                 raw, notes = _read(client, queries, start, end, period_s)
         except AccessDenied as denied:
             allow = f"Allow {denied.action}."
-            return ReadSeries((), Missing("metric_denied", str(denied).rstrip("."), allow))
+            return ReadSeries((), Missing(DENIED, str(denied).rstrip("."), allow))
         if published.hosts_numbered and (job.instance_count or 0) > MOST_HOSTS:
             notes.append(f"the metrics of {MOST_HOSTS} of {job.instance_count} hosts were read")
         if period_s > kept_s:

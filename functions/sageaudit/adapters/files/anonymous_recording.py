@@ -18,6 +18,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.policy.exemption import TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.domain.usage.measurements import DENIED
 
 ANONYMIZED = "anonymized"
 """The key that says so in the file."""
@@ -27,7 +28,7 @@ _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """What a recording has of the price list, which AWS publishes."""
 _KNOWN_TAGS = TAGS.union(Policy().owner_tags)
 """Names of tags that stay: those that audits read by default."""
-_CODES = frozenset({"metric_missing", "metric_denied"})
+_CODES = frozenset({"metric_missing", DENIED})
 """Why a job's metrics are absent, as the reader of CloudWatch says it."""
 _OPEN = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"

@@ -56,10 +56,14 @@ class TableReader:
             raise self.refusal(key, f"is not a list of tables: write [[{key}]]")
         return [TableReader(row, (*self.at, key, index)) for index, row in enumerate(rows)]
 
-    def amount(self, key: str, default: int | None = None, unit: str = " in USD") -> Decimal:
+    def amount(
+        self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
+    ) -> Decimal:
         """An amount of 0 or more; required where there is no default."""
         self.used.add(key)
         value = self.table.get(key, default)
+        if isinstance(value, Decimal):
+            return value
         if not is_number(value):
             why = f"is not an amount{unit}: a number of 0 or more, without quotes"
             raise self.refusal(key, why)

@@ -38,10 +38,10 @@ def parse(reader: TableReader) -> Watching | None:
     on, usual = reader.take("on", bool, True), Watching()
     idle_minutes = _whole(reader, "idle_minutes", usual.idle_minutes)
     watching = Watching(
-        usd_per_hour=reader.amount("usd_per_hour", 5),
+        usd_per_hour=reader.amount("usd_per_hour", usual.usd_per_hour),
         gpus_unpriced=_whole(reader, "gpus_unpriced", usual.gpus_unpriced),
         idle_minutes=idle_minutes,
-        longest_times=reader.amount("longest_times", 3, ""),
+        longest_times=reader.amount("longest_times", usual.longest_times, ""),
     )
     reader.done()
     if not LEAST_MINUTES <= idle_minutes <= MOST_MINUTES:

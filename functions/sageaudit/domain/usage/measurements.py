@@ -89,6 +89,8 @@ class ReadSeries:
     notes: tuple[str, ...] = ()
 
 
+DENIED = "metric_denied"
+"""The code of a metric that a permission is missing for."""
 HOSTS_UNMAPPED = Missing(
     "hosts_unmapped", "CloudWatch does not say which host is in which of the job's instance groups"
 )

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.failure import may_resume_from
 from sageaudit.domain.job.job import Job, Purchase, duration, seconds_between
-from sageaudit.domain.running import RULES, RunningJob, RunningKind, WatchState
+from sageaudit.domain.running import (
+    RULES,
+    Limit,
+    RunningJob,
+    RunningKind,
+    WatchState,
+    at_work_since,
+)
 from sageaudit.output.text.attributes import text_attributes
 from sageaudit.output.text.card import CardLine, MessageCard, fitted
 from sageaudit.output.text.links import LinkedRun, links_of
@@ -22,6 +29,8 @@ RUNNING_ROWS = 20
 """A screen and a half of a phone: the commands are not cut."""
 _NAME, _ACCOUNT = 30, 12
 _TWO_HOURS_S = 7200
+_BEFORE = timedelta(minutes=30)
+"""Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""
 _WAITS = "A run that waits for a query or for another job looks the same."
 
 
@@ -38,8 +47,9 @@ def running_card(
         lines=(
             *(CardLine(_HEADLINES[kind](running, state), "It also") for kind in others),
             *_LINES[first](running),
+            *(_limit_lines(running) if RunningKind.LIMIT in others else ()),
             *_money(running),
-            *(() if over else _commands(running)),
+            *(() if over else _commands(running, idle=RunningKind.IDLE in kinds)),
             *([CardLine(_WAITS, "Caveat", spare=2)] if first is RunningKind.IDLE else []),
         ),
         owner=running.owner,
@@ -65,15 +75,19 @@ def _linked(job: Job) -> LinkedRun:
     return LinkedRun(job.kind, job.name, job.arn, job.region, start, None, job.instance_count)
 
 
-def _commands(running: RunningJob) -> Iterator[CardLine]:
+def _commands(running: RunningJob, *, idle: bool) -> Iterator[CardLine]:
     """What a person of the account may run; no function calls it."""
     job, region = running.job, shlex.quote(terminal(running.job.region or ""))
     name, word, metrics = shlex.quote(terminal(job.name)), job.kind.value, job.kind.row.metrics
     if metrics is not None:
         tail = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
-        yield CardLine(f"{tail} --since 2h --region {region}", "Look first", code=True, spare=3)
+        since = running.idle.since if running.idle and idle else None
+        begin = f"{(since - _BEFORE).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}" if since else "2h"
+        look = f"{tail} --since {begin} --region {region}"
+        yield CardLine(look, "Look first", code=True, spare=3)
     stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
-    yield CardLine(stop, "Stop it", code=True)
+    where = f", in account {middle(job.account, _ACCOUNT)}" if job.account else ""
+    yield CardLine(stop, f"Stop it{where}", code=True)
 
 
 def _who(running: RunningJob) -> str:
@@ -101,7 +115,10 @@ def _cost_meanwhile(running: RunningJob, state: WatchState) -> str:
 
 def _without_work(running: RunningJob, state: WatchState) -> Decimal | None:
     since, back = state.idle_since, running.idle.back_at if running.idle else None
-    return None if since is None or back is None else seconds_between(since, back)
+    began = at_work_since(running.job)
+    if since is None or back is None or (began and began > since):
+        return None  # it waited in between, which costs nothing
+    return seconds_between(since, back)
 
 
 def _usd(running: RunningJob, amount: Decimal | None) -> str:
@@ -122,7 +139,8 @@ def _idle_headline(running: RunningJob, state: WatchState) -> str:
     again = " again" if state.idle_messages else ""
     least = "at least " if running.idle and running.idle.at_least else ""
     minutes = Decimal(running.idle.minutes if running.idle else 0)
-    return f"has done nothing{again} for {least}{_long(60 * minutes)}"
+    what = "no GPU work" if running.gpus else "nothing"
+    return f"has{again} done {what} for {least}{_long(60 * minutes)}"
 
 
 def _at_work_headline(running: RunningJob, state: WatchState) -> str:
@@ -133,13 +151,18 @@ def _at_work_headline(running: RunningJob, state: WatchState) -> str:
 
 def _long_headline(running: RunningJob, _: WatchState) -> str:
     longest_s, ran_s = running.runs.longest_s or Decimal(1), running.ran_s or Decimal(0)
-    return f"has run {ran_s / longest_s:.1f} times as long as its family's longest run"
+    times = f"{ran_s / longest_s:.1f} times"
+    return f"has run {times} as long as the longest of its finished runs on the same instances"
 
 
 def _limit_headline(running: RunningJob, _: WatchState) -> str:
     limit = running.limit
     left, sure = (_long(limit.left_s), limit.by_family) if limit else ("an unknown time", False)
-    return f"will probably be cut off in {left}" if sure else f"has {left} left until its limit"
+    return f"will probably be cut off in {left}" if sure else f"has {left} left {_until(limit)}"
+
+
+def _until(limit: Limit | None) -> str:
+    return "until its waiting limit" if limit and limit.waiting else "until its limit"
 
 
 _HEADLINES = {
@@ -166,7 +189,7 @@ def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
 def _long_lines(running: RunningJob) -> Iterator[CardLine]:
     runs, longest_s = running.runs, running.runs.longest_s or Decimal(0)
     of = f"the longest of {len(runs.all)} finished runs" if runs.all[1:] else "its one finished run"
-    took = f"{of} on the same instances took {_long(longest_s)}"
+    took = f"{of} took {_long(longest_s)}"
     yield CardLine(f"{took}; this one {_long(running.ran_s or Decimal(0))} so far", "Seen")
 
 
@@ -174,11 +197,12 @@ def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
     limit = running.limit
     if limit and limit.by_family:
         runs = f"{limit.longer} of the last {counted(limit.of, 'completed run')} of its family"
-        yield CardLine(f"{runs} needed longer", "Seen")
+        yield CardLine(f"{runs} would need longer than is left", "Seen")
     part = may_resume_from(running.job)
     lost = f"{part} may hold a part" if part else "no checkpoints are set, so all may be lost"
     whole = duration(Decimal(limit.seconds)) if limit else "unknown"
     yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
+    yield CardLine("copy checkpoints out, or start the next run with a higher limit", "Next")
 
 
 _LINES = {
@@ -203,4 +227,4 @@ def _money(running: RunningJob) -> Iterator[CardLine]:
         if rate is None
         else f"up to {Figure(running.ahead_usd, estimated=running.estimated)} more, "
     )
-    yield CardLine(f"{more}{_long(limit.left_s)} until its limit", "Ahead")
+    yield CardLine(f"{more}{_long(limit.left_s)} {_until(limit)}", "Ahead")

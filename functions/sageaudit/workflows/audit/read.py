@@ -19,6 +19,7 @@ from sageaudit.domain.job.kept import kept_tags
 from sageaudit.domain.job.phases import own_code_s, so_far
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import (
+    DENIED,
     METRICS_COME_WITHIN,
     MIN_ACTIVE_MINUTES,
     MIN_COVERAGE,
@@ -226,7 +227,7 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
 
 def _unread(read: Measurements, stored: Measurements | None) -> str | None:
     """Why this was no whole answer: it was denied, or says less than an earlier one."""
-    denied = [why.reason for why in read.missing.values() if why.code == "metric_denied"]
+    denied = [why.reason for why in read.missing.values() if why.code == DENIED]
     if denied:
         return denied[0]
     fewer = stored is not None and _points(read) < _points(stored)

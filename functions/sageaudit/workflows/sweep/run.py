@@ -2,7 +2,7 @@
 
 Both go to the queue of finished jobs, as events; `audit` decides from its HEAD what to do. A sweep
 may stop at any point: what it sent is audited once, and the next one goes on where it stopped. The
-jobs of a list that run are looked at after it was read (`workflows/sweep/watch.py`).
+jobs that run are looked at after all lists were read (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sageaudit.domain.sweep import (
 )
 from sageaudit.errors import AwsError, BadHistory
 from sageaudit.ports import History, JobPages, Queue, SweepNotes
-from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, watch
+from sageaudit.workflows.sweep.watch import WatchDependencies, WatchedList, shuffled, watch
 
 AT_ONCE_S = 1
 """The shortest delay of a message: at 0, the queue's own applies, which waits for metrics."""
@@ -94,7 +94,7 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept | WatchedList]:
     """One sweep, part by part. A part that fails stops no other. Raises AwsError before the first.
 
     The lists that were not tried for the longest time come first: one that always takes long, or
-    hangs, holds up no other for ever.
+    hangs, holds up no other for ever. Running jobs are looked at last, in another order each time.
     """
     deps.notes.note_installation()
     states = {
@@ -102,14 +102,17 @@ def sweep(deps: SweepDependencies) -> Iterator[DueSent | Swept | WatchedList]:
         for one in starmap(ListOfJobs, product(deps.accounts, deps.regions, JobKind))
     }
     yield _send_due(deps)
+    running: dict[ListOfJobs, list[Listed]] = {}
     for one in sorted(states, key=lambda one: _tried_at(states[one])):
         if deps.out_of_time():
-            return
+            break
         swept = _ListSweep(deps, one)
         yield swept.run(states[one])
-        if deps.watch is not None and swept.running:
-            rows = list(swept.running.values())
-            yield watch(deps.watch, one, rows, deps.clock, deps.out_of_time)
+        running[one] = list(swept.running.values())
+    if deps.watch is not None:
+        for one in shuffled(running, deps.clock()):
+            if rows := running[one]:
+                yield watch(deps.watch, one, rows, deps.clock, deps.out_of_time)
 
 
 def _tried_at(state: ListState | None) -> datetime:

@@ -9,10 +9,11 @@ next sweep. docs/decisions/0024-transactional-outbox.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TypeVar
 from zlib import crc32
 
 from sageaudit.domain.advice.advice import WAITING, State, advices_of
@@ -47,6 +48,7 @@ from sageaudit.domain.running import (
     what_to_say,
 )
 from sageaudit.domain.sweep import ListOfJobs
+from sageaudit.domain.usage.measurements import DENIED, Metric
 from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, Malformed
 from sageaudit.output.text.card import MessageCard
 from sageaudit.output.text.envelope import Notice, Writer, to_body
@@ -77,27 +79,42 @@ class WatchDependencies:
 
 @dataclass(frozen=True, slots=True)
 class WatchMessage:
-    """A message about a running job that was written; `kinds`: that of its headline first."""
+    """A message about a running job that was written; `kinds`: that of its headline first.
+
+    `unrouted`: the policy has routes, and none matches it.
+    """
 
     job: str
     kinds: tuple[RunningKind, ...]
     to: Destination
+    unrouted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedList:
     """The running jobs of one list: how many, and how many were `looked` at, as they are dear.
 
-    `messages`: those written. `error`: why the first that failed was not looked at. `unreadable`:
-    whose answer or state says nothing that can be read, one sentence each.
+    `left`: not looked at for want of time. `messages`: those written. `error`: why the first that
+    failed was not looked at, or only without its metrics. `unreadable`: whose answer or state says
+    nothing that can be read, one sentence each. `defects`: the ARNs of others, and their errors.
     """
 
     of: ListOfJobs
     running: int = 0
     looked: int = 0
+    left: int = 0
     messages: tuple[WatchMessage, ...] = ()
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
+    defects: tuple[tuple[str, Exception], ...] = ()
+
+
+T = TypeVar("T", ListOfJobs, Listed)
+
+
+def shuffled(ones: Iterable[T], now: datetime) -> list[T]:
+    """In another order at each sweep, so that none is always among those left out."""
+    return sorted(ones, key=lambda one: crc32(f"{now.isoformat()} {one}".encode()))
 
 
 def watch(
@@ -107,32 +124,34 @@ def watch(
     clock: Callable[[], datetime],
     out_of_time: Callable[[], bool],
 ) -> WatchedList:
-    """Looks at these jobs, as far as time allows. One that fails stops no other.
-
-    The order is another one at each sweep, so that none is always among those left out.
-    """
-    done, watching, turn = (
-        WatchedList(of, running=len(rows)),
-        deps.policy.watch,
-        clock().isoformat(),
-    )
-    for row in sorted(rows, key=lambda row: crc32(f"{turn} {row.ref.arn}".encode())):
-        if watching is None or out_of_time():
-            break
+    """Looks at these jobs, as far as time allows. One that fails stops no other."""
+    done, watching = WatchedList(of, running=len(rows)), deps.policy.watch
+    if watching is None:
+        return done
+    for at, row in enumerate(shuffled(rows, clock())):
+        if out_of_time():
+            return replace(done, left=len(rows) - at)
+        one = _OneRun(deps, row, watching, clock())
         try:
-            looked, messages = _OneRun(deps, row, watching, clock()).run()
+            looked, message = one.run()
         except AwsError as error:
             done = replace(done, error=done.error or error)
         except (BadHistory, Malformed) as error:
             done = replace(done, unreadable=(*done.unreadable, f"{row.ref.arn}: {error}"))
+        except Exception as error:  # noqa: BLE001 - a bug with one job must not stop the sweep
+            done = replace(done, defects=(*done.defects, (row.ref.arn, error)))
         else:
-            new = () if messages is None else (messages,)
+            new = () if message is None else (message,)
             done = replace(done, looked=done.looked + looked, messages=(*done.messages, *new))
+            done = replace(done, error=done.error or one.denied)
     return done
 
 
 class _OneRun:
-    """Looks at one running job. `watching`: from which rate on."""
+    """Looks at one running job. `watching`: from which rate on.
+
+    `denied`: why its metrics could not be read; its limit and its family's runs are known then.
+    """
 
     def __init__(
         self, deps: WatchDependencies, row: Listed, watching: Watching, now: datetime
@@ -141,6 +160,7 @@ class _OneRun:
         self._row = row
         self._watching = watching
         self._now = now
+        self.denied: AccessDenied | None = None
         self._long_enough = timedelta(minutes=watching.idle_minutes)
 
     def run(self) -> tuple[bool, WatchMessage | None]:
@@ -154,7 +174,7 @@ class _OneRun:
         market = self._market(job)
         state = self._rated(job, market, state)
         if not self._dear(state):
-            if not state.revision:  # so that it is not described again
+            if self._surely(job, market, state):  # so that it is not described again
                 self._deps.ledger.write_watched(replace(state, revision=1), {}, self._now)
             return False, None
         return True, self._say(job, market, state)
@@ -190,6 +210,12 @@ class _OneRun:
         usd = None if prepaid else cluster_usd_per_hour(job, market)
         return replace(state, usd_per_hour=usd, gpus=sum(gpus))
 
+    def _surely(self, job: Job, market: Market, state: WatchState) -> bool:
+        """Whether its rate is known for good: a price that is missing may come."""
+        known = all(group.instance_type in market.types for group in job.groups)
+        prepaid = job.purchase is Purchase.TRAINING_PLAN
+        return state.usd_per_hour is not None or (prepaid and known)
+
     def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
         deps, name = self._deps, family(job, self._deps.policy.family_tag)
@@ -224,7 +250,11 @@ class _OneRun:
             return None
         last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self._now))
         part = replace(job, phases=(last,), metric_names=())
-        return idleness(self._deps.metrics.read(part, self._now), state, self._now)
+        usage = self._deps.metrics.read(part, self._now)
+        missing = usage.missing.get(Metric.CPU)
+        if missing is not None and missing.code == DENIED:
+            self.denied = AccessDenied("", missing.reason)
+        return idleness(usage, state, self._now)
 
     def _silent(self, running: RunningJob, heads: Sequence[Head]) -> set[RunningKind]:
         """What the policy, a tag or a decision about the family's advice has switched off."""
@@ -242,7 +272,13 @@ class _OneRun:
     ) -> WatchMessage | None:
         """None where another sweep wrote since this state was read."""
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
-        to = self._destination(kinds[0], running, state, severity)
+        all_to = [self._destination(kind, running, state, severity) for kind in kinds]
+        to = Destination(
+            tuple(dict.fromkeys(name for one in all_to for name in one.channels)),
+            tuple(dict.fromkeys(number for one in all_to for number in one.routes)),
+        )
+        cleared = kinds == (RunningKind.AT_WORK,)
+        unrouted = bool(self._deps.policy.routes.rows) and not to.routes and not cleared
         card, next_state = (
             running_card(kinds, running, state, severity),
             after(state, kinds, running, to.channels),
@@ -250,7 +286,7 @@ class _OneRun:
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
         if not self._deps.ledger.write_watched(next_state, bodies, self._now):
             return None
-        return WatchMessage(running.job.name, kinds, to)
+        return WatchMessage(running.job.name, kinds, to, unrouted)
 
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
