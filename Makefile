@@ -13,7 +13,7 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs rule dist dynamodb linters audit-packages mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs release rule dist dynamodb linters audit-packages mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -85,6 +85,9 @@ linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over t
 
 audit-packages: $(RELEASE)/.ready ## asks the network for known vulnerabilities of the asset's packages
 	@$(RELEASE)/bin/python -m pip_audit --strict --disable-pip --progress-spinner off -r functions/requirements.txt
+
+release: $(READY) $(RELEASE)/.ready ## makes a release in dist/, commits and tags it, pushes nothing: make release VERSION=0.1.0
+	@$(RUN)/python -m tools.release "$(VERSION)"
 
 rule: $(READY) ## writes a new rule: make rule NAME=volume-nearly-full ID=SA506
 	@$(RUN)/python -m tools.new_rule "$(NAME)" "$(ID)"

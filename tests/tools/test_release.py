@@ -1,0 +1,110 @@
+"""`make release`: what it refuses, what it writes, and that it is the same each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import release, sbom
+from tools.release import NoRelease
+
+CHANGELOG = (
+    "# Changelog\n\n## 0.2.0 - not released yet\n\n- News.\n\n## 0.1.0 - 2026-01-02\n\n- Old.\n"
+)
+METADATA = "Name: Some_Package\nVersion: 1.2\nClassifier: License :: OSI Approved :: MIT License\n"
+PINS = (
+    f"some-package==1.2 \\\n    --hash=sha256:{'ab' * 32}\n"
+    f"other==3 \\\n    --hash=sha256:{'cd' * 32}\n"
+)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A committed project at 0.1.0, which was released."""
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.1.0"\n', encoding="utf-8")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    git(tmp_path, "tag", "v0.1.0")
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> None:
+    """Runs git there, as somebody."""
+    named = {
+        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    subprocess.run(["git", "-C", str(folder), *words], env=os.environ | named, check=True)  # noqa: S607
+
+
+def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
+    """The notes are its section of the CHANGELOG; older ones stay."""
+    notes = release.prepare(checkout, "0.2.0", "2026-11-23")
+    assert notes == "- News.\n"
+    text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert text == CHANGELOG.replace("not released yet", "2026-11-23")
+    assert 'version = "0.2.0"' in (checkout / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ("0.1.0", "there is a tag"),
+        ("0.1.2", "does not follow 0.1.0"),
+        ("0.4.0", "does not follow 0.1.0"),
+        ("two", "does not follow 0.1.0"),
+        ("1.0.0", "has no section"),
+    ],
+)
+def test_a_version_that_cannot_be_the_next_is_refused(
+    checkout: Path, version: str, why: str
+) -> None:
+    """Nothing is written then."""
+    with pytest.raises(NoRelease, match=why):
+        release.prepare(checkout, version, "2026-11-23")
+    assert (checkout / "CHANGELOG.md").read_text(encoding="utf-8") == CHANGELOG
+
+
+def test_what_is_not_committed_and_empty_notes_are_refused(checkout: Path) -> None:
+    """Of the second, nothing would be said to anybody."""
+    (checkout / "CHANGELOG.md").write_text(CHANGELOG.replace("- News.", ""), encoding="utf-8")
+    with pytest.raises(NoRelease, match="not committed"):
+        release.prepare(checkout, "0.2.0", "2026-11-23")
+    git(checkout, "commit", "--quiet", "--all", "--message", "empty")
+    with pytest.raises(NoRelease, match="says nothing"):
+        release.prepare(checkout, "0.2.0", "2026-11-23")
+
+
+def test_the_first_release_may_have_the_version_that_is_there(checkout: Path) -> None:
+    """No tag has it yet."""
+    git(checkout, "tag", "--delete", "v0.1.0")
+    release.check(checkout, "0.1.0")
+
+
+def test_a_zip_is_the_same_whenever_it_is_made(tmp_path: Path) -> None:
+    """Neither the time nor the order of the folder is in it."""
+    folder = tmp_path / "asset"
+    (folder / "in").mkdir(parents=True)
+    for name in ("b.py", "a.py", "in/c.py"):
+        (folder / name).write_text(name, encoding="utf-8")
+    first = release.packed(folder, tmp_path / "1.zip").read_bytes()
+    os.utime(folder / "a.py", (1, 1))
+    assert release.packed(folder, tmp_path / "2.zip").read_bytes() == first
+
+
+def test_the_sbom_has_what_is_in_the_folder(tmp_path: Path) -> None:
+    """With the licence that the package says, and the hashes that are accepted of it."""
+    info = tmp_path / "some_package-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(METADATA, encoding="utf-8")
+    found = sbom.distributions(tmp_path, PINS)
+    [component] = json.loads(sbom.document("0.1.0", found))["components"]
+    assert component["purl"] == "pkg:pypi/some-package@1.2"
+    assert component["licenses"] == [{"license": {"name": "MIT License"}}]
+    assert [one["value"] for one in component["properties"]] == ["ab" * 32]
+    assert "| Some_Package | 1.2 | MIT License |" in sbom.licences("0.1.0", found)
