@@ -13,6 +13,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Destination
 from sageaudit.domain.running import RunningKind
 from sageaudit.errors import AwsError, Throttled, Unavailable
+from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.watch import WatchedList, WatchMessage
 from sweep import handler
 from tests.fakes.delivering import counted
@@ -189,7 +190,7 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), unrouted=True)
     defects = (("arn", ZeroDivisionError("bug")),)
     part = WatchedList(TRAINING, 9, 1, left=7, messages=(message,), defects=defects)
-    with patch.object(handler.sweeping, "sweep", return_value=[part]):
+    with patch.object(sweeping, "sweep", return_value=[part]):
         assert sweeper(an_office())({}, Context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}
     assert [vars(one)["left"] for one in caplog.records if one.msg == "running jobs"] == [7]
