@@ -16,7 +16,8 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infra.bundling import LAMBDA, stage
+from infra.bundling import LAMBDA, LAMBDA_PYTHON, stage
+from infra.byte_code import missing
 from sageaudit.domain.policy.policy import Policy
 from tools import dist, sbom
 
@@ -24,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 CHECKER = ROOT / ".venv-release" / "bin" / "python"
 UNRELEASED = "not released yet"
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)\Z")
-_OWN = re.compile(r'^version = "([^"]+)"$', re.MULTILINE)
+_OWN = re.compile(r'^(?:version|__version__) = "([^"]+)"$', re.MULTILINE)
+_HOMES = ("pyproject.toml", "functions/sageaudit/__init__.py")
 _CHECK = """
 import sys
 from cyclonedx.schema import SchemaVersion
@@ -75,11 +77,13 @@ def check(root: Path, version: str) -> None:
 def prepare(root: Path, version: str, day: str) -> str:
     """Writes the version and the date into the checkout. Returns the notes; raises NoRelease."""
     check(root, version)
-    changelog, project = root / "CHANGELOG.md", root / "pyproject.toml"
+    changelog = root / "CHANGELOG.md"
     text, notes = dated(changelog.read_text(encoding="utf-8"), version, day)
     changelog.write_text(text, encoding="utf-8")
-    named = _OWN.sub(f'version = "{version}"', project.read_text(encoding="utf-8"), count=1)
-    project.write_text(named, encoding="utf-8")
+    for home in (root / one for one in _HOMES):
+        before = home.read_text(encoding="utf-8")
+        named = _OWN.sub(lambda found: found[0].replace(found[1], version), before, count=1)
+        home.write_text(named, encoding="utf-8")
     return notes
 
 
@@ -106,8 +110,6 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
     os.environ["SOURCE_DATE_EPOCH"] = _git(root, "log", "-1", "--format=%ct").strip()
     wheel, folder = dist.build(), root / "dist"
     asset = stage(LAMBDA, Policy())
-    if asset.compiled_by is None:
-        raise NoRelease("the asset needs a Python of Lambda's version on the path")
     pins = (root / "functions" / "requirements.txt").read_text(encoding="utf-8")
     found = sbom.distributions(asset.folder, pins)
     texts = {
@@ -132,6 +134,8 @@ def build(root: Path, version: str, notes: str) -> list[Path]:
 def main(version: str) -> int:
     """Prints what was made, and the two commands that publish it; 2 where there is no release."""
     try:
+        if LAMBDA.interpreter() is None:
+            raise NoRelease(missing(LAMBDA_PYTHON))
         notes = prepare(ROOT, version, datetime.now(UTC).date().isoformat())
         _git(ROOT, "commit", "--quiet", "--all", "--message", f"Version {version}")
         files = build(ROOT, version, notes)
@@ -146,9 +150,9 @@ def main(version: str) -> int:
 
 
 def _own_version(root: Path) -> str:
-    found = _OWN.search((root / "pyproject.toml").read_text(encoding="utf-8"))
+    found = _OWN.search((root / _HOMES[0]).read_text(encoding="utf-8"))
     if found is None:
-        raise NoRelease("pyproject.toml has no version")
+        raise NoRelease(f"{_HOMES[0]} has no version")
     return found[1]
 
 

@@ -27,6 +27,9 @@ def checkout(tmp_path: Path) -> Path:
     """A committed project at 0.1.0, which was released."""
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG, encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.1.0"\n', encoding="utf-8")
+    (tmp_path / "functions" / "sageaudit").mkdir(parents=True)
+    package = tmp_path / "functions" / "sageaudit" / "__init__.py"
+    package.write_text('"""A package."""\n\n__version__ = "0.1.0"\n', encoding="utf-8")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "first")
@@ -48,7 +51,9 @@ def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
     assert notes == "- News.\n"
     text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert text == CHANGELOG.replace("not released yet", "2026-11-23")
-    assert 'version = "0.2.0"' in (checkout / "pyproject.toml").read_text(encoding="utf-8")
+    for home in ("pyproject.toml", "functions/sageaudit/__init__.py"):
+        assert "version" in (said := (checkout / home).read_text(encoding="utf-8"))
+        assert ('"0.2.0"' in said, '"0.1.0"' in said) == (True, False)
 
 
 @pytest.mark.parametrize(
