@@ -52,7 +52,8 @@ def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
     text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert text == CHANGELOG.replace("not released yet", "2026-11-23")
     for home in ("pyproject.toml", "functions/sageaudit/__init__.py"):
-        assert "version" in (said := (checkout / home).read_text(encoding="utf-8"))
+        said = (checkout / home).read_text(encoding="utf-8")
+        assert "version" in said
         assert ('"0.2.0"' in said, '"0.1.0"' in said) == (True, False)
 
 

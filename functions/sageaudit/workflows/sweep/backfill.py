@@ -142,8 +142,8 @@ def bring(
 ) -> Iterator[tuple[Head, Standing]]:
     """Records the newest audits of another history that are MISSING, the oldest end first.
 
-    Each is judged as it was there. Yields each head with what was done; one that cannot be read is
-    left out. Raises AwsError.
+    Each is judged as it was there. Yields each head with what was done; one whose audit cannot be
+    read is UNREADABLE. Raises AwsError.
     """
     for head in heads:
         if (head.account, head.region) not in deployed.places:

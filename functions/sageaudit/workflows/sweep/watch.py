@@ -161,7 +161,6 @@ class _OneRun:
         self._watching = watching
         self._now = now
         self.denied: AccessDenied | None = None
-        self._long_enough = timedelta(minutes=watching.idle_minutes)
 
     def run(self) -> tuple[bool, WatchMessage | None]:
         """Whether its metrics were asked for, and what was said. Raises AwsError or Malformed."""
@@ -172,9 +171,9 @@ class _OneRun:
         if job is None or job.finished or job.free or not job.groups:
             return False, None
         market = self._market(job)
-        state = self._rated(job, market, state)
+        state, sure = self._rated(job, market, state)
         if not self._dear(state):
-            if self._surely(job, market, state):  # so that it is not described again
+            if sure:  # so that it is not described again
                 self._deps.ledger.write_watched(replace(state, revision=1), {}, self._now)
             return False, None
         return True, self._say(job, market, state)
@@ -202,19 +201,17 @@ class _OneRun:
         market = self._deps.markets.market(job, self._now)
         return own(market, self._deps.policy.discounts, day_of(job, self._now)).relative_to(job)
 
-    def _rated(self, job: Job, market: Market, state: WatchState) -> WatchState:
-        """With what its instances cost and have; prepaid ones have no price."""
+    def _rated(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
+        """With what its instances cost and have, and whether that is known for good.
+
+        Prepaid ones have no price; any other price that is missing may come.
+        """
         prepaid = job.purchase is Purchase.TRAINING_PLAN
         known = [market.types.get(group.instance_type) for group in job.groups]
         gpus = [one.gpus * group.count for one, group in zip(known, job.groups, strict=True) if one]
         usd = None if prepaid else cluster_usd_per_hour(job, market)
-        return replace(state, usd_per_hour=usd, gpus=sum(gpus))
-
-    def _surely(self, job: Job, market: Market, state: WatchState) -> bool:
-        """Whether its rate is known for good: a price that is missing may come."""
-        known = all(group.instance_type in market.types for group in job.groups)
-        prepaid = job.purchase is Purchase.TRAINING_PLAN
-        return state.usd_per_hour is not None or (prepaid and known)
+        sure = usd is not None or (prepaid and None not in known)
+        return replace(state, usd_per_hour=usd, gpus=sum(gpus)), sure
 
     def _say(self, job: Job, market: Market, state: WatchState) -> WatchMessage | None:
         """Writes the message that is due, if one is."""
@@ -246,7 +243,8 @@ class _OneRun:
         if began is None:
             return None
         since = max(began, self._now - READ_BACK)
-        if state.idle_since is None and self._now - since < self._long_enough:
+        long_enough = timedelta(minutes=self._watching.idle_minutes)
+        if state.idle_since is None and self._now - since < long_enough:
             return None
         last = replace(job.phases[-1], started_at=since, seconds=seconds_between(since, self._now))
         part = replace(job, phases=(last,), metric_names=())
@@ -279,10 +277,8 @@ class _OneRun:
         )
         cleared = kinds == (RunningKind.AT_WORK,)
         unrouted = bool(self._deps.policy.routes.rows) and not to.routes and not cleared
-        card, next_state = (
-            running_card(kinds, running, state, severity),
-            after(state, kinds, running, to.channels),
-        )
+        card = running_card(kinds, running, state, severity)
+        next_state = after(state, kinds, running, to.channels)
         bodies = {name: self._body(name, card, next_state) for name in to.channels}
         if not self._deps.ledger.write_watched(next_state, bodies, self._now):
             return None

@@ -12,11 +12,10 @@ from botocore.config import Config
 
 from sageaudit.adapters.aws.clients import CONFIG, client
 from sageaudit.adapters.aws.sqs import SqsQueue
-from sageaudit.adapters.aws.stack_outputs import stack_outputs
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoInstallation, DynamoSweepNotes
 from sageaudit.cli.support.history.advices import OWN_AUDIT_USD, OWN_WRITE_USD
-from sageaudit.cli.support.redrive.letters import WORK, LetterKind
+from sageaudit.cli.support.redrive.letters import WORK, LetterKind, outputs_of
 from sageaudit.cli.support.scan.scanned_accounts import THREADS
 from sageaudit.domain.job.job import duration
 from sageaudit.domain.job.listed import Period
@@ -61,14 +60,8 @@ def find(session: Any, name: str) -> Stack:
 
     Before its first sweep nobody knows when it was installed, and so which jobs are of the past.
     """
-    region = session.region_name
-    if region is None:
-        raise BadUsage("no region: give --region, or set one for your profile")
-    outputs = stack_outputs(client(session, "cloudformation", region), name)
-    for output in ("TableName", WORK[LetterKind.FINISHED]):
-        if output not in outputs:
-            raise BadUsage(f"the stack {name} has no output {output}: deploy this version")
-    table = outputs["TableName"]
+    outputs = outputs_of(session, name, "TableName", WORK[LetterKind.FINISHED])
+    table, region = outputs["TableName"], session.region_name
     dynamodb = client(session, "dynamodb", region, _CONFIG)
     notes = DynamoSweepNotes(dynamodb, table)
     installed_at = DynamoInstallation(dynamodb, table).installed_at()

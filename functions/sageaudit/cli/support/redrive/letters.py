@@ -174,15 +174,25 @@ class RedriveQueues:
     work: Mapping[str, SqsQueue]
 
 
-def queues_of(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
-    """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
+def outputs_of(session: Any, stack: str, *needed: str) -> dict[str, str]:
+    """The outputs of a deployed stack of this version, in the session's region.
+
+    Raises ResourceNotFound, BadUsage or AwsError.
+    """
     region = session.region_name
     if region is None:
         raise BadUsage("no region: give --region, or set one for your profile")
     outputs = stack_outputs(client(session, "cloudformation", region), stack)
-    for name in (DEAD_LETTERS[kind], WORK.get(kind, DEAD_LETTERS[kind])):
+    for name in needed:
         if name not in outputs:
             raise BadUsage(f"the stack {stack} has no output {name}: deploy this version")
+    return outputs
+
+
+def queues_of(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
+    """The queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
+    needed = (DEAD_LETTERS[kind], WORK.get(kind, DEAD_LETTERS[kind]))
+    outputs, region = outputs_of(session, stack, *needed), session.region_name
     of_notices = kind is LetterKind.NOTICES
     work = of_channels(outputs, QUEUE_OF) if of_notices else {"": outputs[WORK[kind]]}
     sqs = client(session, "sqs", region)
