@@ -15,7 +15,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
 """Where the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
-NOT_OURS = {".venv/bin/sageaudit", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"}
+NOT_OURS = {".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"}
 """Made by `make`, and the name of a key."""
 
 
