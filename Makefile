@@ -13,7 +13,7 @@ PYTEST_FLAGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all browser near check lint format synth golden docs release rule dist dynamodb linters audit-packages mutants faults fuzz lock deploy clean
+.PHONY: help demo test test-all browser near check lint format synth golden docs release rule dist bench dynamodb linters audit-packages mutants faults fuzz lock deploy clean
 
 help: ## shows what each target does
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -82,6 +82,9 @@ linters: $(READY) $(LINTERS)/.ready ## runs cfn-lint, checkov and cdk-nag over t
 	@rm -rf build/templates
 	@$(RUN)/python -m tools.combinations build/templates
 	@$(LINTERS)/bin/python -m tools.linters build/templates
+
+bench: $(READY) ## measures speed and size beside floors and peers, in CPU time; needs Python 3.13 on the path for the functions
+	@$(RUN)/python -m tools.bench $(PART)
 
 audit-packages: $(RELEASE)/.ready ## asks the network for known vulnerabilities of the asset's packages
 	@$(RELEASE)/bin/python -m pip_audit --strict --disable-pip --progress-spinner off -r functions/requirements.txt

@@ -26,7 +26,7 @@ from infra.bundling import (
 )
 from sageaudit.adapters.files import policy_file, stored_policy
 from sageaudit.rules import catalogue, version
-from tools import cold_start
+from tools.bench import start as cold_start
 
 POLICY = policy_file.load(FUNCTIONS.parent / "policy.toml")
 HANDLERS = ("audit", "notify", "deliver", "sweep", "digest")

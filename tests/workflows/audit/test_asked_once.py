@@ -1,6 +1,6 @@
 """One audit works nothing out twice: counted, since seconds differ by machine.
 
-`python -m tools.speed` measures them.
+`python -m tools.bench.core` measures them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Measures how much CPU each Lambda function takes until it is ready for its first record.
 
-`PYTHONPATH=functions .venv/bin/python -m tools.cold_start` needs the Python of Lambda on this
-machine. Beside each function stands its floor: a process that only makes the same boto3 clients,
-from the same asset. Machines differ: compare the quotient. The two take turns, and each figure is
+`.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. Beside each
+function stands its floor: a process that only makes the same boto3 clients, from the same asset. Machines differ: compare the quotient. The two take turns, and each figure is
 the median of several processes.
 """
 
@@ -12,10 +11,12 @@ import os
 import resource
 import statistics
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
+from tools.bench.row import Row
 
 RUNS = 9
 _QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
@@ -90,14 +91,14 @@ def clients(python: str, asset: Path, name: str) -> list[str]:
     return run(python, _CLIENTS, asset, name).split()
 
 
-def main() -> None:
-    """Prints one line for each handler."""
+def rows() -> Iterator[Row]:
+    """The size of the asset, then each function's start beside its floor."""
     found = byte_code.find(LAMBDA_PYTHON)
     if found is None:
         raise SystemExit(byte_code.missing(LAMBDA_PYTHON))
     asset = stage(LAMBDA, checked_policy(POLICY)).folder
     size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
-    print(f"asset {size / 1e6:.1f} MB, byte code of {found.version}")
+    yield Row("asset, all files", size / 1e6, "MB", goal="at most 24 MB")
     for handler in sorted(asset.glob("*/handler.py")):
         name = handler.parent.name
         made = clients(found.path, asset, name)
@@ -106,8 +107,6 @@ def main() -> None:
             ready.append(cpu_s(found.path, READY, asset, name))
             floor.append(cpu_s(found.path, FLOOR, asset, *made))
         one, other = statistics.median(ready), statistics.median(floor)
-        print(f"{name:8} {one:.3f} s, floor {other:.3f} s: {one / other:.2f} ({', '.join(made)})")
-
-
-if __name__ == "__main__":
-    main()
+        yield Row(
+            f"{name} ready", one, "CPU s", "boto3 with its clients", other, "at most 1.1 times"
+        )

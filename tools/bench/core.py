@@ -1,4 +1,4 @@
-"""How fast the core is: `python -m tools.speed [--base CHECKOUT]`, in CPU time of one core.
+"""How fast the core is: `python -m tools.bench.core [--base CHECKOUT]`, in CPU time of one core.
 
 Three kinds of a job of one host and one hour are audited with the shipped rules as a warm Lambda
 does it: prices are known from the jobs before, and the job's own measurements are new each time.
@@ -37,8 +37,9 @@ from sageaudit.domain.usage.series import Series
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job
 from tests.labelled.machine import Doing, Phase, Plot, alike, training
+from tools.bench.row import Row
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HOUR = 60
 DAYS, PERIOD_S, HOSTS = 28, 300, 64
 PLOTS: Mapping[str, Plot] = {
@@ -220,6 +221,12 @@ class Checkout:
             raise RuntimeError("the process has no pipes")
         print(name, file=asked, flush=True)
         return float(answered.readline())
+
+
+def rows() -> Iterator[Row]:
+    """Each measurement of this checkout, the median of its samples."""
+    for name, (unit, measured) in MEASURED.items():
+        yield Row(name, statistics.median(measured() for _ in range(SAMPLES)), unit)
 
 
 def lines(base: Path | None, samples: int) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""How fast everything is, each figure beside its floor or a peer measured in the same run."""
