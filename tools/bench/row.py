@@ -29,5 +29,5 @@ class Row:
 
 
 def _shown(figure: float) -> str:
-    """Three figures at least, without an exponent."""
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
+    """At least three figures, without an exponent."""
+    return f"{figure:,.3g}" if abs(figure) < 1e2 else f"{figure:,.0f}"
