@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+THREE_DIGITS = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A figure of ours, and of what stands beside it in the same run, in the same unit."""
@@ -29,5 +32,5 @@ class Row:
 
 
 def _shown(figure: float) -> str:
-    """At least three figures, without an exponent."""
-    return f"{figure:,.3g}" if abs(figure) < 1e2 else f"{figure:,.0f}"
+    """With at least three digits, without an exponent."""
+    return f"{figure:,.0f}" if figure >= THREE_DIGITS else f"{figure:.3g}"
