@@ -61,8 +61,8 @@ PLOTS: Mapping[str, Plot] = {
 LEVELS = {"CPUUtilization": 600.0, "MemoryUtilization": 21.0, "GPUUtilization": 120.0,
           "GPUMemoryUtilization": 133.0, "DiskUtilization": 2.0}  # fmt: skip
 """What CloudWatch shows of each host of the large job, on average."""
-ASKED_HOSTS, ASKED_PERIOD_S = 400, 1800
-"""As many points as the large job has, at the period at which CloudWatch is asked for 28 days."""
+ASKED_HOSTS, ASKED_PERIOD_S = 200, 1800
+"""Hosts whose 28 days come at this period: of more, CloudWatch is asked for fewer points."""
 AUDITS = 20
 """Of one kind in one sample."""
 SAMPLES = 9
@@ -155,6 +155,8 @@ class _Client:
         """An answer as boto3 parses it: moments of its own for each series."""
         results = []
         for query in call["MetricDataQueries"]:
+            if query["MetricStat"]["Period"] != ASKED_PERIOD_S:
+                raise ValueError(f"CloudWatch is asked for another period: {query}")
             metric = query["MetricStat"]["Metric"]
             name = (metric["Dimensions"][0]["Value"], metric["MetricName"])
             results.append({

@@ -39,7 +39,11 @@ def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) 
 def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
     """None of what is no utilisation is kept."""
     each = tuple(_normal(value, divisor) for value in raw)
-    assert _normal_all(tuple(raw), divisor) == each
+    line = _normal_all(tuple(raw), divisor)
+    assert line.values == each
+    if known := Series(each).present:
+        assert (line.lowest, line.highest) == (min(known), max(known))
+    assert list(line.present) == list(known)
 
 
 def by_points(values: list[float | None], longest: int) -> list[bool | None]:
@@ -85,7 +89,7 @@ def test_pairs_means_and_picked_points(
     """With missing points and without."""
     hosts = {f"algo-{at}": Series(tuple(values)) for at, values in enumerate(lines)}
     others = {host: Series(line.values[::-1]) for host, line in hosts.items()}
-    assert list(pairs(hosts, others)) == [
+    assert list(zip(*pairs(hosts, others), strict=True)) == [
         (a, b)
         for host, line in hosts.items()
         for a, b in zip(line.values, others[host].values, strict=True)

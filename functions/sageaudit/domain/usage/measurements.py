@@ -23,7 +23,7 @@ from sageaudit.domain.usage.activity import (
     states,
     together,
 )
-from sageaudit.domain.usage.series import Series, mean_of_hosts, pick_all
+from sageaudit.domain.usage.series import Series, mean_of_hosts, percentile_of_busiest, pick_all
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -139,6 +139,18 @@ class Measurements:
 
     @cached_property
     def _means(self) -> dict[Metric, float]:
+        return {}
+
+    def busiest(self, metric: Metric, percent: float) -> float:
+        """The percentile of its busiest host; of a metric that is not missing."""
+        asked = (metric, percent)
+        if asked not in self._busiest:
+            hosts = self.series[metric].values()
+            self._busiest[asked] = percentile_of_busiest(hosts, percent)
+        return self._busiest[asked]
+
+    @cached_property
+    def _busiest(self) -> dict[tuple[Metric, float], float]:
         return {}
 
     def gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import chain
 
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean
@@ -49,8 +50,13 @@ def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
 
 def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]:
     values: list[Decimal | None] = []
+    whole = all(host.whole for host in hosts)
     for start in range(0, points, width):
-        parts = (host.values[start : start + width] for host in hosts)
-        known = [value for part in parts for value in part if value is not None]
+        stop = start + width
+        if whole:
+            known = list(chain.from_iterable([host.present[start:stop] for host in hosts]))
+        else:
+            at_once = chain.from_iterable([host.values[start:stop] for host in hosts])
+            known = [value for value in at_once if value is not None]
         values.append(Decimal(mean(known)).quantize(_TENTH) if known else None)
     return values
