@@ -19,6 +19,8 @@ _FAR = 2
 class Constraint(enum.Enum):
     """Why a run does not fit on another type."""
 
+    __hash__ = object.__hash__  # each is one object, and looked up for every refused type
+
     VCPU = "vCPU"
     MEMORY = "host memory"
     GPUS = "GPU count"

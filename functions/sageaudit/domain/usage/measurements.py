@@ -159,6 +159,16 @@ class Measurements:
         Every host needs its points: the one without may be the busiest. So does every stretch of
         the run: what a longer gap hides would take a judgement back.
         """
+        asked = (metric, min_share)
+        if asked not in self._gaps:
+            self._gaps[asked] = self._gap(metric, min_share)
+        return self._gaps[asked]
+
+    @cached_property
+    def _gaps(self) -> dict[tuple[Metric, float], Missing | None]:
+        return {}
+
+    def _gap(self, metric: Metric, min_share: float) -> Missing | None:
         if missing := self.without_hosts(metric) or self.thin(metric, min_share):
             return missing
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0

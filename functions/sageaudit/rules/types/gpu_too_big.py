@@ -88,5 +88,5 @@ def _unknown(best: BestType) -> api.Unknown | None:
     """A cheaper g type that only a missing record keeps from being advised."""
     if best.run is None or best.first is not None:
         return None
-    reasons = (why for other, why in best.run.unrecorded if other.type.family.startswith("g"))
+    reasons = (why for other, why in best.run.unrecorded if other.family.startswith("g"))
     return next((api.Unknown("not_recorded", why) for why in reasons), None)
