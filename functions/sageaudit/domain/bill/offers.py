@@ -20,6 +20,7 @@ from sageaudit.domain.prices.market import (
     comparable,
 )
 
+_KNOWN = Decimal(0)
 _KEPT = 32
 """Lists of types that a process keeps, of 200 rows each: the newest markets, kinds and types."""
 
@@ -67,6 +68,15 @@ def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> 
 
 
 @lru_cache(maxsize=_KEPT)
+def offers_of(
+    market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
+) -> tuple[Offer, ...]:
+    """Those of `offers` with these names."""
+    every = offers(market, region, kind, own_type)
+    return tuple(offer for offer in every if offer.type.name in names)
+
+
+@lru_cache(maxsize=_KEPT)
 def may_cost_less(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
@@ -106,8 +116,10 @@ def _not_sold(
 
 def doubt(today: Rate | None, other: Rate | None) -> Decimal:
     """The share by which either rate may be wrong; 0 of known ones."""
-    guess = any(rate is not None and rate.is_estimate for rate in (today, other))
-    return ESTIMATE_WITHIN if guess else Decimal(0)
+    for rate in (today, other):
+        if rate is not None and rate.is_estimate:
+            return ESTIMATE_WITHIN
+    return _KNOWN
 
 
 def costs_less(today: Rate | None, other: Rate | None) -> bool:

@@ -19,7 +19,15 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.fit import too_few_gpus
 from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.bill.moved_run import MovedRun
-from sageaudit.domain.bill.offers import Offer, by_hour, costs_less, doubt, may_cost_less, offers
+from sageaudit.domain.bill.offers import (
+    Offer,
+    by_hour,
+    costs_less,
+    doubt,
+    may_cost_less,
+    offers,
+    offers_of,
+)
 from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
 from sageaudit.domain.prices.market import InstanceType, Market, Rate
@@ -175,14 +183,13 @@ def resize(
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     rate = market.hourly(job.region, job.kind, today.name)
     moved = MovedBill.of(elsewhere, market)
-    beside = offers(market, job.region, job.kind, today.name)
+    asked = (market, job.region, job.kind, today.name)
+    beside = offers(*asked) if only is None else offers_of(*asked, frozenset(only))
     few = {n: why for n in range(today.gpus) if (why := too_few_gpus(need, n))}
     trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried, few)
     fitting, refused, would_hold = [], [], []
     for offer in beside:
-        if only is not None and offer.type.name not in only:
-            continue
-        answer = trial.answer(offer)
+        answer = offer.refused or trial.answer(offer)
         if isinstance(answer, Candidate):
             fitting.append(answer)
             continue
@@ -208,9 +215,7 @@ class _Trial:
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def answer(self, offer: Offer) -> Candidate | TypeRefusal:
-        """The type with its bill, or the reason for its refusal."""
-        if offer.refused is not None:
-            return offer.refused
+        """A type that is offered, with its bill, or the reason for its refusal."""
         other = offer.type
         tried = as_tried(self.tried, self.today, other) if self.tried else None
         back = isinstance(tried, Duration) and tried.trial
@@ -308,7 +313,7 @@ class Resizes:
             headroom_percent=headroom_percent,
             also=also,
             tried=known_types,
-            only=cheaper | {one.type.name for one in known_types},
+            only=cheaper.union(one.type.name for one in known_types) if known_types else cheaper,
             billed=billed,
         )
         self._known.append((asked, answer))

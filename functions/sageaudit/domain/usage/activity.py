@@ -135,6 +135,8 @@ def standstills(
     `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
     """
     gpus = together(on_gpu)
+    if False not in gpus:
+        return ()
     first = next((at for at, works in enumerate(gpus) if works), len(gpus))
     limit = ONE_PROCESS_TO_CORES * 100 / vcpu
     hosts = [states(line, partial(above, limit=limit), period_s) for line in cpus]

@@ -206,6 +206,8 @@ class Measurements:
     @cached_property
     def _active(self) -> Measurements:
         still = {minute for stretch in self.standstills() for minute in stretch}
+        if not still and all(self._together):
+            return self
         busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self

@@ -12,7 +12,6 @@ from sageaudit.domain.usage.series import Series, mean
 
 MOST_POINTS = 48
 """A line on a phone; 5 metrics of them are under 2 KB."""
-_TENTH = Decimal("0.1")
 
 
 def plot(usage: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object]]:
@@ -54,9 +53,14 @@ def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]
     for start in range(0, points, width):
         stop = start + width
         if whole:
-            known = list(chain.from_iterable([host.present[start:stop] for host in hosts]))
+            parts = [host.present[start:stop] for host in hosts]
+            average = math.fsum(chain.from_iterable(parts)) / sum(map(len, parts))
         else:
             at_once = chain.from_iterable([host.values[start:stop] for host in hosts])
             known = [value for value in at_once if value is not None]
-        values.append(Decimal(mean(known)).quantize(_TENTH) if known else None)
+            if not known:
+                values.append(None)
+                continue
+            average = mean(known)
+        values.append(Decimal(f"{average:.1f}"))
     return values
