@@ -88,12 +88,12 @@ def _answer(rule: Rule, case: Case) -> Outcome:
 
 
 def _refused(rule: Rule, case: Case) -> Outcome | None:
-    job = case.job if isinstance(case, JobCase | TuningCase | RequestCase) else None
-    if job is None:
+    job = None if isinstance(case, AccountCase) else case.job
+    if job is None or (job.finished and job.kind in rule.kinds):
         return None
     if not job.finished:
         return Unknown(NOT_FINISHED, f"the job has not ended (status {job.status})")
-    return None if job.kind in rule.kinds else NotApplicable(f"not for {job.kind.value} jobs")
+    return NotApplicable(f"not for {job.kind.value} jobs")
 
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:

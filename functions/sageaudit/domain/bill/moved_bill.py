@@ -59,8 +59,10 @@ class MovedBill:
 
     def compute_usd(self, rate: Rate, times: Decimal) -> Decimal:
         """Of all instances at this rate, `times` as long."""
-        seconds = self.seconds * times
-        return sum((seconds * count * rate.usd / _HOUR_S for count in self.counts), _ZERO)
+        seconds, total = self.seconds * times, _ZERO
+        for count in self.counts:
+            total += seconds * count * rate.usd / _HOUR_S
+        return total
 
     def total_usd(self, other: InstanceType, rate: Rate, times: Decimal) -> Decimal | None:
         """On a type with this rate, `times` as long; None where only the bill itself knows."""

@@ -247,8 +247,8 @@ class MovedRun(Fit):
     def _it_holds(self) -> str:
         need, today = self.need, self.today
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        resources = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
-        if any(resource.unknown for resource in resources):
+        sized = need.vcpu.unknown or need.memory_gib.unknown
+        if sized or need.gpus.unknown or need.gpu_memory_gib.unknown:
             held = f"what is not known does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"

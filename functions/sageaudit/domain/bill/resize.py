@@ -107,9 +107,10 @@ class Resize:
     def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
             saves = self.saves(candidate)
-            noise_usd = doubt(self.rate, candidate.rate) * (self.bill.total_usd or Decimal(0))
-            less = self.cheaper(candidate) or candidate.cost_less
-            if less and (saves is None or saves > noise_usd):
+            if not self.cheaper(candidate) and not candidate.cost_less:
+                continue
+            noise = doubt(self.rate, candidate.rate)
+            if saves is None or saves > (noise and noise * (self.bill.total_usd or Decimal(0))):
                 yield candidate
 
     @property
