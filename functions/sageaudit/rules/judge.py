@@ -29,6 +29,7 @@ RULE_FAILED = "rule_failed"
 NOT_KNOWN_YET = "not_known_yet"
 """A parameter of a request gets its value only later: from a pipeline's run, or when applied."""
 _OF_REQUESTS = {RequestCase, JobCase, FamilyCase}
+_WITH_JOB = (JobCase, TuningCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
 """Jobstats' target: from here on the GPU, not the CPU, decides what the job costs."""
@@ -88,7 +89,7 @@ def _answer(rule: Rule, case: Case) -> Outcome:
 
 
 def _refused(rule: Rule, case: Case) -> Outcome | None:
-    job = None if isinstance(case, AccountCase) else case.job
+    job = case.job if isinstance(case, _WITH_JOB) else None
     if job is None or (job.finished and job.kind in rule.kinds):
         return None
     if not job.finished:
