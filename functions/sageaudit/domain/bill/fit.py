@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
@@ -29,9 +29,8 @@ _NOT_STEADY = ("t3", "-flex")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A run on `today` with its demand, and the type `other`."""
+class Fit(NamedTuple):
+    """A run on `today` with its demand, and the type `other`: a tuple, as `Candidate`."""
 
     job: Job
     today: InstanceType
