@@ -406,12 +406,18 @@ def test_algorithm_metrics_are_asked_in_the_same_call() -> None:
 
 
 def test_few_algorithm_metrics_become_curves() -> None:
-    """A job can define 40; one that was never printed is no curve. Processing jobs have none."""
+    """A job can define 40; one that was never printed is no curve. Processing jobs have none.
+
+    Of a job that did not complete no rule reads them.
+    """
     client = HandMade(point=lambda host, *_: None if host == "train" else 40.0)
     measured = read(client, ran(180, metric_names=tuple(f"m{n}" for n in range(60))))
     assert len(algorithm_queries(client)) == 40
     assert measured.curves == {}
     assert measured.share(Metric.CPU) == 1.0
+    client = HandMade()
+    read(client, ran(180, metric_names=("loss",), status="Stopped"))
+    assert algorithm_queries(client) == []
     client, run = HandMade(), phases(("Processing", 180))
     read(client, ran(180, kind=JobKind.PROCESSING, phases=run, metric_names=("x",)))
     assert algorithm_queries(client) == []
