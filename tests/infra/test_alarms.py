@@ -58,7 +58,7 @@ def test_about_25_alarms_however_many_channels(quiet_template: dict[str, Any]) -
     assert set(by_name(quiet_template)) == {watch.name for watch in every("sns")}
     assert len(EVERY) == len(every("sns")) == 25
     many = every(*(f"channel-{number}" for number in range(20)))
-    assert len(many) == 27
+    assert len(many) == 26
     assert max(len(watch.sources) for watch in many) == 10
 
 
