@@ -35,6 +35,8 @@ JOBS = (0, 100, 5_000, 200_000)
 HOSTS = 4
 SWEEPS = 4 * 24 * 30
 CHANNELS = ("sns", "slack")
+OF_JOBS = ("JobsEnded", "JobsAudited", "DueAudited")
+"""Metrics with values where all is well; another one is NoticesSent, by channel."""
 GB_SECONDS = 2
 """Of an audit with its message, and of a sweep: assumed, since this machine is not Lambda. It is
 twice what `tools/bench/deployed.py` works out without the start of a function."""
@@ -63,7 +65,8 @@ def items(audit: Mapping[str, float], sweep: Mapping[str, float]) -> tuple[Item,
     return (
         Item("CloudWatch alarms, by the metrics that they watch", "alarms",
              sum(len(watch.sources) for watch in listed(CHANNELS))),
-        Item("CloudWatch metrics of its own, while jobs end", "own metrics", with_jobs=5),
+        Item("CloudWatch metrics of its own, while jobs end", "own metrics",
+             with_jobs=len(OF_JOBS) + len(CHANNELS)),
         Item("Secrets Manager: the key of fingerprints, a webhook", "secrets", len(CHANNELS)),
         Item("SQS, most of it by waiting functions", "SQS requests",
              POLLS * len((*QUEUE_LATE_S, *CHANNELS)), _up(audit["SQS requests"])),
