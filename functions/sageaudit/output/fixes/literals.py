@@ -1,4 +1,4 @@
-"""Values as literals of each language, always on one line: names may be hostile.
+"""Values as literals of Python and JSON, always on one line: names may be hostile.
 
 Characters that do not print (control characters, marks that reverse a line) are escaped; all others
 stay readable.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 _BEYOND_16_BITS = 0xFFFF
-_TEMPLATE = re.compile(r"(\$+|%+)(?=\{)")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -26,16 +24,6 @@ def python(value: Any) -> str:
 def json_value(value: Any) -> str:
     """The value as JSON, whose escapes of code points beyond 16 bits are surrogate pairs."""
     return _literal(value, _json_escape, ("null", "true", "false"))
-
-
-def hcl(value: Any) -> str:
-    """The value as a Terraform literal; no part of a text is read as a template."""
-    return _TEMPLATE.sub(_no_template, _literal(value, _escape, ("null", "true", "false")))
-
-
-def json_path(name: str) -> str:
-    """A name in a JSONPath (RFC 9535), in single quotes, which are readable inside JSON."""
-    return _quoted(name, "'", _json_escape)
 
 
 def one_line(text: str) -> str:
@@ -53,21 +41,11 @@ def _literal(value: Any, escape: Callable[[str], str], words: tuple[str, str, st
         return f"{value:f}"
     if isinstance(value, int | float) and math.isfinite(value):
         return repr(value)
-    return _quoted(str(value), '"', escape)
-
-
-def _quoted(text: str, quote: str, escape: Callable[[str], str]) -> str:
     written = (
-        f"\\{char}" if char in {quote, "\\"} else char if char.isprintable() else escape(char)
-        for char in text
+        f"\\{char}" if char in '"\\' else char if char.isprintable() else escape(char)
+        for char in str(value)
     )
-    return f"{quote}{''.join(written)}{quote}"
-
-
-def _no_template(signs: re.Match[str]) -> str:
-    """A doubled sign stands for itself; several in a row are written as character codes."""
-    run = signs[1]
-    return run * 2 if len(run) == 1 else f"\\u{ord(run[0]):04x}" * len(run)
+    return f'"{"".join(written)}"'
 
 
 def _json_escape(char: str) -> str:

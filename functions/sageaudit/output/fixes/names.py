@@ -7,7 +7,7 @@ variable). A way starts at the call: `ModelTrainer > compute:Compute > instance_
 that argument as their name, `{*}` a mapping.
 
 Sources: SageMaker Python SDK, sagemaker 2.257.7 (v2), sagemaker-train 1.27.0 and sagemaker-core
-2.27.0 (v3); Terraform AWS provider, the page of aws_sagemaker_training_job.
+2.27.0 (v3).
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ NOTES = {
         "a Channel in place of InputData, which takes no input mode"
     )
 }
-NOT_IN_TERRAFORM = frozenset({"ProfilerRuleConfigurations[*].InstanceType"})
 ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
 """The SDK sends its default when the argument is absent."""
 

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes import literals
 from sageaudit.output.fixes.names import (
     DEFINITION,
     ELEMENT_NAMES,
-    NOT_IN_TERRAFORM,
     TEXT_MAPS,
     Names,
     names_of,
 )
 
-MAPPING, LIST, BLOCK = "{}", "[]", "block"
+MAPPING, LIST = "{}", "[]"
 _PART = re.compile(r"([\w.]+)(?:\[(\w+)\]|\{(\*|\w+)\})?(?::(\w+|\{\}))?\Z")
-_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BARE = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class WayStep:
     """One step of a way.
 
-    `opens` is empty for the value itself, MAPPING, LIST, BLOCK, or the name of a class to call.
+    `opens` is empty for the value itself, MAPPING, LIST, or the name of what to call.
     `label` is the argument that has `name` as its value, for an element of a list.
     """
 
@@ -70,71 +66,36 @@ def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
 def way(text: str, user_names: Iterable[str]) -> tuple[WayStep, ...]:
     """Parses a way of the table; the first step is the call. ValueError for another text."""
     names = iter(user_names)
-    parts = text.split(" > ")
     steps: list[WayStep] = []
-    for index, part in enumerate(parts):
+    for part in text.split(" > "):
         match = _PART.match(part)
         if match is None:
             raise ValueError(f"{text!r} is not a way")
         name, label, key, call = match.groups()
         if label:
-            steps += [WayStep(name, LIST), WayStep(next(names), call or BLOCK, label)]
+            steps += [WayStep(name, LIST), WayStep(next(names), call or MAPPING, label)]
         elif key:
             steps += [
                 WayStep(name, MAPPING),
                 WayStep(next(names) if key == "*" else key, call or ""),
             ]
         else:
-            steps.append(WayStep(name, call or (BLOCK if index < len(parts) - 1 else "")))
+            steps.append(WayStep(name, call or ("" if steps else name)))
     return tuple(steps)
 
 
 def request_way(kind: JobKind, mapped: MappedParameter) -> tuple[WayStep, ...]:
     """The way in a boto3 call, which uses the request's own names."""
-    words = _request_words(mapped.pattern, f":{MAPPING}", str)
-    return way(f"client.create_{kind.row.sdk_noun} > {words}", mapped.user_names)
-
-
-def terraform_way(mapped: MappedParameter) -> tuple[WayStep, ...] | None:
-    """The way in Terraform, whose blocks are the request's names in snake case; None without."""
-    if mapped.pattern in NOT_IN_TERRAFORM:
-        return None
-    tags = mapped.pattern.startswith("Tags")
-    words = (
-        "tags{*}"
-        if tags
-        else _request_words(mapped.pattern, "", lambda name: _CASE.sub("_", name).lower())
-    )
-    return way(words, mapped.user_names)
-
-
-def _request_words(pattern: str, opens: str, spelled: Callable[[str], str]) -> str:
-    parts = pattern.split(".")
-    words = []
+    parts = mapped.pattern.split(".")
+    words = [f"client.create_{kind.row.sdk_noun}"]
     for part, after in zip(parts, [*parts[1:], ""], strict=True):
         name = part.removesuffix("[*]")
         if name in TEXT_MAPS:
-            words.append(f"{spelled(name)}{{{after}}}")
+            words.append(f"{name}{{{after}}}")
             break
-        label = f"[{spelled(ELEMENT_NAMES[name])}]" if name != part else ""
-        words.append(f"{spelled(name)}{label}{opens if after else ''}")
-    return " > ".join(words)
-
-
-def json_path(mapped: MappedParameter) -> str:
-    """The path as a JSONPath (RFC 9535)."""
-    names = iter(mapped.user_names)
-    words = ["$"]
-    for part in mapped.pattern.split("."):
-        name = part.removesuffix("[*]")
-        if name != part:
-            words.append(f".{name}[?@.{ELEMENT_NAMES[name]}=={literals.json_path(next(names))}]")
-        elif part == "*":
-            key = next(names)
-            words.append(f".{key}" if _BARE.match(key) else f"[{literals.json_path(key)}]")
-        else:
-            words.append(f".{part}")
-    return "".join(words)
+        label = f"[{ELEMENT_NAMES[name]}]" if name != part else ""
+        words.append(f"{name}{label}{f':{MAPPING}' if after else ''}")
+    return way(" > ".join(words), mapped.user_names)
 
 
 def grouped(rows: Iterable[ParameterRow]) -> Iterator[tuple[WayStep, list[ParameterRow]]]:

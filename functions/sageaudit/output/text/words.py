@@ -110,8 +110,6 @@ _LABELS = {
     "work_s": "The run itself",
     "stretches": "Standstills",
     "message_says_image": "Message names the image",
-    "points_per_hour": "Growth in points an hour",
-    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
     "usd_per_hour": "Price an hour",
     "successor_usd_per_hour": "Successor's price an hour",
     "keep_alive_s": "Asked for",
