@@ -234,7 +234,7 @@ def test_it_stops_after_the_audit_in_hand() -> None:
 
 
 def test_an_earlier_run_that_is_new_has_later_runs_audited_again_by_the_next_scan() -> None:
-    """A scan of more days than the first one, and one more, give what one scan of all days gives."""
+    """A scan of more days, and one more, give what one scan of all days gives."""
     runs = list(map(answer, range(6)))
     whole, twice = Account(*runs), Account(*runs[3:])
     whole.scan()

@@ -1,10 +1,13 @@
 """A finding's fix as text to paste, for the SageMaker SDKs and boto3.
 
 Each snippet contains only what changes. A comment names a parameter without an argument there.
+Values are always on one line, since names may be hostile: characters that do not print (control
+characters, marks that reverse a line) are escaped; all others stay readable.
 """
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from decimal import Decimal
@@ -12,7 +15,6 @@ from typing import Any, Literal, get_args
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes.literals import json_value, one_line, python
 from sageaudit.output.fixes.names import ALWAYS_SENT, NOTES, TEXT_MAPS, WRITTEN
 from sageaudit.output.fixes.ways import (
     LIST,
@@ -30,6 +32,8 @@ Dialect = Literal["sdk-v3", "sdk-v2", "boto3"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 _WIDTH = 88
 _INDENT = "    "
+_BEYOND_16_BITS = 0xFFFF
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _BRACKETS = {MAPPING: ("{", "}"), LIST: ("[", "]")}
 
 
@@ -82,13 +86,13 @@ def _in_request(mapped: MappedParameter, value: Any) -> Any:
 
 
 def _as_comment(fix: FixDocument) -> str:
-    path = one_line(fix["parameter"])
-    return f"remove {path}" if fix["new"] is None else f"{path} = {json_value(fix['new'])}"
+    path = _one_line(fix["parameter"])
+    return f"remove {path}" if fix["new"] is None else f"{path} = {_python(fix['new'])}"
 
 
 def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) -> str:
     """The call, list or mapping of a step; `begins` is its column on the line."""
-    items = [_before(step, WayStep(step.label)) + python(step.name)] if step.label else []
+    items = [_before(step, WayStep(step.label)) + _python(step.name)] if step.label else []
     for inner, rest in grouped(rows):
         name = _before(step, inner)
         if inner.opens:
@@ -96,7 +100,7 @@ def _opened(step: WayStep, rows: list[ParameterRow], depth: int, begins: int) ->
         elif rest[-1].removed:
             items.append(f"# remove {name.rstrip('=: ')}")
         else:
-            items.append(name + python(rest[-1].value))
+            items.append(name + _python(rest[-1].value))
     opening, closing = _BRACKETS.get(step.opens, (f"{step.opens}(", ")"))
     line = f"{opening}{', '.join(items)}{closing}"
     plain = not any(item.startswith("#") or "\n" in item for item in items)
@@ -110,4 +114,30 @@ def _before(parent: WayStep, step: WayStep) -> str:
     """The text before a value: its key, its argument's name, or nothing in a list."""
     if parent.opens == LIST:
         return ""
-    return f"{python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="
+    return f"{_python(step.name)}: " if parent.opens == MAPPING else f"{step.name}="
+
+
+def _python(value: Any) -> str:
+    """The value as a Python literal."""
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return repr(value)
+    written = (
+        f"\\{char}" if char in '"\\' else char if char.isprintable() else _escape(char)
+        for char in str(value)
+    )
+    return f'"{"".join(written)}"'
+
+
+def _one_line(text: str) -> str:
+    """The text for a comment: characters that do not print are escaped."""
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    """Half of a surrogate pair, which is no character, is replaced."""
+    code = ord(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char)
+    return f"\\U{code:08x}" if code > _BEYOND_16_BITS else f"\\u{code:04x}"
