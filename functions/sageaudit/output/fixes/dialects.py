@@ -15,10 +15,13 @@ from typing import Any, Literal, get_args
 
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.output.fixes.names import ALWAYS_SENT, NOTES, TEXT_MAPS, WRITTEN
 from sageaudit.output.fixes.ways import (
+    ALWAYS_SENT,
     LIST,
     MAPPING,
+    NOTES,
+    TEXT_MAPS,
+    WRITTEN,
     MappedParameter,
     ParameterRow,
     WayStep,
