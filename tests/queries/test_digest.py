@@ -94,6 +94,7 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
         (alerts_at(ago(8)), ["crash", "ranker"]),
         (alerts_at(ago(8), ago(3)), []),
         (alerts_at(ago(3))[:1], ["ranker"]),
+        (alerts_at(ago(3), kind=AlertKind.WAITS), ["crash", "ranker"]),
         (alerts_at(datetime(2026, 11, 23, 7, tzinfo=UTC)), []),
     ],
 )

@@ -10,7 +10,7 @@ from functools import cache
 from sageaudit.domain.advice.advice import MOST_RUNS, Advice, Decision, State, dearest_first
 from sageaudit.domain.advice.digest import LOOK_BACK_DAYS, Digest
 from sageaudit.domain.advice.month import month_of
-from sageaudit.domain.alert.alert import Alert, group_key
+from sageaudit.domain.alert.alert import Alert, AlertKind, group_key
 from sageaudit.domain.audit.sums import ChangedFamily
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.routes import Route
@@ -106,7 +106,7 @@ def _unsent(
         (group, one.family)
         for group in {group_key(one.account, one.region, one.family) for one in due}
         for one in alerts(group)
-        if one.at >= since
+        if one.at >= since and one.kind is not AlertKind.WAITS
     }
     return [
         one

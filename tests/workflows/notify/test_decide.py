@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -160,44 +161,81 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     assert f"snooze {first.advice.id}\n" in story.messages[0].text
 
 
-def test_a_pipeline_of_ten_steps_has_a_message_a_week(story: FamilyStory) -> None:
-    """A step that got ten times worse does not wait; the advice of the others stays open."""
+def test_a_pipeline_of_ten_steps_has_a_message_a_day_and_the_next_one_speaks_of_all_others(
+    story: FamilyStory,
+) -> None:
+    """A step that got ten times worse does not wait."""
 
-    def nightly(night: int, usd: str = "9") -> None:
+    def weekly(week: int, usd: str = "9") -> None:
         for step in range(10):
-            at = NOON + timedelta(days=night, minutes=5 * step)
-            whole = run_document(f"step-{step}-{night}", avoidable=usd, ended_at=at)
+            at = NOON + timedelta(days=7 * week, minutes=5 * step)
+            whole = run_document(f"step-{step}-{week}", avoidable=usd, ended_at=at)
             whole["job"]["family"] = f"pipeline/nightly/step-{step}"
             story.audited(whole, at)
 
-    def subjects() -> list[str]:
-        return [one.subject.partition(":")[0] for one in story.messages]
-
-    nightly(0)
-    assert subjects() == ["nightly/step-0"]
-    nightly(6)
-    assert len(story.messages) == 1
-    nightly(7)
-    assert subjects() == ["nightly/step-0", "nightly/step-1"]
-    nightly(8, "900")
+    weekly(0)
+    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/step-0"]
+    assert "Other steps" not in story.messages[0].text
+    weekly(1)
+    assert [one.subject.partition(":")[0] for one in story.messages[1:]] == ["nightly/step-1"]
+    also = re.sub(r"\s+", " ", story.messages[1].text)
+    assert "Other steps: step-2 about $39; step-3 about $39; step-4 about $39; and 5 steps" in also
+    weekly(2)
+    assert len(story.messages) == 2
+    weekly(3, "900")
     assert len(story.messages) == 12
 
 
-def test_a_correction_goes_where_the_message_went_whatever_the_routes_say_of_it_then(
+def test_a_step_that_waits_goes_only_with_a_message_to_its_own_channels(
     story: FamilyStory,
 ) -> None:
-    """A figure that fell below a route's amount is corrected where it was read."""
+    """And what corrects a message goes to its channels, whatever the routes say of it then."""
     story.policy = replace(
         story.policy,
-        routes=Routes(("slack",), (Route(min_usd_per_month=Decimal(20), to=("sns",)),)),
+        routes=Routes(
+            ("slack",),
+            (
+                Route(family="pipeline/nightly/b", to=("sns",)),
+                Route(min_usd_per_month=Decimal(20), to=("sns",)),
+            ),
+        ),
         channels={"sns": ChannelChoice("sns"), "slack": ChannelChoice("slack", "s")},
     )
-    whole = run_document("a-0", avoidable="30", ended_at=NOON)
-    first = story.audited(whole, NOON)
-    fell = run_document("a-0", avoidable="9", ended_at=NOON)
-    correction = story.audited(fell, NOON + timedelta(hours=1), version=2)
-    channels = [one.to.channels for one in (first, correction) if is_sent(one)]
-    assert channels == [("sns",), ("sns",)]
+    sent: list[Any] = []
+    for step, day in (("a", 0), ("b", 0), ("c", 7), ("a", 0)):
+        at = NOON + timedelta(days=day, minutes=ord(step))
+        whole = run_document(f"{step}-{day}", avoidable="9" if sent else "30", ended_at=at)
+        whole["job"]["family"] = f"pipeline/nightly/{step}"
+        version = 2 if len(sent) == 3 else 1
+        sent.append(story.audited(whole, at, version=version))
+    first, waits, other, correction = sent
+    assert is_quiet(waits)
+    assert waits.waits
+    channels = [one.to.channels for one in (first, other, correction) if is_sent(one)]
+    assert channels == [("sns",), ("slack",), ("sns",)]
+    assert not other.waited
+
+
+@pytest.mark.parametrize("decided", [True, False])
+def test_a_step_that_waits_is_not_spoken_of_where_somebody_decided_or_a_month_went_by(
+    story: FamilyStory, decided: bool
+) -> None:
+    """The message would be of yesterday."""
+    for step, day in (("a", 0), ("b", 0), ("c", 2 if decided else 40)):
+        at = NOON + timedelta(days=day, minutes=ord(step))
+        whole = run_document(f"{step}-{day}", avoidable="9", ended_at=at)
+        whole["job"]["family"] = f"pipeline/nightly/{step}"
+        outcome = story.audited(whole, at)
+        if step == "b":
+            assert is_quiet(outcome)
+            assert outcome.waits
+            past = story.ledger.past(KEY, "111122223333/us-east-1/pipeline/nightly")
+            (waiting,) = past.alerts[1:]
+            if decided:
+                snooze = Decision(waiting.advices[0], Verb.SNOOZE, "ana", at)
+                story.decisions.decide(snooze)
+    assert [one.subject.partition(":")[0] for one in story.messages] == ["nightly/a", "nightly/c"]
+    assert "Other steps" not in story.messages[1].text
 
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:

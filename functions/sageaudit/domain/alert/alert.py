@@ -104,6 +104,8 @@ class AlertKind(enum.StrEnum):
     DEARER = "dearer"
     """A run that cost far more than its like."""
     CORRECTION = "correction"
+    WAITS = "waits"
+    """None: another step of its pipeline has just had one. The next one speaks of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +156,26 @@ class PastAlerts:
     revision: int = 0
 
     def with_alerts(self, last: Alert, new: Sequence[Alert]) -> PastAlerts:
-        """With a new alert about the run; one that brings no `new` ones corrects the last one."""
-        alerts = (
-            one.corrected(last) if one.run == self.run and not new else one for one in self.alerts
-        )
-        kept = (*alerts, *new)[-_MOST_ALERTS:]
+        """With a new alert about the run; one that brings no `new` ones corrects the last one.
+
+        What waited and is in the new ones waits no more.
+        """
+        about = {(one.family, one.worth) for one in new}
+        alerts = [
+            one.corrected(last) if one.run == self.run and not new else one
+            for one in self.alerts
+            if one.kind is not AlertKind.WAITS or (one.family, one.worth) not in about
+        ]
+        return self._with([*alerts, *new], last)
+
+    def with_waiting(self, waiting: Alert) -> PastAlerts:
+        """With what the next message of the group includes, in place of what it was before."""
+        before = (waiting.family, AlertKind.WAITS, waiting.worth)
+        alerts = [one for one in self.alerts if (one.family, one.kind, one.worth) != before]
+        return self._with([*alerts, waiting], self.last)
+
+    def _with(self, alerts: Sequence[Alert], last: Alert | None) -> PastAlerts:
+        kept = tuple(alerts[-_MOST_ALERTS:])
         return replace(self, last=last, alerts=kept, revision=self.revision + 1)
 
 

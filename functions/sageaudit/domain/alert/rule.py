@@ -44,12 +44,12 @@ AGAIN_AFTER = timedelta(days=30)
 """The same advice has no other message before, unless it is worse."""
 _APART = timedelta(hours=24)
 """A family has at most one message of a worth in it, but for what is worse."""
-_STEPS_APART = timedelta(days=7)
-"""A pipeline has at most one message in it; the digest has what its other steps were advised."""
+_WAITS_FOR = timedelta(days=32)
+"""A monthly pipeline's next run is within it; what is older may hold no longer."""
 _UNKNOWN_FROM = Severity.MEDIUM
 """From this severity on, a finding whose dollars are not known is notified. Our choice."""
 NOTHING_FOUND = "no finding worth a message"
-_ANOTHER_STEP = "another step of its pipeline had a message in the last 7 days"
+_WAITS = "another step of its pipeline has just had a message: the next one speaks of it"
 _TEN_TIMES = f"it is {TIMES} times as much or more"
 _ANSWERS = {
     Verb.SNOOZE: "snooze",
@@ -66,7 +66,7 @@ class AlertCase:
 
     `found`: the ids of what this run is advised; `advices`: all of its family, by id, what is worth
     most first. `dearer`: where it cost more than its like. `alerts`: those of its family, oldest
-    first; `other_steps`: those of the other steps of its pipeline.
+    first; `other_steps`: those of the other steps of its pipeline, and what waits.
     `read_from`: no older run of it was read.
     """
 
@@ -80,14 +80,21 @@ class AlertCase:
     read_from: datetime
     other_steps: Sequence[Alert] = ()
 
+    @property
+    def waiting(self) -> list[Alert]:
+        """What the next message includes of other steps."""
+        recent = (one for one in self.other_steps if self.now - one.at < _WAITS_FOR)
+        return [one for one in recent if one.kind is AlertKind.WAITS]
+
     def too_near(self, decision: AlertDecision) -> bool:
-        """Whether another step of its pipeline has just had a message."""
+        """Whether another step of its pipeline has just had a message, so that this one waits."""
         worth = decision.worth or Worth.COUNTED
         month = month_of(self.of(worth, waiting=True), worth, self.now)
         worse = decision.after is not None and month.projected >= TIMES * decision.after.amount
         if decision.kind is AlertKind.DEARER or worse or month.severity is Severity.HIGH:
             return False
-        return any(self.now - one.at < _STEPS_APART for one in self.other_steps)
+        alerts = (one for one in self.other_steps if one.kind is not AlertKind.WAITS)
+        return any(self.now - one.at < _APART for one in alerts)
 
     def of(self, worth: Worth, *, waiting: bool = False) -> list[Advice]:
         """The open advices of one worth; with those that wait."""
@@ -114,8 +121,9 @@ class AlertDecision:
     `why` says what is new since the alert `after`. A correction `corrects` the run's last alert,
     which version `before` of the audit caused (None where it cannot be read). `month`: of the open
     advices of the family of this `worth`; `advice`: the dearest one that the run has, and `saves`
-    what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `to`: where
-    it goes; the `held` channels have had their most in this hour.
+    what it alone comes to. `idle`: it is about idle hours, or corrects such a message. `waits`: the
+    next message of its pipeline includes it; `waited`: what so waited for this one. `to`: where it
+    goes; the `held` channels have had their most in this hour.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -127,9 +135,11 @@ class AlertDecision:
     dearer: Dearer | None = None
     idle: bool = False
     quiet: str = ""
+    waits: bool = field(default=False, compare=False)
     month: Month | None = field(default=None, compare=False)
     saves: Month | None = field(default=None, compare=False)
     advice: Advice | None = field(default=None, compare=False)
+    waited: Sequence[Alert] = field(default=(), compare=False)
     to: Destination = field(default=Destination(()), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
 
@@ -155,7 +165,7 @@ def decide(case: AlertCase, last: Alert | None) -> AlertDecision:
     decision = next(filter(None, (reason(case) for reason in REASONS)), None)
     if decision is None:
         return no_alert(_why_quiet(case))
-    return no_alert(_ANOTHER_STEP) if case.too_near(decision) else decision
+    return replace(decision, quiet=_WAITS, waits=True) if case.too_near(decision) else decision
 
 
 def dearer(case: AlertCase) -> AlertDecision | None:
@@ -180,17 +190,19 @@ def alerts_by(case: AlertCase, decision: AlertDecision, sent: Alert) -> list[Ale
     if decision.dearer is not None:
         found.append(replace(sent, kind=AlertKind.DEARER, amount=decision.dearer.more_usd))
     also = filter(None, (_new(worth, case) for worth in Worth))
-    return found + [_alert_of(case, one, sent) for one in also]
+    found += [alert_of(case, one, sent) for one in also]
+    found += [replace(one, kind=AlertKind.FIRST, at=sent.at) for one in decision.waited]
+    return found
 
 
-def _alert_of(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
+def alert_of(case: AlertCase, decision: AlertDecision, sent: Alert) -> Alert:
     """The alert of what the decision is about."""
     worth = decision.worth or Worth.COUNTED
     advices = case.of(worth, waiting=decision.kind is AlertKind.WORSE)
     month = month_of(advices, worth, case.now)
     return replace(
         sent,
-        kind=decision.kind,
+        kind=AlertKind.WAITS if decision.waits else decision.kind,
         worth=worth,
         advices=tuple(one.id for one in advices if one.hits),
         amount=month.projected,

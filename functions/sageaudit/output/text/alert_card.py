@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from sageaudit.domain.alert.alert import Alert
 from sageaudit.domain.alert.audit_figures import (
     counted_findings,
     for_chat,
@@ -67,6 +68,7 @@ def card_of(document: AuditDocument, decision: AlertDecision = FIRST) -> Message
             *_to_do(document, top, step, decision),
             *([CardLine(private(caveat), "Caveat", spare=2)] if caveat else []),
             *_not_first(document, top, findings),
+            *_other_steps(decision.waited),
         ),
         owner=job["owner"],
         place=_place(document, decision),
@@ -213,6 +215,23 @@ def _not_first(
     rest += gaps(document["bill"])
     if rest:
         yield CardLine(private("; ".join(rest[:2])), "Not counted", spare=4)
+
+
+def _other_steps(waited: Sequence[Alert]) -> Iterator[CardLine]:
+    """What other steps of the pipeline come to, which waited for this message."""
+    dearest = sorted(waited, key=lambda one: -one.amount)
+    shown = [f"{short_name(one.family, with_group=False)} {_month_words(one)}" for one in dearest]
+    if len(shown) > _FEW:
+        shown[_FEW:] = [f"and {counted(len(shown) - _FEW, 'step')} more"]
+    if shown:
+        yield CardLine(f"{'; '.join(shown)}: sageaudit advice", "Other steps")
+
+
+def _month_words(alert: Alert) -> str:
+    if alert.worth in {Worth.PREPAID, Worth.UNPRICED}:
+        return f"{alert.amount:,.0f} idle hours"
+    about = str(Figure(alert.amount, rough=NEAREST)) if alert.amount else "dollars not known"
+    return about if alert.worth is Worth.COUNTED else about.replace("about", "maybe")
 
 
 def _place(document: AuditDocument, decision: AlertDecision) -> str:

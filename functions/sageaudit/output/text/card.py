@@ -124,9 +124,9 @@ def held_card(hour: ChannelHour) -> MessageCard:
     )
 
 
-def short_name(family: str) -> str:
+def short_name(family: str, *, with_group: bool = True) -> str:
     """The last part of a family's name; of a step, with its pipeline's."""
-    parents = group_of(family).rpartition("/")[0]
+    parents = (group_of(family) if with_group else family).rpartition("/")[0]
     return middle(terminal(family.removeprefix(f"{parents}/")), FAMILY)
 
 

@@ -45,6 +45,7 @@ from sageaudit.domain.alert.rule import (
     NOTHING_FOUND,
     AlertCase,
     AlertDecision,
+    alert_of,
     alerts_by,
     decide,
     no_alert,
@@ -138,7 +139,7 @@ def _try(
         return no_alert(reason)
     case = _case(document, head, past.alerts, deps, now)
     decision = decide(case, past.last)
-    if decision.quiet:
+    if decision.quiet and not decision.waits:
         return decision
     decision = _completed(key, decision, case, deps)
     shown = _shown(document, case.advices, head, loud=decision.kind is AlertKind.WORSE)
@@ -147,6 +148,13 @@ def _try(
     decision = replace(decision, to=_destination(decision, subject, deps.policy))
     channels, kind = decision.to.channels, decision.kind
     alert = Alert(past.run, head.family, kind, version, figures_of(shown), now, channels)
+    if decision.waits:
+        after = past.with_waiting(alert_of(case, decision, alert))
+        return decision if deps.ledger.write(past, after, {}, now) else None
+    if not decision.corrects:
+        waited = [one for one in case.waiting if one.channels == channels]
+        decision = replace(decision, waited=waited)
+        card = card_of(shown, decision) if waited else card
     hours = _hours(decision, card, subject.usd, deps, now)
     decision = replace(decision, held=tuple(one.channel for one in hours if one.held))
     after = past.with_alerts(alert, alerts_by(case, decision, alert))
@@ -252,18 +260,29 @@ def _case(
         runs = list(takewhile(lambda run: run.ended_at >= now - _RUNS_BACK, newest))
     cut = len(runs) == MOST_RUNS
     others = [run for run in runs if run.key != head.key]
-    advices = advices_of([own, *others], deps.decisions.decisions(), now)
+    decisions = deps.decisions.decisions()
+    advices = advices_of([own, *others], decisions, now)
+    decided = {one.advice for one in decisions}
     by_id = {one.id: one for one in advices}
     return AlertCase(
         figures=figures_of(_shown(document, by_id, head)),
         found=[advice_id(head.account, head.region, head.family, one) for one in advised],
         advices=by_id,
         dearer=dearer_than(own, others, deps.policy),
-        alerts=[one for one in alerts if one.holds and one.family == head.family],
+        alerts=[
+            one
+            for one in alerts
+            if one.holds and one.family == head.family and one.kind is not AlertKind.WAITS
+        ],
         policy=deps.policy,
         now=now,
         read_from=runs[-1].ended_at if cut else now - _RUNS_BACK,
-        other_steps=[one for one in alerts if one.family != head.family],
+        other_steps=[
+            one
+            for one in alerts
+            if one.family != head.family
+            and not (one.kind is AlertKind.WAITS and decided & {*one.advices})
+        ],
     )
 
 
