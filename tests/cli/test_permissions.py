@@ -131,26 +131,30 @@ def called(calls: AwsCalls) -> set[str]:
 
 
 JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
+BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
 
 
 @pytest.mark.parametrize(
-    ("command", "calls_of_it"),
+    ("command", "calls_of_it", "options"),
     [
-        ("audit", JOB_WORDS),
-        ("record", [(*words, "-o", "-") for words in JOB_WORDS]),
-        ("what-if", JOB_WORDS),
+        ("audit", JOB_WORDS, ()),
+        ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
+        ("what-if", JOB_WORDS, ()),
+        ("reconcile", [BILL], (permissions.TABLE,)),
     ],
 )
 def test_a_command_calls_what_it_declares(
     calls: AwsCalls,
     run: Run,
+    table: str,
     command: str,
     calls_of_it: Sequence[Sequence[str]],
+    options: tuple[str, ...],
 ) -> None:
     """By name and by ARN, every kind of job; `what-if` reads no tags."""
     for words in calls_of_it:
-        run(command, *words)
-    assert called(calls) == permissions.COMMANDS[command].actions(())
+        run(command, *words, *(("--table", table) if options else ()))
+    assert called(calls) == permissions.COMMANDS[command].actions(options)
 
 
 @pytest.mark.parametrize(

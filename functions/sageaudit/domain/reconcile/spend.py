@@ -30,19 +30,20 @@ class AwsLine:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Lines other than usage: credits, refunds, taxes, fees."""
+    """Lines other than usage: credits, refunds, taxes, fees. `lines` is None where not counted."""
 
     kind: str
-    lines: int
+    lines: int | None
     usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class AwsSpend:
-    """Usage, and what was excluded from it."""
+    """The month's usage, what was excluded from it, and whether AWS may still change it."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[Excluded, ...] = ()
+    estimated: bool = False
 
     @property
     def managed_spot(self) -> tuple[str, ...]:
