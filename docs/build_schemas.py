@@ -50,7 +50,6 @@ _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
     "reconcile": ("What `sageaudit reconcile --output json` prints", schema_outputs.reconcile),
     "prices": ("What `sageaudit prices show --output json` prints", schema_outputs.prices),
     "redrive": ("What `sageaudit redrive --output json` prints", schema_outputs.redrive),
-    "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
     "rows": ("What lists of a history print with --output json", schema_outputs.rows),
     "scan": ("What `sageaudit scan --output json` prints", schema_outputs.scan),
     "scan-plan": (

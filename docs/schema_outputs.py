@@ -14,7 +14,6 @@ from sageaudit.domain.audit.finding_document import (
     NotApplicableDocument,
     UnknownDocument,
 )
-from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
@@ -83,18 +82,6 @@ def redrive(_: Definitions) -> Schema:
         other_reasons=_COUNT,
         counts=_keys(**{fate.value: _COUNT for fate in Fate}),
         letters=_list(letter),
-    )
-
-
-def replay(found: Definitions) -> Schema:
-    """`sageaudit replay`."""
-    return _document(
-        runs=_COUNT,
-        not_kept=_COUNT,
-        tuning_jobs_left_out=_COUNT,
-        not_judged=_COUNT,
-        rules=_list(found.of(RuleMoves)),
-        findings=_list(found.of(FindingMove)),
     )
 
 

@@ -198,8 +198,6 @@ def test_the_commands_that_ask_a_history_only_read_the_table(
     """Each makes only declared calls, and all of these are made by some."""
     request = tmp_path / "request.json"
     request.write_text(json.dumps({"TrainingJobName": "x"}))
-    policy = tmp_path / "policy.toml"
-    policy.write_text("")
     words: Mapping[str, tuple[str | Path, ...]] = {
         "account": ("account", "111122223333"),
         "by": ("by", "family,kind"),
@@ -207,7 +205,6 @@ def test_the_commands_that_ask_a_history_only_read_the_table(
         "check": ("check", request, "--region", REGION),
         "export": ("export", "--format", "jsonl", "-o", tmp_path / "e.jsonl"),
         "history": ("history",),
-        "replay": ("replay", "--policy", policy),
         "report": ("report", "-o", tmp_path / "r.html"),
         "show": ("show", STORED),
         "top": ("top",),

@@ -106,13 +106,6 @@ RECORDING = click.option(
     type=_FILE,
     help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording.",
 )
-RECORDINGS_FOR_TABLE = click.option(
-    "--recording",
-    "recordings",
-    multiple=True,
-    type=_FILE,
-    help="Recorded job to use instead of the history; may be repeated. --since is then ignored.",
-)
 POLICY = click.option(
     "--policy",
     type=_FILE,

@@ -84,13 +84,12 @@ COMMANDS: Mapping[str, Needs] = {
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "replay"),
-            *("savings", "show", "top"),
+            *("account", "by", "changes", "check", "export", "history", "savings", "show", "top"),
         )
     },
-    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "prices": Needs(),
     "rules": Needs(),
+    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": Needs((), {OF_STACK: STACK_CHECKS, OF_MEMBERS: MEMBER_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
