@@ -289,37 +289,6 @@ def check(found: Definitions) -> Schema:
     return own
 
 
-def prices_learn(_: Definitions) -> Schema:
-    """`sageaudit prices learn`."""
-    day = {"type": ["string", "null"], "format": "date"}
-    product = {"type": _TEXT, "region": _TEXT, "component": _TEXT}
-    rate = _keys(
-        **product,
-        usd={"type": "number"},
-        unit={"enum": ["GB-month", "hour"]},
-        first=day,
-        last=day,
-        quantity=_AMOUNT,
-        cost_usd=_AMOUNT,
-        list_usd=_AMOUNT,
-        list_source=_TEXT_OR_NULL,
-        difference_percent=_AMOUNT,
-        note=_TEXT_OR_NULL,
-        change={"enum": ["added", "same", "changed"]},
-        before_usd=_AMOUNT,
-    )
-    seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
-    return _document(
-        basis=_TEXT,
-        currency={"const": "USD"},
-        rates=_list(rate),
-        not_learnt=_list(_keys(**product, first=day, last=day, why=_TEXT)),
-        seen=_list(seen),
-        left_out=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
-        notes=_TEXTS,
-    )
-
-
 def reconcile(_: Definitions) -> Schema:
     """`sageaudit reconcile`."""
     places = {"enum": [presence.value for presence in Presence]}

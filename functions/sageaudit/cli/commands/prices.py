@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -11,25 +12,30 @@ from pathlib import Path
 
 import click
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.prices import learnt_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import RateBasis
+from sageaudit.domain.prices.own_rates import OwnRates, RateBasis, merged, own_rates
+from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
+from sageaudit.domain.reconcile.learning import learn as lessons
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for, plain_table
-from sageaudit.output.text.money import about
+from sageaudit.output.terminal.layout import console_for, plain_table, signed_percent
+from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.money import rate as shown_rate
 from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
@@ -182,16 +188,7 @@ def show(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), default="own-rates.json",
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
-@options.OUTPUT
-def learn(
-    reports: tuple[Path, ...],
-    account: str | None,
-    amortised: bool,
-    path: Path,
-    dry_run: bool,
-    output: str,
-) -> int:
+def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path: Path) -> int:
     """Learns what you pay from a cost report, as rates with dates.
 
     Rates are net of discounts. They are added to a file; rates of other months stay.
@@ -199,19 +196,49 @@ def learn(
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.account_id(account, "--account")
-    view = learnt_rates.learnt_rates(reports, account, basis, path)
-    if output == "json":
-        echo_json(learnt_rates.document(view))
-    else:
-        learnt_rates.show(view, console_for())
-    if not view.rows:
+    known = own_rates_file.read(path) if path.exists() else OwnRates(basis, account)
+    if (known.basis, known.account) != (basis, account):
+        of = f"of account {known.account}" if known.account else "of all accounts"
+        raise BadUsage(f"{path}: has {known.basis} rates {of}: choose another file with --to")
+    report = cost_report.paid(reports, account, basis)
+    found = lessons(report, basis, ", ".join(path.name for path in reports))
+    learnt = [one for one in found if isinstance(one, Learnt)]
+    if learnt:
+        console_for().print(_learnt_table(learnt))
+    for one in found:
+        if isinstance(one, NotLearnt):
+            say(f"no rate for {one.name}: {one.why}")
+        elif one.rate.note:
+            say(f"{one.rate.what}, {one.rate.component.value}, {one.rate.region}: {one.rate.note}")
+    for left in report.left_out:
+        say(f"left out, as it is no usage at a price: {left.kind}, {usd(left.usd)}")
+    if report.repeats:
+        say(f"{report.repeats:,} lines are in two of the files: each is counted once")
+    if not learnt:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
-    if not dry_run:
-        write_text(path, own_rates_file.text_of(view.merged.rates))
-    for line in learnt_rates.closing(view.merged, path, written=not dry_run):
-        say(line)
+    rates = merged(known, own_rates(basis, account, (one.rate for one in learnt)))
+    write_text(path, own_rates_file.text_of(rates))
+    say(f"{path}: {counted(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept")
+    say(f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml")
     return Exit.DONE
+
+
+def _learnt_table(learnt: list[Learnt]) -> Table:
+    numbers, days = ("Own rate", "List", "Diff", "Used"), ("From", "To")
+    table = plain_table(
+        "Type", "Region", "For", *numbers, *days, right=numbers, unbroken=(*numbers, *days)
+    )
+    for one in learnt:
+        rate, listed = one.rate, one.list_usd
+        difference = None if listed is None else 100 * (rate.usd - listed) / listed
+        unit = "GB-mo" if rate.what == STORAGE else "h"
+        table.add_row(
+            *(rate.what, rate.region, rate.component.value),
+            *(shown_rate(rate.usd), shown_rate(listed), signed_percent(difference)),
+            *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
+        )
+    return table
 
 
 def _past_day(on: datetime | None) -> date | None:

@@ -15,7 +15,7 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import asking
@@ -101,7 +101,7 @@ def report(
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
     if coverage and job:
         raise BadUsage("--coverage is of an account: leave out JOB")
-    codes: frozenset[Exit] = frozenset()
+    code = Exit.DONE
     contents: AccountReport | JobReport
     if path:
         contents = recorded_report(path, audit_recording(path, policy))
@@ -113,10 +113,10 @@ def report(
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
                 covered = _covered(opened.history, session, contents, account)
-                codes = covered.codes
+                code = covered.code
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
-    return gravest(codes)
+    return code
 
 
 def _covered(
@@ -126,9 +126,10 @@ def _covered(
     rows = history.sums(Scope.ACCOUNT, report.since, report.until, account=account)
     places = {(row.account, row.region) for row in rows}
     regions = sorted({region for _, region in places})
-    asked = billed.of_one(session, regions[0])
-    if {own for own, _ in places} != {asked.own}:
-        raise BadUsage(f"--coverage reads the bill of your own account: give --account {asked.own}")
+    asked = billed.billed(session, regions[0])
+    [own] = asked.accounts
+    if {account for account, _ in places} != {own}:
+        raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
     say(billed.cost_line(asked))
     return billed.read(asked, history, places, regions, Period(report.since, report.until))
 

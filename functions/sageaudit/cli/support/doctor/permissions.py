@@ -76,7 +76,7 @@ COMMANDS: Mapping[str, Needs] = {
         {
             ROLE: accounts.ASSUME_PERMISSIONS,
             ORGANIZATION: organization.LIST_PERMISSIONS,
-            COVERAGE: (*cost_explorer.CLI_PERMISSIONS, *organization.PAYER_PERMISSIONS),
+            COVERAGE: cost_explorer.CLI_PERMISSIONS,
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
