@@ -259,11 +259,12 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     done = run("doctor", "--policy", "scan", "history", *words)
     policy = done.document()
     assert policy["Version"] == "2012-10-17"
-    resources = {part["Sid"]: part["Resource"] for part in policy["Statement"]}
-    assert resources["Jobs"][0] == "arn:aws:sagemaker:eu-west-1:*:training-job/*"
-    assert resources["HistoryTable"] == [
+    resources = {one: part["Resource"] for part in policy["Statement"] for one in part["Action"]}
+    training = "arn:aws:sagemaker:eu-west-1:*:training-job/*"
+    assert resources["sagemaker:DescribeTrainingJob"][0] == training
+    assert resources["dynamodb:GetItem"] == [
         "arn:aws:dynamodb:eu-west-1:*:table/audits",
         "arn:aws:dynamodb:eu-west-1:*:table/audits/index/*",
     ]
-    assert resources["Accounts"] == "arn:aws:iam::*:role/reader"
+    assert resources["sts:AssumeRole"] == "arn:aws:iam::*:role/reader"
     assert not calls.made

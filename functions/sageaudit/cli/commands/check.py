@@ -41,7 +41,7 @@ _EPILOG = """\b
 Examples:
   sageaudit check request.json
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
-  terraform show -json plan.out | sageaudit check - --output markdown
+  terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
 
 
@@ -159,7 +159,7 @@ class Checks:
         return self.read_family(one), ()
 
 
-OUTPUTS = ("table", "json", "markdown", "github")
+OUTPUTS = ("table", "json", "github")
 
 
 @click.command(epilog=_EPILOG)
@@ -185,8 +185,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
     type=click.Choice(OUTPUTS),
     default="table",
     show_default=True,
-    help="Format: table for people, json for scripts, markdown for a comment, github for"
-    " annotations.",
+    help="Format: table for people, json for scripts, github for annotations.",
 )
 @options.fail_on("a request", " By default a request that AWS refuses fails.")
 @options.NO_COLOR
@@ -271,5 +270,5 @@ def _show(written: CheckedFile, output: str, *, no_color: bool) -> None:
         echo_json(written)
     elif output == "table":
         views.show(written, console_for(no_color=no_color))
-    elif text := {"markdown": views.markdown, "github": views.github}[output](written):
+    elif text := views.github(written):
         click.echo(text)

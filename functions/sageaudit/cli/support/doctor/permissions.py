@@ -190,7 +190,6 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": _sid(resources, names),
                 "Effect": "Allow",
                 "Action": names,
                 "Resource": resources[0] if len(resources) == 1 else [*resources],
@@ -199,22 +198,3 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
             for resources, names in groups.items()
         ],
     }
-
-
-def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
-    if set(names) <= _DECIDE:
-        return "Decisions"
-    if set(names) <= {*dynamo_history.RECORD_PERMISSIONS}:
-        return "Audits"
-    words = {
-        "sagemaker": "Jobs",
-        "dynamodb": "HistoryTable",
-        "iam": "Accounts",
-        "cloudformation": "Stack",
-        "sns": "Topics",
-        "sqs": "Queues",
-        "lambda": "Functions",
-        "secretsmanager": "ChannelSecrets",
-    }
-    service = resources[0].split(":")[2] if resources != ("*",) else ""
-    return words.get(service, "AnyResource")
