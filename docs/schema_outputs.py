@@ -308,15 +308,11 @@ def reconcile(_: Definitions) -> Schema:
         history_estimated=_FLAG,
     )
     totals = _keys(**dict.fromkeys(_TOTALS, _AMOUNT))
-    counts = {"type": ["object", "null"], "additionalProperties": _COUNT}
+    counts: Schema = {"type": "object", "additionalProperties": _COUNT}
     return _document(
         month=_TEXT,
         account=_TEXT_OR_NULL,
         source=_TEXT,
-        by_job=_FLAG,
-        requests=_COUNT,
-        requests_usd={"type": "number"},
-        estimated=_FLAG,
         totals=totals,
         jobs=counts,
         areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),

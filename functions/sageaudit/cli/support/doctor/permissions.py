@@ -80,11 +80,11 @@ COMMANDS: Mapping[str, Needs] = {
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
-    "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "savings", "show", "top"),
+            *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
+            *("show", "top"),
         )
     },
     "prices": Needs(),
