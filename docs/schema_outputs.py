@@ -315,7 +315,6 @@ def reconcile(_: Definitions) -> Schema:
         source=_TEXT,
         totals=totals,
         jobs=counts,
-        areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),
         rows=_list(row),
         excluded=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
         left_out={"type": "object", "additionalProperties": _COUNT},

@@ -19,7 +19,7 @@ from sageaudit.domain.reconcile.reconcile import (
     reconcile,
 )
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
-from sageaudit.domain.reconcile.usage_type import JOBS, Usage, of_job, parsed
+from sageaudit.domain.reconcile.usage_type import JOBS, MANAGED_SPOT, Usage, of_job, parsed
 from tests.fakes.documents import document, job, line
 
 pytestmark = pytest.mark.money
@@ -117,8 +117,8 @@ def test_what_no_audit_covers_has_its_share() -> None:
         ],
         [audited(M5, "8", "1.84")],
     )
-    shares = {area.name: area.percent for area in found.areas}
-    assert shares == {"endpoints": 50, JOBS: 20, "notebooks": 20, "Studio": 10}
+    areas = {row.area for row in found.rows}
+    assert areas == {"endpoints", JOBS, "notebooks", "Studio"}
     assert found.outside_usd == 8
     assert found.jobs_only_in_aws_usd == Decimal("0.5")
     assert percent(found.outside_usd, found.aws_usd()) == 80
@@ -287,7 +287,8 @@ def test_totals_add_up_whatever_the_lines(aws: list[AwsLine], history: list[Audi
     found = held(aws, history)
     whole = sum((one.usd for one in aws), Decimal(0))
     assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
-    assert found.aws_usd() == whole == sum((area.usd for area in found.areas), Decimal(0))
+    of_jobs = sum((row.aws.known_usd for row in found.rows if row.area == JOBS), Decimal(0))
+    assert found.aws_usd() == whole == of_jobs + found.outside_usd
     assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
     assert found.history_usd() == sum(
         found.history_usd(presence) for presence in Presence if presence is not Presence.ONLY_IN_AWS
@@ -347,6 +348,6 @@ def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
     found = held([metered(name, "4", "0.3")], [audited(M5, "4", "0.92")])
     assert found.spend.managed_spot == (name,)
     assert only(found.with_presence(Presence.ONLY_IN_AWS)).usage == name
-    assert [area.name for area in found.areas] == ["managed spot (TrSpt), compared with no job"]
+    assert only(found.with_presence(Presence.ONLY_IN_AWS)).area == MANAGED_SPOT
     assert (found.aws_usd(), found.jobs_only_in_aws_usd) == (Decimal("0.3"), 0)
     assert held([metered(M5, "4", "1")], []).spend.managed_spot == ()

@@ -109,20 +109,10 @@ class UsageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
-    """The cost of one part of SageMaker; `percent` is of the total, None where the total is 0."""
-
-    name: str
-    usd: Decimal
-    percent: Decimal | None
-
-
-@dataclass(frozen=True, slots=True)
 class Reconciliation:
     """All rows, the largest first, and sums over them."""
 
     rows: tuple[UsageRow, ...]
-    areas: tuple[Area, ...]
     spend: AwsSpend
     audited: AuditedMonth
 
@@ -149,7 +139,7 @@ class Reconciliation:
     @property
     def outside_usd(self) -> Decimal:
         """AWS's dollars outside jobs, which audits do not cover."""
-        return sum((area.usd for area in self.areas if area.name != JOBS), _ZERO)
+        return sum((row.aws.known_usd for row in self.rows if row.area != JOBS), _ZERO)
 
     @property
     def jobs_only_in_aws_usd(self) -> Decimal:
@@ -192,7 +182,7 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
         [*rows.values(), *unmatched.values()],
         key=lambda row: (-_largest_usd(row), row.job or "", row.usage, row.region or ""),
     )
-    return Reconciliation(tuple(ranked), _areas(spend.lines), spend, audited)
+    return Reconciliation(tuple(ranked), spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
@@ -211,16 +201,6 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
         row = rows.setdefault(key, UsageRow(line.usage_type, line.region, job, usage.area))
         row.aws.add(line)
     return rows
-
-
-def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:
-    sums: dict[str, Decimal] = {}
-    for line in lines:
-        area = parsed(line.usage_type).area
-        sums[area] = sums.get(area, _ZERO) + line.usd
-    total = sum(sums.values(), _ZERO)
-    ranked = sorted(sums.items(), key=lambda area: (-area[1], area[0]))
-    return tuple(Area(name, usd, percent(usd, total)) for name, usd in ranked)
 
 
 def _largest_usd(row: UsageRow) -> Decimal:

@@ -54,10 +54,6 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
         "source": reconciled.source,
         "totals": _totals(result),
         "jobs": {presence.value: count for presence, count in result.jobs().items()},
-        "areas": [
-            {"area": area.name, "usd": rounded(area.usd), "percent": _centi(area.percent)}
-            for area in result.areas
-        ],
         "rows": [_row(row) for row in result.rows],
         "excluded": [
             {"kind": excluded.kind, "lines": excluded.lines, "usd": rounded(excluded.usd)}
@@ -165,15 +161,15 @@ def _doubts(result: Reconciliation) -> Iterator[str]:
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
-    """Prints the totals, the rows by presence, the areas and the notes."""
+    """Prints the totals, the rows by presence and the notes."""
     result = reconciled.result
     compared = f"history compared with {reconciled.source}"
     title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}"
     console.print(Text(terminal(title), "bold"))
     for line in _summary(result):
         console.print(Text(line))
-    tables = [(title, _table(result, presence)) for presence, title in _TITLES.items()]
-    for title, table in (*tables, ("What AWS billed", _areas(result))):
+    for presence, title in _TITLES.items():
+        table = _table(result, presence)
         if table.row_count:
             console.print()
             console.print(Text(title, "bold"))
@@ -214,7 +210,7 @@ def _share(part: Decimal, whole: Decimal) -> str:
 
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
-    """The rows of jobs with this presence; of areas that no audit covers there is another table."""
+    """The rows of jobs with this presence; of what no audit covers there is the sum alone."""
     rows = [row for row in result.with_presence(presence) if row.area == JOBS or row.history.lines]
     amounts: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
@@ -231,18 +227,6 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
         table.add_row(Text(terminal(row.usage)), Text(middle(terminal(place), _NAME)), *cells)
     if len(rows) > _SHOWN:
         table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
-    return table
-
-
-def _areas(result: Reconciliation) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    for _ in range(2):
-        table.add_column(justify="right")
-    for area in result.areas:
-        covered = "covered by audits" if area.name == JOBS else "not covered by audits"
-        share = "" if area.percent is None else f"{area.percent:.1f}%"
-        table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
     return table
 
 

@@ -200,16 +200,10 @@ def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Conso
 
 
 def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
+    """The largest; --output json has all of them."""
     for row in covered.jobs[:_SHOWN]:
         yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
-    rest = covered.jobs[_SHOWN:]
-    if rest:
-        bill = sum((row.bill_usd for row in rest), Decimal(0))
-        audited = sum((row.audited_usd for row in rest), Decimal(0))
-        yield f"{counted(len(rest), 'usage type')} of jobs more", usd(bill), usd(audited)
     for outside in covered.outside[:_SHOWN]:
         yield outside.name, usd(outside.usd), "not audited"
-    left = covered.outside[_SHOWN:]
-    if left:
-        amount = sum((row.usd for row in left), Decimal(0))
-        yield f"{counted(len(left), 'usage type')} more", usd(amount), "not audited"
+    if more := len(covered.jobs[_SHOWN:]) + len(covered.outside[_SHOWN:]):
+        yield f"+{more} more: --output json", "", ""
