@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -46,7 +45,7 @@ Examples:
 _SHOW_EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge --component training
-  sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
+  sageaudit prices ml.p4d.24xlarge --region us-east-1"""
 _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
@@ -64,7 +63,6 @@ class TypeRate:
     as_of: str
     source: str
     note: str | None
-    other_usd: Decimal | None
     kind: PriceKind
 
     @property
@@ -81,7 +79,7 @@ def rows_of(
     if rate is not None:
         yield TypeRate(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-            _note(rate), rate.other_usd, rate.kind,
+            _note(rate), rate.kind,
         )  # fmt: skip
 
 
@@ -94,19 +92,17 @@ def _note(rate: Rate) -> str | None:
 
 def table_of(rows: list[TypeRate]) -> Group:
     """A table with one line for components of equal price; below it, the sources of the prices."""
-    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    table = plain_table("Region", "USD/hour", "As of", "For")
     merged: dict[TypeRate, list[str]] = {}
     for row in rows:
         merged.setdefault(replace(row, component=""), []).append(row.component)
     sources: dict[str, list[str]] = {}
     for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
-        other = "" if row.other_usd is None else shown_rate(row.other_usd)
         table.add_row(
             row.region,
             about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
             row.as_of,
             ", ".join(components),
-            other,
         )
         source = " · ".join(filter(None, (row.source, row.note)))
         sources.setdefault(source, []).append(row.region)
@@ -136,16 +132,11 @@ def prices() -> None:
 @click.option(
     "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
 )
-@click.option(
-    "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD.",
-)  # fmt: skip
 @options.OUTPUT
 def show(
     instance_type: str,
     region: str | None,
     component: str | None,
-    on: datetime | None,
     output: str,
 ) -> int:
     """Shows the rates of a type, with their date and source.
@@ -153,13 +144,12 @@ def show(
     Of the tables of the package; no AWS account is needed. Where no rate is known, it may be
     estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on)
     _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
     rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
-        book = sources.offline_book(region_name, job_component, day)
+        book = sources.offline_book(region_name, job_component, None)
         rows += rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
@@ -241,12 +231,6 @@ def _learnt_table(learnt: list[Learnt]) -> Table:
     return table
 
 
-def _past_day(on: datetime | None) -> date | None:
-    if on is not None and on.date() > _now().date():
-        raise BadUsage(f"{on.date()} is in the future: its prices are not known")
-    return None if on is None else on.date()
-
-
 def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
     table = packaged.tables().hourly_table["usd_per_hour"]
@@ -258,7 +242,3 @@ def _check(instance_type: str, region: str | None) -> None:
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
