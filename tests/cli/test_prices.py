@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
 
-from sageaudit.cli.commands import prices as command
 from tests.fakes.command_line import Result, Run
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def prices(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`sageaudit prices` with these words, on a terminal of 120 columns and a fixed day."""
+    """`sageaudit prices` with these words, on a terminal of 120 columns."""
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(command, "_now", lambda: NOW)
     return partial(run, "prices")
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.cli.support.history.histories import HistorySource, open_history
-from sageaudit.cli.support.history.stored_runs import read_family
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, RunQuery
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
@@ -33,7 +34,10 @@ from sageaudit.domain.request.validity import Problem
 from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.family import runs_of
+from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.check import run as checking
 from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
 
@@ -43,6 +47,9 @@ Examples:
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
   terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
+
+_AUDITS = 3
+"""The newest audits whose advice is compared with a request: older advice may be outdated."""
 
 
 ReadFamily = Callable[[PlannedJob], FamilyHistory]
@@ -157,6 +164,27 @@ class Checks:
         if lacks:
             return None, (f"The history is not asked without {' and '.join(lacks)}.",)
         return self.read_family(one), ()
+
+
+def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
+    """The family of a job that has not run: its newest runs in one query, and the last audits,
+    those of runs on the same instances first.
+
+    Raises AwsError.
+    """
+    job = planned.job
+    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
+    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+    group = job.groups[0] if len(job.groups) == 1 else None
+    asked = (group.instance_type, group.count) if group else None
+
+    def other(head: Head) -> bool:
+        facts = head.facts
+        ran = (facts.instance_type, facts.instance_count) if facts else (None, None)
+        return asked is None or ran != asked
+
+    found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
+    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))
 
 
 OUTPUTS = ("table", "json", "github")

@@ -112,16 +112,7 @@ def table_of(rows: list[TypeRate]) -> Group:
     return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
-class _TypeOrCommand(click.Group):
-    """Runs `prices TYPE` as `prices show TYPE`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_TypeOrCommand, epilog=_EPILOG)
+@click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def prices() -> None:
     """Shows what an instance type costs by the hour: `prices TYPE`."""
 

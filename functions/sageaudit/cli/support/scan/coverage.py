@@ -23,7 +23,7 @@ from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.headline import coverage_headline
-from sageaudit.output.text.money import Figure, usd
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
@@ -178,22 +178,14 @@ def show(found: Covered, console: Console) -> None:
             " before these days are in the bill of earlier days.",
         )
     if covered.jobs or covered.outside:
-        _show_table("Usage", list(_rows(covered)), console)
-    if len(covered.accounts) > 1:
-        console.print()
-        ranked = sorted(covered.accounts, key=lambda one: (-(one.bill_usd or 0), one.account))
-        rows = [
-            (row.account, str(Figure(row.bill_usd, absent="not known")), usd(row.audited_usd))
-            for row in ranked
-        ]
-        _show_table("Account", rows, console)
+        _show_table(list(_rows(covered)), console)
     line(console, _NOTE, "dim")
     console.print()
 
 
-def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Console) -> None:
+def _show_table(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
     money = ("Bill", "Audited")
-    table = plain_table(title, *money, right=money, unbroken=money)
+    table = plain_table("Usage", *money, right=money, unbroken=money)
     for name, *amounts in rows:
         table.add_row(middle(terminal(name), _NAME), *amounts)
     console.print(table)
