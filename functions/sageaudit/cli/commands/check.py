@@ -52,10 +52,6 @@ _AUDITS = 3
 """The newest audits whose advice is compared with a request: older advice may be outdated."""
 
 
-ReadFamily = Callable[[PlannedJob], FamilyHistory]
-"""Returns what the history knows of a job's family."""
-
-
 @dataclass(frozen=True, slots=True)
 class Checks:
     """How to check files.
@@ -71,7 +67,7 @@ class Checks:
     region: str | None
     account: str | None
     settings_region: Callable[[], str | None]
-    read_family: ReadFamily | None
+    read_family: Callable[[PlannedJob], FamilyHistory] | None
 
     def file(self, path: str) -> CheckedFile:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
