@@ -17,13 +17,14 @@ from sageaudit.cli.support.doctor.permissions import (
     OF_STACK,
     ORGANIZATION,
     ROLE,
+    SEND,
     TABLE,
     PolicyScope,
     policy,
 )
 
 PAGE = Path(__file__).parent / "permissions.md"
-_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, FROM_HISTORY)
+_OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, OF_STACK, OF_MEMBERS, SEND, FROM_HISTORY)
 _TRUST = {
     "Version": "2012-10-17",
     "Statement": [

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
+import boto3
 import pytest
+from moto import mock_aws
 
+from local.slack import Answer, SlackStandIn, slack_stand_in
+from sageaudit.adapters.channels.teams import TeamsChannel
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.decisions import DynamoDecisions
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.commands import notify
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.domain.alert.alert import AlertFigures
 from sageaudit.domain.audit.record import JobKey
@@ -28,6 +34,21 @@ NAME = "tile-classifier-2026-06-09-08-02-11-408"
 TITLE = "tile-classifier: about $10, 1 run: use 1 x ml.g4dn.2xlarge"
 ARN = f"arn:aws:sagemaker:us-east-1:111122223333:training-job/{NAME}"
 KEY = JobKey(ARN, datetime(2026, 6, 9, 8, 2, 11, tzinfo=UTC))
+WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
+
+
+@pytest.fixture
+def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlackStandIn]:
+    """An account with the webhook's secret and a topic, and a Slack on the loopback address."""
+    with mock_aws(), slack_stand_in() as stand_in:
+        session = boto3.Session(region_name="us-east-1")
+        session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
+        workflow = TeamsChannel.secret.example
+        session.client("secretsmanager").create_secret(Name="workflow", SecretString=workflow)
+        session.client("sns").create_topic(Name="notices")
+        monkeypatch.setattr(notify, "open_session", lambda *_: session)
+        monkeypatch.setattr(notify, "https_post", stand_in.transport)
+        yield stand_in
 
 
 @pytest.mark.parametrize(
@@ -70,9 +91,9 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
 def test_where_no_message_is_due_it_says_why(
     recording: str, policy: str, why: str, tmp_path: Path, run: Run
 ) -> None:
-    """And shows none."""
+    """And sends none."""
     (tmp_path / "policy.toml").write_text(policy)
-    words = ("--policy", tmp_path / "policy.toml")
+    words = ("--policy", tmp_path / "policy.toml", "--send")
     done = run("notify", "--recording", RECORDINGS / recording, *words)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no message: " in done.stderr
@@ -123,10 +144,31 @@ def test_it_says_by_which_route_a_message_goes(
     assert done.stderr.endswith(says)
 
 
+def test_it_sends_one_and_says_what_came_back(
+    slack: SlackStandIn, run: Run, tmp_path: Path
+) -> None:
+    """To the address of the policy, or of the flag."""
+    (tmp_path / "policy.toml").write_text(POLICY)
+    words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
+    assert "ml took it" in run(*words, "--channel", "ml").stderr
+    assert "slack took it" in run(*words, "--to", "webhook").stderr
+    assert "research took it" in run(*words, "--channel", "research").stderr
+    assert "data took it" in run(*words, "--channel", "data").stderr
+    slack.will_answer(Answer(403, "invalid_token"))
+    done = run(*words, "--channel", "ml")
+    assert (done.exit_code, done.stderr.strip().splitlines()[-1]) == (
+        1,
+        "sageaudit: ml: 403 invalid_token: the webhook is revoked or not permitted",
+    )
+    assert [post["text"] for post in slack.posts] == [TITLE] * 2
+    assert len(slack.taken) == 3
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         ((), "name one job with --preview, or one file with --recording"),
+        (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
         (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
         (("--preview",), "name one job with --preview"),
         (("--digest", "--preview", "my-job"), "--digest is about a week: name no job, and no file"),
@@ -134,7 +176,7 @@ def test_it_says_by_which_route_a_message_goes(
     ],
 )
 def test_what_is_missing_is_said(words: tuple[str, ...], why: str, run: Run) -> None:
-    """With exit 2."""
+    """Before anything is sent."""
     done = run("notify", *words)
     assert done.exit_code == 2
     assert why in done.stderr
@@ -209,3 +251,12 @@ def test_the_digest_is_shown_as_a_channel_gets_it(
     assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
     assert says in done.stderr
     assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
+
+
+def test_the_digest_is_sent_once_and_not_written(slack: SlackStandIn, week: Path, run: Run) -> None:
+    """To one address."""
+    before = week.read_bytes()
+    words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")
+    assert "slack took it" in run("notify", "--digest", *words).stderr
+    assert [post["text"].partition(":")[0] for post in slack.posts] == ["Week to 2026-11-22"]
+    assert week.read_bytes() == before

@@ -362,6 +362,16 @@ def test_a_pipeline_deploys_with_flags_only(runs: Runs, monkeypatch: pytest.Monk
     ]
 
 
+def test_a_region_must_be_configured_or_named(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a flag, the environment or the profile; nobody is asked for it."""
+    monkeypatch.setattr(deploy, "run_cdk", runs)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    result = command("--yes", "--alarms-to", "nobody", "--notices-to", "nobody")
+    assert (result.exit_code, runs.calls) == (2, [])
+    assert "--region" in result.output
+
+
 def test_a_secret_that_is_about_to_be_deleted_stops_the_deployment(runs: Runs) -> None:
     """Nobody can read it; after a removal it is there for some days."""
     dialogue(runs, f"y\n{WEBHOOK}\n", NO_FLAGS, SLACK)

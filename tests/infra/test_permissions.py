@@ -154,6 +154,11 @@ def test_nothing_outside_this_stack_is_written(template: dict[str, Any], service
     assert all(verb.startswith(READING_VERBS) for verb in verbs)
 
 
+def test_no_action_is_a_pattern(template: dict[str, Any]) -> None:
+    """Each is written out."""
+    assert not [a for role in ROLES for a, _ in statements(template, role) if "*" in a]
+
+
 TOUCHED = {
     "Audit": {
         "sagemaker": JOBS,

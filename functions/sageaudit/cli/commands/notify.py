@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +14,13 @@ import click
 
 from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.channels.catalogue import SERVICES
+from sageaudit.adapters.channels.channel import Connections
+from sageaudit.adapters.channels.https_post import https_post
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.cli import options
 from sageaudit.cli.messages import echo_json, say
+from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import asking, histories
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.histories import BesideTable, HistorySource
@@ -27,7 +31,7 @@ from sageaudit.domain.audit.record import Head, JobKey
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import ChannelChoice, Destination, Service
+from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelChoice, Destination, Service
 from sageaudit.errors import BadRecording, BadUsage, JobNotFound
 from sageaudit.output.text import teams
 from sageaudit.output.text.card import MessageCard
@@ -48,7 +52,7 @@ _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
   sageaudit notify --recording job.json --channel email
-  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --raw
+  sageaudit notify --preview my-training-job --table NAME --channel ml-platform --send
   sageaudit notify --digest --preview --table NAME --channel teams"""
 
 
@@ -71,6 +75,13 @@ Examples:
     help="Channel of the policy to write for, or a service to see its form.",
 )
 @click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
+@click.option("--send", is_flag=True, help="Send it, once, to the address of the channel.")
+@click.option(
+    "--to",
+    metavar="ADDRESS",
+    help="Topic's ARN, or name of the secret with the address; by default that of the policy, for"
+    " sns that of TOPIC_ARN in the environment.",
+)
 @options.POLICY
 @asking.WHERE
 def notify(
@@ -79,6 +90,8 @@ def notify(
     digest: bool,
     channel: str,
     raw: bool,
+    send: bool,
+    to: str | None,
     policy: Policy,
     where: HistoryOptions,
 ) -> None:
@@ -86,7 +99,7 @@ def notify(
 
     It is decided as after an installation, by the runs of the job's family in the history, and with
     --table by the messages that were sent. A job that ended more than 30 days ago is decided about
-    as at its end. Nothing is written or sent.
+    as at its end. Nothing is written; only --send posts.
     """
     if digest and (job or path):
         raise click.UsageError("--digest is about a week: name no job, and no file")
@@ -97,7 +110,9 @@ def notify(
         with where.open() as source:
             cards = _digests(source, policy, channel)
         for card in cards:
-            _show_as_written(card, choice, policy, raw=raw)
+            payload = _written(card, choice, policy, raw=raw)
+            if send:
+                _send(payload, channel, choice, to, where)
         return
     with _opened(where, recorded=path is not None) as source:
         history = BesideTable(source.history)
@@ -109,20 +124,21 @@ def notify(
     if outcome.quiet:
         say(f"no message: {outcome.quiet}")
         return
-    _show_as_written(card, choice, policy, raw=raw)
+    payload = _written(card, choice, policy, raw=raw)
     month = outcome.month
     of_runs = f", {month.runs:,} of its family's runs count" if month else ""
     say(f"a message: {outcome.kind}{f', {outcome.why}' if outcome.why else ''}{of_runs}")
     say(_goes_to(outcome.to, policy, channel))
+    if send:
+        _send(payload, channel, choice, to, where)
 
 
-def _show_as_written(
-    card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool
-) -> None:
-    """Shows what the channel would post. Raises Malformed where it could not."""
+def _written(card: MessageCard, choice: ChannelChoice, policy: Policy, *, raw: bool) -> Payload:
+    """What the channel would post, which is shown. Raises Malformed where it could not."""
     payload = SERVICES[choice.service].write(card, policy.mentions)
     SERVICES[choice.service].check(payload)
     _show(payload, raw=raw)
+    return payload
 
 
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
@@ -271,3 +287,22 @@ def _show(payload: Payload, *, raw: bool) -> None:
     ]
     for line in "\n".join(texts).strip().split("\n"):
         click.echo(terminal(_LINK.sub(r"\1", line)))
+
+
+def _send(
+    payload: Payload, name: str, choice: ChannelChoice, to: str | None, where: HistoryOptions
+) -> None:
+    """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
+    own = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
+    address = to or choice.secret or choice.topic_arn or own
+    if not address:
+        raise BadUsage(
+            f"where to? give --to, or set TOPIC_ARN in the environment for {OWN_TOPIC}; the policy"
+            " has the addresses of its channels"
+        )
+    session = open_session(where.profile, where.table_region)
+    connections = Connections(session, https_post)
+    connected = SERVICES[choice.service].connect(name, address, connections)
+    connected.prepare()
+    connected.post(payload)
+    say(f"{name} took it")

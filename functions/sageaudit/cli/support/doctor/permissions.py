@@ -23,6 +23,7 @@ from sageaudit.adapters.aws import (
 )
 from sageaudit.adapters.aws.probes import IN_A_MEMBER
 from sageaudit.adapters.billing import cost_explorer
+from sageaudit.adapters.channels import sns
 from sageaudit.adapters.history.dynamo import decisions as dynamo_decisions
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo import keys
@@ -32,7 +33,7 @@ from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
 TABLE, ROLE, ORGANIZATION, COVERAGE = "--table", "--role", "--organization", "--coverage"
-OF_STACK, OF_MEMBERS = "--stack", "--members"
+OF_STACK, OF_MEMBERS, SEND = "--stack", "--members", "--send"
 FROM_HISTORY = "--from-history"
 """Options with which a command needs more."""
 ACCOUNT_SETTINGS = "lambda:GetAccountSettings"
@@ -82,8 +83,8 @@ COMMANDS: Mapping[str, Needs] = {
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "notify", "reconcile"),
-            *("savings", "show", "top"),
+            *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
+            *("show", "top"),
         )
     },
     "prices": Needs(),
@@ -96,6 +97,10 @@ COMMANDS: Mapping[str, Needs] = {
 CHANGING: Mapping[str, Needs] = {
     "advice": Needs(
         (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_decisions.DECIDE_PERMISSIONS)}
+    ),
+    "notify": Needs(
+        (),
+        {TABLE: dynamo_history.READ_PERMISSIONS, SEND: (*secrets.PERMISSIONS, *sns.PERMISSIONS)},
     ),
     "backfill": Needs(
         (
