@@ -43,14 +43,9 @@ FORMATS: Mapping[Place, str] = {
 _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
     "account": ("What `sageaudit account --output json` prints", schema_outputs.account),
     "check": ("What `sageaudit check --output json` prints for a file", schema_outputs.check),
-    "prices-learn": (
-        "What `sageaudit prices learn --output json` prints",
-        schema_outputs.prices_learn,
-    ),
     "reconcile": ("What `sageaudit reconcile --output json` prints", schema_outputs.reconcile),
     "prices": ("What `sageaudit prices show --output json` prints", schema_outputs.prices),
     "redrive": ("What `sageaudit redrive --output json` prints", schema_outputs.redrive),
-    "replay": ("What `sageaudit replay --output json` prints", schema_outputs.replay),
     "rows": ("What lists of a history print with --output json", schema_outputs.rows),
     "scan": ("What `sageaudit scan --output json` prints", schema_outputs.scan),
     "scan-plan": (

@@ -14,7 +14,6 @@ from sageaudit.domain.audit.finding_document import (
     NotApplicableDocument,
     UnknownDocument,
 )
-from sageaudit.domain.audit.policy_diff import FindingMove, RuleMoves
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.reconcile.reconcile import Presence
@@ -83,18 +82,6 @@ def redrive(_: Definitions) -> Schema:
         other_reasons=_COUNT,
         counts=_keys(**{fate.value: _COUNT for fate in Fate}),
         letters=_list(letter),
-    )
-
-
-def replay(found: Definitions) -> Schema:
-    """`sageaudit replay`."""
-    return _document(
-        runs=_COUNT,
-        not_kept=_COUNT,
-        tuning_jobs_left_out=_COUNT,
-        not_judged=_COUNT,
-        rules=_list(found.of(RuleMoves)),
-        findings=_list(found.of(FindingMove)),
     )
 
 
@@ -302,37 +289,6 @@ def check(found: Definitions) -> Schema:
     return own
 
 
-def prices_learn(_: Definitions) -> Schema:
-    """`sageaudit prices learn`."""
-    day = {"type": ["string", "null"], "format": "date"}
-    product = {"type": _TEXT, "region": _TEXT, "component": _TEXT}
-    rate = _keys(
-        **product,
-        usd={"type": "number"},
-        unit={"enum": ["GB-month", "hour"]},
-        first=day,
-        last=day,
-        quantity=_AMOUNT,
-        cost_usd=_AMOUNT,
-        list_usd=_AMOUNT,
-        list_source=_TEXT_OR_NULL,
-        difference_percent=_AMOUNT,
-        note=_TEXT_OR_NULL,
-        change={"enum": ["added", "same", "changed"]},
-        before_usd=_AMOUNT,
-    )
-    seen = _keys(usage=_TEXT, area=_TEXT_OR_NULL, why=_TEXT, quantity=_AMOUNT, usd=_AMOUNT)
-    return _document(
-        basis=_TEXT,
-        currency={"const": "USD"},
-        rates=_list(rate),
-        not_learnt=_list(_keys(**product, first=day, last=day, why=_TEXT)),
-        seen=_list(seen),
-        left_out=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
-        notes=_TEXTS,
-    )
-
-
 def reconcile(_: Definitions) -> Schema:
     """`sageaudit reconcile`."""
     places = {"enum": [presence.value for presence in Presence]}
@@ -352,18 +308,13 @@ def reconcile(_: Definitions) -> Schema:
         history_estimated=_FLAG,
     )
     totals = _keys(**dict.fromkeys(_TOTALS, _AMOUNT))
-    counts = {"type": ["object", "null"], "additionalProperties": _COUNT}
+    counts: Schema = {"type": "object", "additionalProperties": _COUNT}
     return _document(
         month=_TEXT,
         account=_TEXT_OR_NULL,
         source=_TEXT,
-        by_job=_FLAG,
-        requests=_COUNT,
-        requests_usd={"type": "number"},
-        estimated=_FLAG,
         totals=totals,
         jobs=counts,
-        areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),
         rows=_list(row),
         excluded=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
         left_out={"type": "object", "additionalProperties": _COUNT},

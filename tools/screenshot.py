@@ -12,11 +12,15 @@ from pathlib import Path
 from local.chromium import browser
 from local.recorded import RECORDINGS
 from sageaudit import __version__
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli.support.history import stored_runs
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.html.account import account_body, account_title
 from sageaudit.output.html.page import page
+from sageaudit.queries.window import FIRST
 from sageaudit.workflows.report import contents as report_contents
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
@@ -25,8 +29,10 @@ _WIDTH, _HEIGHT = 1280, 945
 
 def main() -> None:
     """Writes the picture."""
-    history, heads = stored_runs.history_of_recordings(sorted(RECORDINGS.glob("*.json")))
-    days = {head.ended_at.date() for head in heads}
+    history, now = SqliteHistory(), datetime.now(UTC)
+    for _ in audit_recordings(sorted(RECORDINGS.glob("*.json")), Policy(), history, lasts=False):
+        pass  # each is recorded as it is made
+    days = {row.day for row in history.sums(Scope.ACCOUNT, FIRST.date(), now.date())}
     period = Period(min(days), max(days))
     source = report_contents.ReportSource(history, packaged.types())
     found = report_contents.heads_of(source, period, None)
@@ -34,7 +40,7 @@ def main() -> None:
     text = page(
         account_title(contents),
         account_body(contents),
-        generated_at=datetime.now(UTC),
+        generated_at=now,
         version=__version__,
     )
     with tempfile.TemporaryDirectory() as folder, browser() as tab:

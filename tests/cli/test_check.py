@@ -136,16 +136,6 @@ def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
     assert any("Tags[50%25].Valu" in line for line in lines)
 
 
-def test_markdown_shows_hostile_names_as_text(run: Run, tmp_path: Path) -> None:
-    """No tag, mention, table cell or code span of theirs."""
-    done = run("check", request(tmp_path, SPOT | {"TrainingJobName": HOSTILE}),
-               "--output", "markdown").stdout  # fmt: skip
-    assert "<b>" not in done.replace("\\<b\\>", "")
-    assert "@all" not in done.replace("\\@all", "")
-    assert "\n- **HIGH** spot\\-wait (SA406".replace("(", "\\(") in done
-    assert not re.search(r"(?<!\\)\|", done)
-
-
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -> None:
     """Wrong types and control characters everywhere."""
@@ -437,7 +427,7 @@ def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
     except SageauditError:
         return
     json.loads(to_json(written))
-    assert "\x1b" not in views.github(written) + views.markdown(written)
+    assert "\x1b" not in views.github(written)
     views.show(written, Console(file=io.StringIO(), width=80))
     codes = {row["code"] for job in written["jobs"] for row in job["unknown"]}
     assert "rule_failed" not in codes

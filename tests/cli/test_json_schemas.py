@@ -19,9 +19,7 @@ JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xla
     ("name", "words"),
     [
         ("audit", ("audit", "--recording", JOB)),
-        ("account", ("account", "111122223333", "--recording", JOB)),
         ("prices", ("prices", "show", "ml.m5.xlarge", "--region", "eu-west-1")),
-        ("replay", ("replay", "--policy", str(ROOT / "policy.toml"), "--recording", JOB)),
         ("rules", ("rules",)),
         ("rules", ("rules", "gpu-idle")),
         ("what-if", ("what-if", "--recording", JOB)),
@@ -64,6 +62,13 @@ def test_a_scan_is_valid(run: Run, tmp_path: Path, name: str, more: tuple[str, .
     printed = run(*words, "--output", "json", *more).document(parse_float=Decimal)
     assert wrong(name, printed) == []
     assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
+
+
+def test_an_account_is_valid(run: Run, scanned: Path) -> None:
+    """The demo's."""
+    asked = ("account", "111122223333", "--history", scanned, "--since", "2017-01-01")
+    printed = run(*asked, "--output", "json").document(parse_float=Decimal)
+    assert wrong("account", printed) == []
 
 
 def test_a_shown_audit_is_an_audit(run: Run, scanned: Path) -> None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
 
-from sageaudit.cli.commands import prices as command
 from tests.fakes.command_line import Result, Run
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @pytest.fixture
 def prices(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`sageaudit prices` with these words, on a terminal of 120 columns and a fixed day."""
+    """`sageaudit prices` with these words, on a terminal of 120 columns."""
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(command, "_now", lambda: NOW)
     return partial(run, "prices")
 
 
@@ -63,13 +58,3 @@ def test_an_estimated_rate_says_about_and_how_it_was_made(prices: Run) -> None:
     [row] = rows(prices("ml.m6i.large", "--region", "us-east-1", "--component", "training",
                         "--output", "json"))  # fmt: skip
     assert (row["usd_per_hour"], row["kind"]) == (Decimal("0.1152"), "estimate")
-
-
-def test_a_day_between_two_known_prices_shows_both(prices: Run) -> None:
-    """The other price has its own column."""
-    words = ("ml.p4d.24xlarge", "--region", "us-east-1", "--on", "2025-06-15")
-    assert "$37.688" in prices(*words).stdout
-    done = prices(*words, "--component", "training", "--output", "json")
-    [row] = rows(done)
-    assert (row["usd_per_hour"], row["other_usd"]) == (Decimal("25.2512883"), Decimal("37.688"))
-    assert row["note"].startswith("ambiguous: 2025-06-15 lies between two known prices")

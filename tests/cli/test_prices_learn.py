@@ -16,7 +16,6 @@ import pytest
 from tests.fakes.command_line import Run
 from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, hours_of
 from tests.fakes.jobs import training_answer
-from tests.fakes.schemas import wrong
 
 CENT = Decimal("0.01")
 START = datetime(2026, 10, 5, 10, tzinfo=UTC)
@@ -70,59 +69,37 @@ def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str)
     assert [(row["type"], row["usd"]) for row in stored()] == [
         ("ml.g5.2xlarge", Decimal("1.3332")), ("ml.p4d.24xlarge", Decimal("22.22")),
     ]  # fmt: skip
-    assert "own-rates.json: written: 2 rates added, 0 replaced, 0 kept" in done.stderr
+    assert "own-rates.json: 2 rates written, 0 kept" in done.stderr
     assert 'own_rates = "own-rates.json" under [discounts] in policy.toml' in done.stderr
-    assert done.stderr.endswith("then run: sageaudit audit JOB --policy policy.toml\n")
 
 
-def test_json_has_every_figure(learn: Run, report: Report) -> None:
-    """Nothing but JSON goes to stdout."""
-    spot = replace(G5, role="TrSpt")
+def test_what_is_in_no_rate_is_said_with_its_reason(learn: Run, report: Report) -> None:
+    """A usage type of jobs by its name; of an endpoint nothing."""
+    spot = replace(G5, changes={"line_item_usage_type": "USE1-TrSpt:ml.g5.2xlarge"})
+    endpoint = replace(G5, changes={"line_item_usage_type": "USE1-Host:ml.g5.2xlarge"})
     tax = replace(G5, kind="Tax", what="", usd=Decimal(3))
     few = replace(G5, what="ml.m5.large", seconds=10)
-    done = learn("--cur", report(*OCTOBER, spot, tax, few), "--output", "json")
-    document = done.document(parse_float=Decimal)
-    assert wrong("prices-learn", document) == []
-    assert set(document) == {
-        "schema", "basis", "currency", "rates", "not_learnt", "seen", "left_out", "notes",
-    }  # fmt: skip
-    assert document["rates"][0] == {
-        "type": "ml.g5.2xlarge", "region": "us-east-1", "component": "Training",
-        "usd": Decimal("1.3332"), "unit": "hour", "first": "2026-10-01", "last": "2026-10-05",
-        "quantity": 5, "cost_usd": Decimal("6.666"), "list_usd": Decimal("1.515"),
-        "list_source": "report", "difference_percent": Decimal("-12.000"), "note": None,
-        "change": "added", "before_usd": None,
-    }  # fmt: skip
-    assert document["not_learnt"][0]["why"].startswith("only 0.0028 hours were used")
-    assert document["seen"][0]["usage"] == "TrSpt:ml.g5.2xlarge"
-    assert document["left_out"] == [{"kind": "Tax", "lines": 1, "usd": 3}]
-
-
-def test_a_dry_run_writes_nothing(learn: Run, report: Report) -> None:
-    """And says so."""
-    done = learn("--cur", report(*OCTOBER), "--dry-run")
+    done = learn("--cur", report(*OCTOBER, spot, endpoint, tax, few))
     assert done.exit_code == 0
-    assert "nothing is written" in done.stderr
-    assert not Path("own-rates.json").exists()
+    assert "no rate for TrSpt:ml.g5.2xlarge: no price table knows it" in done.stderr
+    assert "no rate for ml.m5.large, Training, us-east-1: only 0.0028 hours" in done.stderr
+    assert "left out, as it is no usage at a price: Tax, $3.00" in done.stderr
+    assert "Host:" not in done.stderr
+    assert {rate["type"] for rate in stored()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
 
 
 def test_the_next_month_adds_and_the_same_month_again_replaces_what_changed(
     learn: Run, report: Report
 ) -> None:
-    """A replaced rate is named with both figures."""
+    """The file has each rate of each month once."""
     november = [replace(charge, start=charge.start + timedelta(days=31)) for charge in OCTOBER]
     assert learn("--cur", report(*OCTOBER)).exit_code == 0
-    done = learn("--cur", report(*november))
-    assert "2 rates added, 0 replaced, 2 kept" in done.stderr
+    assert "2 rates written, 2 kept" in learn("--cur", report(*november)).stderr
     assert [row["first"] for row in stored()] == ["2026-10-01", "2026-11-01"] * 2
-    assert "0 rates added, 0 replaced, 4 kept" in learn("--cur", report(*november)).stderr
+    assert "2 rates written, 2 kept" in learn("--cur", report(*november)).stderr
     final = [replace(charge, price=Decimal("1.3")) for charge in hours_of(G5, hours=9)]
-    done = learn("--cur", report(*final))
-    assert "0 rates added, 1 replaced, 3 kept" in done.stderr
-    assert (
-        "replaced ml.g5.2xlarge, Training, us-east-1, 2026-10-01/2026-10-05: $1.3332 becomes $1.30"
-    ) in done.stderr
-    assert len(stored()) == 4
+    assert "1 rate written, 3 kept" in learn("--cur", report(*final)).stderr
+    assert [row["usd"] for row in stored()][:2] == [Decimal("1.3"), Decimal("1.3332")]
 
 
 def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
@@ -138,31 +115,19 @@ def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
     other.unlink()
     assert learn("--cur", path).exit_code == 0
     for words, said in (
-        (("--amortized",), "has net rates, not amortised ones: choose another file with --to"),
-        (("--account", ACCOUNT), "has rates of all accounts: choose another file with --to"),
+        (("--amortized",), "has net rates of all accounts: choose another file with --to"),
+        (("--account", ACCOUNT), "has net rates of all accounts: choose another file with --to"),
     ):
         done = learn("--cur", path, *words)
         assert done.exit_code == 2
         assert said in done.stderr
 
 
-def test_a_managed_spot_usage_type_is_named_and_in_no_rate(learn: Run, report: Report) -> None:
-    """It is of jobs, unlike an endpoint's, of which the sum alone is told."""
-    spot, endpoint = (
-        replace(G5, changes={"line_item_usage_type": f"USE1-{role}:ml.g5.2xlarge"})
-        for role in ("TrSpt", "Host")
-    )
-    done = learn("--cur", report(*OCTOBER, spot, endpoint))
-    assert "in no rate because no price table knows it: TrSpt:ml.g5.2xlarge" in done.stdout
-    assert "Host:ml.g5.2xlarge" not in done.stdout
-    assert {rate["type"] for rate in stored()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
-
-
 def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
     """With the reason; no file is written."""
     done = learn("--cur", report(replace(G5, seconds=10)))
     assert done.exit_code == 3
-    assert "No rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stdout
+    assert "no rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stderr
     assert "no rate could be learnt: nothing is written" in done.stderr
     assert not Path("own-rates.json").exists()
 

@@ -145,8 +145,8 @@ def test_every_command_that_takes_a_recording_reads_it(
         for words in (
             ("audit", "--recording", path),
             ("what-if", "--recording", path),
-            ("account", number, "--recording", path),
             ("scan", "--recordings", path.parent, "--history", history),
+            ("account", number, "--history", history, "--since", "2017-01-01"),
         ):
             done = run(*words)
             assert done.exit_code == 0, done.stderr

@@ -14,7 +14,6 @@ from tests.fakes.command_line import Run
 RECORDINGS = Path(__file__).parents[2] / "local" / "recordings"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
 NAME = "tile-classifier-2026-06-09-08-02-11-408"
-REAL = sorted(RECORDINGS.glob("profiled-*.json"))[:3]
 LONG = "4000d"
 
 
@@ -27,16 +26,6 @@ def test_a_recording_becomes_the_page_of_its_job(run: Run, tmp_path: Path) -> No
     text = path.read_text(encoding="utf-8")
     assert "$10.38 of $14.67 (71%) was avoidable." in text
     assert "GPU utilisation" in text
-
-
-def test_several_recordings_become_the_page_of_all(run: Run, tmp_path: Path) -> None:
-    """Over the days on which they ended."""
-    path = tmp_path / "all.html"
-    words = [word for file in (COMPOSED, *REAL) for word in ("--recording", file)]
-    assert run("report", *words, "-o", path).exit_code == 0
-    text = path.read_text(encoding="utf-8")
-    assert "4 jobs cost" in text
-    assert NAME in text
 
 
 def test_a_history_becomes_the_page_of_its_account(run: Run, scanned: Path, tmp_path: Path) -> None:

@@ -78,20 +78,16 @@ def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Pa
     assert types["ml.trn1.2xlarge"]["constraint"] in {"accelerator", "no price"}
 
 
-def test_types_and_headroom_are_those_asked_for(what_if: Run, tmp_path: Path) -> None:
-    """20% of 32 GiB: 15.4 with 140% headroom fit 16, 16.6 with 160% do not."""
+def test_types_are_those_asked_for(what_if: Run, tmp_path: Path) -> None:
+    """In the order of their cost."""
     path = recorded(tmp_path, LITTLE)
     _, types = asked(what_if, path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge")
     assert [*types] == ["ml.g5.xlarge", "ml.g5.4xlarge"]
-    for headroom, fits in (("140", True), ("160", False)):
-        _, types = asked(what_if, path, "--headroom", headroom)
-        assert types["ml.g5.xlarge"]["fits"] is fits
 
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
-    """Fifteen that fit at most, each with its reason; --all lists every type."""
-    path = recorded(tmp_path, LITTLE)
-    short, long = what_if("--recording", path).stdout, what_if("--recording", path, "--all").stdout
+    """Fifteen that fit at most, each with its reason."""
+    shown = what_if("--recording", recorded(tmp_path, LITTLE)).stdout
     for said in (
         "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52",
         "Needs: 1.9 vCPU, 7.7 GiB of memory",
@@ -99,10 +95,8 @@ def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_p
         "$0.11 (7%)",
         "Does not fit: ",
     ):
-        assert said in short
-    assert short.count("GPU count") == 1 < long.count("GPU count:")
-    assert "T4 took 1.55 to 5.53 times as long as A10G" in long
-    assert all(name in long for name in ("ml.m5.large", "ml.p5.48xlarge", "ml.g4dn.2xlarge"))
+        assert said in shown
+    assert shown.count("GPU count") == 1
 
 
 def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from sageaudit.cli.support.recordings.recorded_jobs import run_of
 from sageaudit.domain.audit.audit import Audit
 from sageaudit.domain.audit.document import AuditDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument
-from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules import catalogue
 from sageaudit.rules.card import Ruleset
@@ -71,7 +70,7 @@ def judged(told: Document) -> AuditDocument:
 def candidates(told: Document) -> list[Document]:
     """The rows of `what-if` with its default headroom, that of the policy."""
     run = run_of(recording.of_document(told))
-    rows: list[Document] = document_of(run, (), HEADROOM_PERCENT)["candidates"]
+    rows: list[Document] = document_of(run, ())["candidates"]
     return rows
 
 

@@ -25,7 +25,7 @@ GROUPS = {
         "report",
         "export",
     ),
-    "Prices, rules and policies": ("prices", "rules", "what-if", "replay", "reconcile"),
+    "Prices and rules": ("prices", "rules", "what-if", "reconcile"),
     "Set up and operate": ("doctor", "backfill", "notify", "redrive"),
 }
 """Every command under the heading of the help that it stands under."""

@@ -30,6 +30,16 @@ ROWS = click.IntRange(1, 1_000_000)
 """More rows than anybody reads; --all has no limit."""
 
 
+class DefaultGroup(click.Group):
+    """Runs its first command where none is named: `advice --owner ana`, `prices ml.g5.xlarge`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts the name before the words."""
+        if not args or args[0] not in {*self.commands, "-h", "--help"}:
+            args = [next(iter(self.commands)), *args]
+        return super().parse_args(ctx, args)
+
+
 class EnumChoice(click.Choice[str]):
     """Takes a value of an enumeration; the command gets its member."""
 
@@ -105,13 +115,6 @@ RECORDING = click.option(
     "path",
     type=_FILE,
     help="Recorded job: a Describe* response as the AWS CLI prints it, or a recording.",
-)
-RECORDINGS_FOR_TABLE = click.option(
-    "--recording",
-    "recordings",
-    multiple=True,
-    type=_FILE,
-    help="Recorded job to use instead of the history; may be repeated. --since is then ignored.",
 )
 POLICY = click.option(
     "--policy",

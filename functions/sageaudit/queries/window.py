@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from sageaudit.domain.audit.record import DETAIL_DAYS
 from sageaudit.domain.job.listed import Period
 from sageaudit.errors import BadUsage
 
@@ -33,7 +32,6 @@ class Retention:
 
 
 METRICS = Retention("CloudWatch metrics", 455)
-DETAILS = Retention("run details", DETAIL_DAYS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sageaudit.adapters.billing import cost_report
 from sageaudit.domain.prices.own_rates import RateBasis
 from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded, PaidReport, PaidUsage
 from sageaudit.errors import BadUsage
-from tests.fakes.cost_reports import ACCOUNT, PAYER, SHAPES, Charge, cur2, legacy
+from tests.fakes.cost_reports import ACCOUNT, SHAPES, Charge, cur2, legacy
 
 MONTH, OTHER = "2026-10", "222233334444"
 START = datetime(2026, 10, 5, 23, tzinfo=UTC)
@@ -29,9 +29,9 @@ TEXT = cur2([CHARGE])
 TYPE = "USE1-Train:ml.g5.2xlarge"
 LINE = AwsLine(TYPE, "us-east-1", "Hrs", Decimal(1), Decimal("1.515"), CHARGE.arn)
 PAID = PaidUsage(
-    ACCOUNT, PAYER, TYPE, "us-east-1", "Hrs", date(2026, 10, 5), date(2026, 10, 5),
+    ACCOUNT, TYPE, "us-east-1", "Hrs", date(2026, 10, 5), date(2026, 10, 5),
     cost_decimals=10, lines=1, quantity=Decimal(1), usd=Decimal("1.3332"), covered=Decimal(0),
-    free=Decimal(0), list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
+    list_rate=Decimal("1.515"), largest_usd=Decimal("1.3332"),
 )  # fmt: skip
 Write = Callable[..., list[Path]]
 

@@ -1,4 +1,4 @@
-"""AWS Organizations: the accounts of the organization, and which one pays."""
+"""AWS Organizations: the accounts of the organization."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from sageaudit.adapters.aws.clients import aws_errors, code_of
-from sageaudit.errors import AccessDenied, AwsError, BadUsage, Unavailable
+from sageaudit.errors import AccessDenied, BadUsage, Unavailable
 
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
 """Answered in the management account and in those of delegated administrators only."""
-PAYER_PERMISSIONS = ("organizations:DescribeOrganization",)
-"""Answered in every account of an organization."""
 _NO_ORGANIZATION = "AWSOrganizationsNotInUseException"
 _MOST_PAGES = 5_000
 
@@ -45,18 +43,6 @@ def active_accounts(client: Any) -> list[NamedAccount]:
             return sorted(found, key=lambda account: account.id)
         call["NextToken"] = token
     raise Unavailable("organizations:ListAccounts returned no last page.")
-
-
-def payer(client: Any) -> str | None:
-    """The management account, which pays the bills; None where it cannot be known."""
-    try:
-        with aws_errors("organizations"):
-            answer = client.describe_organization()
-    except AwsError:
-        return None
-    organization = answer.get("Organization", {})
-    account = organization.get("MasterAccountId")
-    return account if isinstance(account, str) else None
 
 
 def _page(client: Any, call: dict[str, Any]) -> dict[str, Any]:

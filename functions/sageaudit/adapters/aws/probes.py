@@ -88,7 +88,6 @@ _OTHERS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] = {
     "GetProducts": lambda *_: ("get_products", {"ServiceCode": SERVICE, "MaxResults": 1}),
     "ListAccounts": lambda *_: ("list_accounts", {"MaxResults": 1}),
     "DescribeStacks": lambda *_: ("describe_stacks", {"StackName": _NAME}),
-    "DescribeOrganization": lambda *_: ("describe_organization", {}),
 }
 
 

@@ -38,15 +38,15 @@ FROM (SELECT *,
     if({amortised} AND is_covered(kind), plan_cost, coalesce(net_cost, cost)) AS paid FROM line)
 """
 _PAID = """
-SELECT account, coalesce(payer, ''), coalesce(usage_type, ''), region, coalesce(unit, ''),
+SELECT account, coalesce(usage_type, ''), region, coalesce(unit, ''),
     first_day(start) AS first, greatest(first_day(start), last_day(ended)) AS last,
     max(decimals(paid)),
     count(*) FILTER (usd > 0), coalesce(sum(used) FILTER (usd > 0), 0), sum(usd),
-    if(covered, sum(used), 0), coalesce(sum(used) FILTER (usd = 0), 0),
+    if(covered, sum(used), 0),
     max(amount(list_rate)) FILTER (amount(list_rate) > 0),
     max(usd), arg_max([file, number], usd)
 FROM priced WHERE at_price
-GROUP BY account, payer, usage_type, region, unit, first, last, covered ORDER BY ALL
+GROUP BY account, usage_type, region, unit, first, last, covered ORDER BY ALL
 """
 _LEFT_OUT = """
 SELECT CASE WHEN NOT is_paid THEN kind WHEN usd < 0 OR used < 0 THEN 'Usage below zero'

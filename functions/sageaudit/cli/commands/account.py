@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
 from sageaudit.cli import options
-from sageaudit.cli.support.history import asking, stored_runs
+from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.domain.audit.earlier import EarlierRun
 from sageaudit.domain.audit.finding_document import (
@@ -19,15 +18,15 @@ from sageaudit.domain.audit.finding_document import (
     other_outcomes,
 )
 from sageaudit.domain.audit.judgement import Judged
-from sageaudit.domain.audit.record import NOT_NAMED, Head, earlier_run
+from sageaudit.domain.audit.record import NOT_NAMED, earlier_run
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import BadUsage, JobNotFound
+from sageaudit.errors import JobNotFound
 from sageaudit.output.terminal.findings import show_finding
 from sageaudit.output.terminal.layout import line
 from sageaudit.output.text.finding import parts_of
 from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import heads_of_period
-from sageaudit.queries.window import DAY_FORMS, DETAILS, window_of_days
+from sageaudit.queries.window import DAY_FORMS, window_of_days
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import AccountAudit, audit_account
 
@@ -35,21 +34,19 @@ _EPILOG = """\b
 Examples:
   sageaudit account 111122223333 --since 30d
   sageaudit account 111122223333 --table sageaudit-history
-  sageaudit account unknown --recording a.json --recording b.json"""
+  sageaudit account unknown --history recorded.db"""
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
 @asking.since(forms=DAY_FORMS)
 @asking.WHERE
-@options.RECORDINGS_FOR_TABLE
 @options.POLICY
 @options.PRINTED
 def account(
     account: str,
     since: str,
     where: HistoryOptions,
-    recordings: tuple[Path, ...],
     policy: Policy,
     printed: options.Printed,
 ) -> None:
@@ -59,26 +56,15 @@ def account(
     [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
     account. Reads only.
     """
-    if recordings and (where.history or where.table):
-        raise BadUsage("give the runs to judge: either --recording, or a history")
     now = asking.now()
-    period = window_of_days(since, None, now, DETAILS).period(now.date())
+    period = window_of_days(since, None, now).period(now.date())
     days = (period.until - period.since).days + 1
-    if recordings:
-        heads = _recorded(recordings)
-    else:
-        asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
-        with where.open() as source:
-            heads = list(heads_of_period(source.history, period, asked))
-    accounts = {head.account for head in heads}
-    heads = [head for head in heads if head.account == account]
+    asked = account if account == NOT_NAMED else options.account_id(account, "ACCOUNT")
+    with where.open() as source:
+        heads = list(heads_of_period(source.history, period, asked))
     runs = [run for head in heads if (run := earlier_run(head))]
     if not runs:
-        others = ", ".join(sorted(accounts - {account}))
-        instead = f"; there are runs of {others}" if others else ""
-        raise JobNotFound(f"no audited run of account {account} was found{instead}")
-    if recordings:
-        days = max((runs[0].ended_at - runs[-1].ended_at).days + 1, 1)
+        raise JobNotFound(f"no audited run of account {account} was found")
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
     incomplete = sum(bool(head.incomplete and earlier_run(head)) for head in heads)
     printed.show(_document(account, days, runs, audit, incomplete), _show)
@@ -102,11 +88,6 @@ def _document(
         "findings": [finding_document(finding) for finding in audit.findings],
         **other_outcomes(audit.outcomes),
     }
-
-
-def _recorded(recordings: tuple[Path, ...]) -> list[Head]:
-    _, heads = stored_runs.history_of_recordings(recordings)
-    return sorted(heads, key=lambda head: head.ended_at, reverse=True)
 
 
 def _show(document: dict[str, Any], console: Console) -> None:

@@ -39,16 +39,7 @@ _HELP = {
 }
 
 
-class _ListOrDecide(click.Group):
-    """Runs `advice --owner ana` as `advice list --owner ana`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_ListOrDecide, epilog=_EPILOG)
+@click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def advice() -> None:
     """Lists what families were advised, and keeps what people decide."""
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -21,7 +22,7 @@ from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.check import views
 from sageaudit.cli.support.check.document import CheckedFile, document
 from sageaudit.cli.support.history.histories import HistorySource, open_history
-from sageaudit.cli.support.history.stored_runs import read_family
+from sageaudit.domain.audit.record import FAMILY_RUNS, NOT_NAMED, Head, RunQuery
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
@@ -33,7 +34,10 @@ from sageaudit.domain.request.validity import Problem
 from sageaudit.domain.request.values import path_text
 from sageaudit.errors import BadUsage, HistoryFileError, Malformed, NoHistory
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.ports import History
 from sageaudit.rules import catalogue
+from sageaudit.workflows.audit.family import runs_of
+from sageaudit.workflows.audit.whole_audit import whole_audit
 from sageaudit.workflows.check import run as checking
 from sageaudit.workflows.check.run import Checked, FamilyHistory, PlannedJob
 
@@ -41,12 +45,11 @@ _EPILOG = """\b
 Examples:
   sageaudit check request.json
   sageaudit check pipeline.json --region eu-west-1 --fail-on medium
-  terraform show -json plan.out | sageaudit check - --output markdown
+  terraform show -json plan.out | sageaudit check - --fail-on medium
   sageaudit check request.json --table sageaudit --output github"""
 
-
-ReadFamily = Callable[[PlannedJob], FamilyHistory]
-"""Returns what the history knows of a job's family."""
+_AUDITS = 3
+"""The newest audits whose advice is compared with a request: older advice may be outdated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Checks:
     region: str | None
     account: str | None
     settings_region: Callable[[], str | None]
-    read_family: ReadFamily | None
+    read_family: Callable[[PlannedJob], FamilyHistory] | None
 
     def file(self, path: str) -> CheckedFile:
         """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
@@ -159,7 +162,28 @@ class Checks:
         return self.read_family(one), ()
 
 
-OUTPUTS = ("table", "json", "markdown", "github")
+def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
+    """The family of a job that has not run: its newest runs in one query, and the last audits,
+    those of runs on the same instances first.
+
+    Raises AwsError.
+    """
+    job = planned.job
+    query = RunQuery.of_family(job.account or NOT_NAMED, job.region or NOT_NAMED, planned.family)
+    heads = tuple(islice(history.runs(query, page_size=FAMILY_RUNS), FAMILY_RUNS))
+    group = job.groups[0] if len(job.groups) == 1 else None
+    asked = (group.instance_type, group.count) if group else None
+
+    def other(head: Head) -> bool:
+        facts = head.facts
+        ran = (facts.instance_type, facts.instance_count) if facts else (None, None)
+        return asked is None or ran != asked
+
+    found = (whole_audit(history, head.key) for head in sorted(heads, key=other)[:_AUDITS])
+    return FamilyHistory(runs_of(heads), tuple(audit for audit in found if audit is not None))
+
+
+OUTPUTS = ("table", "json", "github")
 
 
 @click.command(epilog=_EPILOG)
@@ -185,8 +209,7 @@ OUTPUTS = ("table", "json", "markdown", "github")
     type=click.Choice(OUTPUTS),
     default="table",
     show_default=True,
-    help="Format: table for people, json for scripts, markdown for a comment, github for"
-    " annotations.",
+    help="Format: table for people, json for scripts, github for annotations.",
 )
 @options.fail_on("a request", " By default a request that AWS refuses fails.")
 @options.NO_COLOR
@@ -271,5 +294,5 @@ def _show(written: CheckedFile, output: str, *, no_color: bool) -> None:
         echo_json(written)
     elif output == "table":
         views.show(written, console_for(no_color=no_color))
-    elif text := {"markdown": views.markdown, "github": views.github}[output](written):
+    elif text := views.github(written):
         click.echo(text)

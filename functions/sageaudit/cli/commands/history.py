@@ -58,7 +58,6 @@ def history(
         rows = answer.all_rows(reader, question, with_heads=heads) if every else found.rows
         tail, days = asking.tail(reader.read, more=found.more), asking.days_of(question.window)
         count = shown.write(rows, listing, tail, days)
-        asking.say_read(question, reader.read, count)
         if not count:
             asking.say_nothing_found(reader, question)
     if any(row.rollup for row in found.rows):

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
 
 import click
 from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.billing import cost_report
 from sageaudit.adapters.files import own_rates_file
 from sageaudit.adapters.files.whole_file import write_text
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import echo_json, say
-from sageaudit.cli.support.prices import learnt_rates
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
-from sageaudit.domain.prices.own_rates import RateBasis
+from sageaudit.domain.prices.own_rates import OwnRates, RateBasis, merged, own_rates
+from sageaudit.domain.prices.price_list import STORAGE
+from sageaudit.domain.reconcile.learning import Learnt, NotLearnt
+from sageaudit.domain.reconcile.learning import learn as lessons
 from sageaudit.errors import BadUsage
-from sageaudit.output.terminal.layout import console_for, plain_table
-from sageaudit.output.text.money import about
+from sageaudit.output.terminal.layout import console_for, plain_table, signed_percent
+from sageaudit.output.text.money import about, usd
 from sageaudit.output.text.money import rate as shown_rate
 from sageaudit.output.text.untrusted import terminal
+from sageaudit.output.text.words import counted
 
 COMPONENTS = {kind.value: kind.row.component for kind in BILLED_KINDS}
 _EPILOG = """\b
@@ -40,7 +45,7 @@ Examples:
 _SHOW_EPILOG = """\b
 Examples:
   sageaudit prices ml.g5.2xlarge --component training
-  sageaudit prices ml.p4d.24xlarge --region us-east-1 --on 2025-06-15"""
+  sageaudit prices ml.p4d.24xlarge --region us-east-1"""
 _LEARN_EPILOG = """\b
 Examples:
   sageaudit prices learn --cur 2026-10-1.csv.gz --cur 2026-10-2.csv.gz
@@ -58,7 +63,6 @@ class TypeRate:
     as_of: str
     source: str
     note: str | None
-    other_usd: Decimal | None
     kind: PriceKind
 
     @property
@@ -75,7 +79,7 @@ def rows_of(
     if rate is not None:
         yield TypeRate(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-            _note(rate), rate.other_usd, rate.kind,
+            _note(rate), rate.kind,
         )  # fmt: skip
 
 
@@ -88,19 +92,17 @@ def _note(rate: Rate) -> str | None:
 
 def table_of(rows: list[TypeRate]) -> Group:
     """A table with one line for components of equal price; below it, the sources of the prices."""
-    table = plain_table("Region", "USD/hour", "As of", "For", "Other price")
+    table = plain_table("Region", "USD/hour", "As of", "For")
     merged: dict[TypeRate, list[str]] = {}
     for row in rows:
         merged.setdefault(replace(row, component=""), []).append(row.component)
     sources: dict[str, list[str]] = {}
     for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
-        other = "" if row.other_usd is None else shown_rate(row.other_usd)
         table.add_row(
             row.region,
             about(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
             row.as_of,
             ", ".join(components),
-            other,
         )
         source = " · ".join(filter(None, (row.source, row.note)))
         sources.setdefault(source, []).append(row.region)
@@ -110,16 +112,7 @@ def table_of(rows: list[TypeRate]) -> Group:
     return Group(table, *(Text(terminal(line), "dim") for line in lines))
 
 
-class _TypeOrCommand(click.Group):
-    """Runs `prices TYPE` as `prices show TYPE`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in {*self.commands, "-h", "--help"}:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_TypeOrCommand, epilog=_EPILOG)
+@click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def prices() -> None:
     """Shows what an instance type costs by the hour: `prices TYPE`."""
 
@@ -130,16 +123,11 @@ def prices() -> None:
 @click.option(
     "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
 )
-@click.option(
-    "--on", "on", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-    help="Price on a day in the past, as YYYY-MM-DD.",
-)  # fmt: skip
 @options.OUTPUT
 def show(
     instance_type: str,
     region: str | None,
     component: str | None,
-    on: datetime | None,
     output: str,
 ) -> int:
     """Shows the rates of a type, with their date and source.
@@ -147,13 +135,12 @@ def show(
     Of the tables of the package; no AWS account is needed. Where no rate is known, it may be
     estimated from EC2's: "about", and kind "estimate" in the JSON.
     """
-    day = _past_day(on)
     _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.tables().regions)
     rows: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
-        book = sources.offline_book(region_name, job_component, day)
+        book = sources.offline_book(region_name, job_component, None)
         rows += rows_of(book, instance_type, region_name, job_component)
     if not rows:
         kind = f"{component} " if component else ""
@@ -182,16 +169,7 @@ def show(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), default="own-rates.json",
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show the rates, and write nothing.")
-@options.OUTPUT
-def learn(
-    reports: tuple[Path, ...],
-    account: str | None,
-    amortised: bool,
-    path: Path,
-    dry_run: bool,
-    output: str,
-) -> int:
+def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path: Path) -> int:
     """Learns what you pay from a cost report, as rates with dates.
 
     Rates are net of discounts. They are added to a file; rates of other months stay.
@@ -199,25 +177,49 @@ def learn(
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.account_id(account, "--account")
-    view = learnt_rates.learnt_rates(reports, account, basis, path)
-    if output == "json":
-        echo_json(learnt_rates.document(view))
-    else:
-        learnt_rates.show(view, console_for())
-    if not view.rows:
+    known = own_rates_file.read(path) if path.exists() else OwnRates(basis, account)
+    if (known.basis, known.account) != (basis, account):
+        of = f"of account {known.account}" if known.account else "of all accounts"
+        raise BadUsage(f"{path}: has {known.basis} rates {of}: choose another file with --to")
+    report = cost_report.paid(reports, account, basis)
+    found = lessons(report, basis, ", ".join(path.name for path in reports))
+    learnt = [one for one in found if isinstance(one, Learnt)]
+    if learnt:
+        console_for().print(_learnt_table(learnt))
+    for one in found:
+        if isinstance(one, NotLearnt):
+            say(f"no rate for {one.name}: {one.why}")
+        elif one.rate.note:
+            say(f"{one.rate.what}, {one.rate.component.value}, {one.rate.region}: {one.rate.note}")
+    for left in report.left_out:
+        say(f"left out, as it is no usage at a price: {left.kind}, {usd(left.usd)}")
+    if report.repeats:
+        say(f"{report.repeats:,} lines are in two of the files: each is counted once")
+    if not learnt:
         say("no rate could be learnt: nothing is written")
         return Exit.NOT_FOUND
-    if not dry_run:
-        write_text(path, own_rates_file.text_of(view.merged.rates))
-    for line in learnt_rates.closing(view.merged, path, written=not dry_run):
-        say(line)
+    rates = merged(known, own_rates(basis, account, (one.rate for one in learnt)))
+    write_text(path, own_rates_file.text_of(rates))
+    say(f"{path}: {counted(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept")
+    say(f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml")
     return Exit.DONE
 
 
-def _past_day(on: datetime | None) -> date | None:
-    if on is not None and on.date() > _now().date():
-        raise BadUsage(f"{on.date()} is in the future: its prices are not known")
-    return None if on is None else on.date()
+def _learnt_table(learnt: list[Learnt]) -> Table:
+    numbers, days = ("Own rate", "List", "Diff", "Used"), ("From", "To")
+    table = plain_table(
+        "Type", "Region", "For", *numbers, *days, right=numbers, unbroken=(*numbers, *days)
+    )
+    for one in learnt:
+        rate, listed = one.rate, one.list_usd
+        difference = None if listed is None else 100 * (rate.usd - listed) / listed
+        unit = "GB-mo" if rate.what == STORAGE else "h"
+        table.add_row(
+            *(rate.what, rate.region, rate.component.value),
+            *(shown_rate(rate.usd), shown_rate(listed), signed_percent(difference)),
+            *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
+        )
+    return table
 
 
 def _check(instance_type: str, region: str | None) -> None:
@@ -231,7 +233,3 @@ def _check(instance_type: str, region: str | None) -> None:
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

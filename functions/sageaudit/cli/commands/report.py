@@ -15,10 +15,10 @@ from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.whole_file import whole_file
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
-from sageaudit.cli.exits import Exit, gravest
+from sageaudit.cli.exits import Exit
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import open_session
-from sageaudit.cli.support.history import asking, stored_runs
+from sageaudit.cli.support.history import asking
 from sageaudit.cli.support.history.asking import HistoryOptions
 from sageaudit.cli.support.history.progress import with_progress
 from sageaudit.cli.support.recordings.recorded_audits import audit_recording
@@ -56,7 +56,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
-@options.RECORDINGS
+@options.RECORDING
 @asking.since(forms=DAY_FORMS)
 @asking.UNTIL
 @asking.ACCOUNT
@@ -80,7 +80,7 @@ Examples:
 def report(
     context: click.Context,
     job: str | None,
-    recordings: tuple[Path, ...],
+    path: Path | None,
     since: str,
     until: str | None,
     account: str | None,
@@ -92,18 +92,19 @@ def report(
     """Writes a page about one job, or about all jobs of some days.
 
     The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
-    written from a history; AWS is asked nothing else, but for --coverage. A single --recording
-    gives that job's page, several give a page about all of them.
+    written from a history, or from the --recording of one job; AWS is asked nothing else, but for
+    --coverage.
     """
-    if recordings and (named := _named_too(context)):
+    if path and (named := _named_too(context)):
         raise BadUsage(f"--recording is all that the report is about: leave out {named}")
-    if _given(context, "policy") and len(recordings) != 1:
-        raise BadUsage("--policy judges a single --recording: the audits of a history stay as is")
+    if _given(context, "policy") and not path:
+        raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
     if coverage and job:
         raise BadUsage("--coverage is of an account: leave out JOB")
-    codes: frozenset[Exit] = frozenset()
-    if recordings:
-        contents = _of_recordings(recordings, policy)
+    code = Exit.DONE
+    contents: AccountReport | JobReport
+    if path:
+        contents = recorded_report(path, audit_recording(path, policy))
     else:
         days = window_of_days(since, until, asking.now())
         with where.open() as opened:
@@ -112,10 +113,10 @@ def report(
             if coverage and isinstance(contents, AccountReport):
                 session = opened.session or open_session(where.profile, None)
                 covered = _covered(opened.history, session, contents, account)
-                codes = covered.codes
+                code = covered.code
                 contents = replace(contents, coverage=covered.coverage)
     _write(_page(contents), output, contents)
-    return gravest(codes)
+    return code
 
 
 def _covered(
@@ -125,9 +126,10 @@ def _covered(
     rows = history.sums(Scope.ACCOUNT, report.since, report.until, account=account)
     places = {(row.account, row.region) for row in rows}
     regions = sorted({region for _, region in places})
-    asked = billed.of_one(session, regions[0])
-    if {own for own, _ in places} != {asked.own}:
-        raise BadUsage(f"--coverage reads the bill of your own account: give --account {asked.own}")
+    asked = billed.billed(session, regions[0])
+    [own] = asked.accounts
+    if {account for account, _ in places} != {own}:
+        raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
     say(billed.cost_line(asked))
     return billed.read(asked, history, places, regions, Period(report.since, report.until))
 
@@ -145,16 +147,6 @@ def _named_too(context: click.Context) -> str:
 
 def _given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _of_recordings(paths: tuple[Path, ...], policy: Policy) -> AccountReport | JobReport:
-    if len(paths) == 1:
-        return recorded_report(paths[0], audit_recording(paths[0], policy))
-    history, heads = stored_runs.history_of_recordings(paths)
-    if not heads:
-        raise JobNotFound("the recordings have no job to report on: each is a tuning job alone")
-    ended = [head.ended_at.date() for head in heads]
-    return _of_days(history, Period(min(ended), max(ended)), None)
 
 
 def recorded_report(path: Path, document: AuditDocument) -> JobReport:

@@ -160,7 +160,7 @@ def scan(
             return Exit.INTERRUPTED
         cost, bill = scan_cost([] if recordings else run.to_audit()), None
         if coverage:
-            bill = billed.of_several(several, home) if several else billed.of_one(session, home)
+            bill = billed.billed(session, home, several.listed.names if several else ())
             say(billed.cost_line(bill))
         if dry_run:
             _show_plan(run, cost, printed)
@@ -227,7 +227,7 @@ def _show(
     covered = billed.Covered()
     if bill is not None:
         covered = billed.read(bill, run.history, run.places, run.asked.regions, period)
-        run.tally.codes.update(covered.codes)
+        run.tally.codes.add(covered.code)
     if printed.json:
         echo_json(
             {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,55 +31,41 @@ from sageaudit.errors import BadRecording, BadUsage, Malformed
 from sageaudit.output.terminal import candidates
 
 _HOUR_S = Decimal(3600)
-_MOST_HEADROOM = 1000
 _PLAN = "Its training plan is prepaid: another type would be billed on demand on top of the plan."
 _EPILOG = """\b
 Examples:
   sageaudit what-if --recording job.json
   sageaudit what-if my-training-job --region eu-west-1 --type ml.g6.2xlarge --type ml.g5.xlarge
-  sageaudit what-if my-training-job --headroom 30 --all --output json"""
+  sageaudit what-if my-training-job --output json"""
 
 
 @click.command(name="what-if", epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
 @options.RECORDING
 @click.option("--type", "types", multiple=True, help="Only this instance type; may be repeated.")
-@click.option(
-    "--headroom",
-    type=click.FloatRange(0, _MOST_HEADROOM),
-    default=float(HEADROOM_PERCENT),
-    show_default=True,
-    help="Spare capacity that a type must have above the run's P99.5, in percent.",
-)
 @options.KIND
 @options.JOB_REGION
 @options.PROFILE
 @options.POLICY
-@click.option(
-    "--all", "everything", is_flag=True, help="Show every type, including those that do not fit."
-)
 @options.PRINTED
 def what_if(
     job: str | None,
     path: Path | None,
     types: tuple[str, ...],
-    headroom: float,
     kind: JobKind | None,
     region: str | None,
     profile: str | None,
     policy: Policy,
-    everything: bool,
     printed: options.Printed,
 ) -> None:
     """Shows what a job would have cost on other instance types.
 
-    The job's measured use is compared with each type; a type with too little headroom is listed
-    with the reason. Reads only, with your own credentials; nothing is written anywhere.
+    The job's measured use plus 20% is compared with each type. The cheapest that fit are shown, and
+    how many are refused for which reason; --output json has every type. Reads only, with your own
+    credentials; nothing is written anywhere.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or one file with --recording")
-    if not math.isfinite(headroom):
-        raise click.BadParameter(f"{headroom} is not a percentage", param_hint="--headroom")
     for name in types:
         if name not in packaged.types():
             perhaps = did_you_mean(name, packaged.types())
@@ -91,8 +75,7 @@ def what_if(
     else:
         run = live.Account(profile, region).run(job or "", kind, policy)
     run = replace(run, market=own(run.market, policy.discounts, day_of(run.job, run.now)))
-    document = document_of(run, types, Decimal(f"{headroom:g}"))
-    printed.show(document, partial(candidates.show, everything=everything))
+    printed.show(document_of(run, types), candidates.show)
 
 
 def _recorded(path: Path) -> Run:
@@ -106,19 +89,13 @@ def _recorded(path: Path) -> Run:
         raise BadRecording(f"{path}: {error}") from error
 
 
-def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> dict[str, Any]:
+def document_of(run: Run, types: tuple[str, ...]) -> dict[str, Any]:
     """The document of --output json; unknown values are null, types that fit come first."""
     run = replace(run, market=run.market.relative_to(run.job))
     reason = impossible(run.job, run.market)
     resized = None
     if reason is None:
-        resized = resize(
-            run.job,
-            run.usage,
-            run.market,
-            headroom_percent=headroom_percent,
-            only=types or None,
-        )
+        resized = resize(run.job, run.usage, run.market, only=types or None)
     return {
         "schema": 1,
         "job": {
@@ -129,7 +106,7 @@ def document_of(run: Run, types: tuple[str, ...], headroom_percent: Decimal) -> 
             "region": run.job.region,
         },
         "today": _today(run.job, resized.bill if resized else bill(run.job, run.market)),
-        "headroom_percent": headroom_percent,
+        "headroom_percent": HEADROOM_PERCENT,
         "needs": _needs(resized) if resized else None,
         "impossible": reason,
         "notes": [_PLAN] if run.job.purchase is Purchase.TRAINING_PLAN else [],

@@ -111,35 +111,17 @@ def own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -
     return OwnRates(basis, account, {key: tuple(known) for key, known in by_key.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Known rates with newly learnt ones; `replaced` are the known ones that had to go."""
-
-    rates: OwnRates
-    added: tuple[OwnRate, ...]
-    replaced: tuple[tuple[OwnRate, OwnRate], ...]
-    """Pairs of the rate that was known and the learnt one that stands in its place."""
-
-
-def merged(known: OwnRates, learnt: OwnRates) -> Merged:
+def merged(known: OwnRates, learnt: OwnRates) -> OwnRates:
     """Learnt rates stand in place of known ones of the same product and days; others stay."""
-    replaced, kept = [], learnt.rows
-    for rate in known.rows:
-        instead = _overlapping(rate, learnt)
-        if instead is None:
-            kept.append(rate)
-        elif instead != rate:
-            replaced.append((rate, instead))
-    added = tuple(rate for rate in learnt.rows if _overlapping(rate, known) is None)
-    return Merged(own_rates(known.basis, known.account, kept), added, tuple(replaced))
-
-
-def _overlapping(rate: OwnRate, rates: OwnRates) -> OwnRate | None:
-    """The first rate of the same product with a day of this one."""
-    of_product = rates.by_key.get(rate.key, ())
-    return next(
-        (one for one in of_product if rate.first <= one.last and one.first <= rate.last), None
-    )
+    kept = [
+        rate
+        for rate in known.rows
+        if not any(
+            rate.first <= one.last and one.first <= rate.last
+            for one in learnt.by_key.get(rate.key, ())
+        )
+    ]
+    return own_rates(known.basis, known.account, [*kept, *learnt.rows])
 
 
 def _key(region: str, component: Component, what: str) -> str:

@@ -36,7 +36,7 @@ class Presence(enum.Enum):
     ONLY_IN_AWS = "only_in_aws"
     ONLY_IN_HISTORY = "only_in_history"
     NOT_COMPARABLE = "not_comparable"
-    """The history's line matches no AWS line: its usage type, or a region, is unknown."""
+    """The history's line matches no AWS line: its usage type is unknown."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(slots=True)
 class UsageRow:
-    """One usage type (of one job, where AWS names the job), as each side reports it.
+    """One usage type of one job, as each side reports it; of AWS's other usage without a job.
 
     `jobs` and `crossing`: the jobs of the history's lines, and those that ran past a month's end.
     `estimated`: the history's dollars contain lines at an estimated rate.
@@ -109,21 +109,10 @@ class UsageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
-    """The cost of one part of SageMaker; `percent` is of the total, None where the total is 0."""
-
-    name: str
-    usd: Decimal
-    percent: Decimal | None
-
-
-@dataclass(frozen=True, slots=True)
 class Reconciliation:
     """All rows, the largest first, and sums over them."""
 
-    by_job: bool
     rows: tuple[UsageRow, ...]
-    areas: tuple[Area, ...]
     spend: AwsSpend
     audited: AuditedMonth
 
@@ -150,7 +139,7 @@ class Reconciliation:
     @property
     def outside_usd(self) -> Decimal:
         """AWS's dollars outside jobs, which audits do not cover."""
-        return sum((area.usd for area in self.areas if area.name != JOBS), _ZERO)
+        return sum((row.aws.known_usd for row in self.rows if row.area != JOBS), _ZERO)
 
     @property
     def jobs_only_in_aws_usd(self) -> Decimal:
@@ -159,7 +148,7 @@ class Reconciliation:
         return sum((row.aws.known_usd for row in missing if row.area == JOBS), _ZERO)
 
     def jobs(self) -> dict[Presence, int]:
-        """Number of jobs by presence; meaningful only where AWS's lines name the resource."""
+        """Number of jobs by presence."""
         ours = {line.job.lower() for line in self.audited.lines}
         theirs = {row.job for row in self.rows if row.aws.lines and row.job}
         return {
@@ -173,19 +162,16 @@ _Key = tuple[str | None, str | None, str]
 """Job, region and usage. The region is None where there is a job: its ARN contains the region."""
 
 
-def reconcile(spend: AwsSpend, audited: AuditedMonth, *, by_job: bool) -> Reconciliation:
-    """Compares both sides by usage type and region, or by job and usage type."""
-    rows = _aws_rows(spend.lines, by_job=by_job)
-    of_aws = frozenset(rows)
-    without_region = {parsed(row.usage).key for key, row in rows.items() if key[:2] == (None, None)}
+def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
+    """Compares both sides by job and usage type."""
+    rows = _aws_rows(spend.lines)
     unmatched: dict[_Key, UsageRow] = {}
     for line in audited.lines:
-        job = line.job.lower() if by_job else None
-        key = _key(line, job, of_aws, without_region)
+        job, comparable = line.job.lower(), line.usage is not None
         usage = line.usage_type or (line.usage.text if line.usage else line.item)
-        into, at = (unmatched, (job, line.region, usage)) if key is None else (rows, key)
+        into, at = (rows, line.usage.key) if line.usage else (unmatched, usage)
         row = into.setdefault(
-            at, UsageRow(usage, line.region, job, JOBS, comparable=key is not None)
+            (job, None, at), UsageRow(usage, line.region, job, JOBS, comparable=comparable)
         )
         row.history.add(line)
         row.jobs.add(line.job)
@@ -196,7 +182,7 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth, *, by_job: bool) -> Reconc
         [*rows.values(), *unmatched.values()],
         key=lambda row: (-_largest_usd(row), row.job or "", row.usage, row.region or ""),
     )
-    return Reconciliation(by_job, tuple(ranked), _areas(spend.lines), spend, audited)
+    return Reconciliation(tuple(ranked), spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
@@ -204,46 +190,17 @@ def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
     return None if part is None or not whole else part / whole * _HUNDRED
 
 
-def _aws_rows(lines: Iterable[AwsLine], *, by_job: bool) -> dict[_Key, UsageRow]:
+def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
     rows: dict[_Key, UsageRow] = {}
     for line in lines:
         usage = parsed(line.usage_type)
-        job = line.resource.lower() if by_job and line.resource else None
+        job = line.resource.lower() if line.resource else None
         if job is not None and JobRef.from_arn(job) is None:
             job = None
-        named = usage.key if line.region or job else line.usage_type.lower()
-        key = (job, None if job else line.region, named)
+        key = (job, None if job else line.region, usage.key)
         row = rows.setdefault(key, UsageRow(line.usage_type, line.region, job, usage.area))
         row.aws.add(line)
     return rows
-
-
-def _key(
-    line: AuditedLine, job: str | None, of_aws: frozenset[_Key], without_region: set[str]
-) -> _Key | None:
-    """The key under which AWS's side of this line is summed; None where it cannot be known."""
-    if line.usage is None:
-        return None
-    if job is not None:
-        return (job, None, line.usage.key)
-    exact = (None, None, (line.usage_type or "").lower())
-    if exact in of_aws:
-        return exact
-    in_region = (None, line.region, line.usage.key)
-    maybe_without_region = line.usage_type is None and line.usage.key in without_region
-    if line.region is None or (maybe_without_region and in_region not in of_aws):
-        return None
-    return in_region
-
-
-def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:
-    sums: dict[str, Decimal] = {}
-    for line in lines:
-        area = parsed(line.usage_type).area
-        sums[area] = sums.get(area, _ZERO) + line.usd
-    total = sum(sums.values(), _ZERO)
-    ranked = sorted(sums.items(), key=lambda area: (-area[1], area[0]))
-    return tuple(Area(name, usd, percent(usd, total)) for name, usd in ranked)
 
 
 def _largest_usd(row: UsageRow) -> Decimal:

@@ -30,20 +30,19 @@ class AwsLine:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Lines other than usage: credits, refunds, taxes, fees. `lines` is None where not counted."""
+    """Lines other than usage: credits, refunds, taxes, fees."""
 
     kind: str
-    lines: int | None
+    lines: int
     usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class AwsSpend:
-    """The month's usage, what was excluded from it, and whether AWS may still change it."""
+    """The month's usage, and what was excluded from it."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[Excluded, ...] = ()
-    estimated: bool = False
 
     @property
     def managed_spot(self) -> tuple[str, ...]:
@@ -56,13 +55,12 @@ class PaidUsage:
     """Usage of one account and usage type from `first` to `last` (UTC days, both included).
 
     `lines`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums of the
-    lines with a cost; `free` is the quantity at $0. `covered`: what a Savings Plan paid for.
+    lines with a cost. `covered`: what a Savings Plan paid for.
     `cost_decimals`: the most that a cost has. `list_rate`: AWS's public price per unit according to
     the report. `largest_line`: where the line with the highest cost is.
     """
 
     account: str
-    payer: str
     usage_type: str
     region: str | None
     unit: str
@@ -73,7 +71,6 @@ class PaidUsage:
     quantity: Decimal
     usd: Decimal
     covered: Decimal
-    free: Decimal
     list_rate: Decimal | None
     largest_usd: Decimal
     largest_line: str = ""
@@ -94,7 +91,6 @@ class PaidUsage:
             quantity=self.quantity + later.quantity,
             usd=self.usd + later.usd,
             covered=self.covered + later.covered,
-            free=self.free + later.free,
             list_rate=later.list_rate or self.list_rate,
         )
 

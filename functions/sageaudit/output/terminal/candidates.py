@@ -16,17 +16,14 @@ from sageaudit.domain.bill.candidate import Constraint
 from sageaudit.domain.job.job import duration
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line
 from sageaudit.output.text.amounts import spend_of
-from sageaudit.output.text.money import Figure, about, rate, share
+from sageaudit.output.text.money import Figure, share
 from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import by_reason, capitalised, counted, number
 
 _CHEAPEST = 15
 _UNPRICED = 6
 _HOUR_S = Decimal(3600)
-_COLUMNS_SAY = (
-    "Takes, Costs and Saves are the slow end, which is counted. Even at: if the run takes that "
-    "many times as long, it costs as much as today."
-)
+_COLUMNS_SAY = "Takes, Costs and Saves are the slow end, which is counted."
 _NEEDS = {
     "vcpu": "vCPU",
     "memory_gib": "GiB of memory",
@@ -46,8 +43,8 @@ _BY_RATIO = (
 CandidateRow = Mapping[str, Any]
 
 
-def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> None:
-    """Prints the comparison; `everything` lists every type, including those that do not fit."""
+def show(document: Mapping[str, Any], console: Console) -> None:
+    """Prints the comparison: the cheapest types that fit, and why the others do not."""
     _head(document, console)
     if document["impossible"]:
         line(console, capitalised(f"{document['impossible']}."), "bold yellow")
@@ -56,15 +53,14 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
     fitting = [row for row in rows if row["fits"]]
     unpriced = [str(row["type"]) for row in rows if row["would_hold"]]
     refused = [row for row in rows if not row["fits"] and not row["would_hold"]]
-    shown = fitting if everything else fitting[:_CHEAPEST]
+    shown = fitting[:_CHEAPEST]
     console.print()
     if shown:
         reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
         console.print(_table(shown, document["today"], reasons, console))
         if len(fitting) > len(shown):
-            line(
-                console, f"+{len(fitting) - len(shown)} more expensive types that fit: --all", "dim"
-            )
+            others = len(fitting) - len(shown)
+            line(console, f"+{others} more expensive types that fit: --output json", "dim")
         console.print()
         for position, reason in enumerate(reasons, start=1):
             line(console, f"{position}  {reason}", "dim")
@@ -72,17 +68,16 @@ def show(document: Mapping[str, Any], console: Console, *, everything: bool) -> 
             line(console, _BY_ESTIMATE, "dim")
         if any(row["price_note"] and not row["estimated"] for row in shown):
             line(console, _BY_RATIO, "dim")
-        if any(row["break_even_times_as_long"] is not None for row in shown):
-            line(console, _COLUMNS_SAY, "dim")
+        line(console, _COLUMNS_SAY, "dim")
     else:
         line(console, _nothing_fits(refused, unpriced), "bold")
     if unpriced:
-        more = "" if everything or len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
-        names = ", ".join(unpriced if everything else unpriced[:_UNPRICED])
+        more = "" if len(unpriced) <= _UNPRICED else f" +{len(unpriced) - _UNPRICED}"
+        names = ", ".join(unpriced[:_UNPRICED])
         line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
     if refused:
         heading(console, f"Does not fit: {counted(len(refused), 'type')}")
-        console.print(Padding(_each(refused) if everything else _grouped(refused), (0, 0, 0, 2)))
+        console.print(Padding(_grouped(refused), (0, 0, 0, 2)))
 
 
 def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
@@ -136,12 +131,12 @@ def _need(needs: Mapping[str, Any], key: str) -> str:
     return f"{number(needs[key], places=1)} {_NEEDS[key]}"
 
 
-_AMOUNTS = ("Takes", "Costs", "Saves", "Saves up to", "Even at")
+_AMOUNTS = ("Takes", "Costs", "Saves", "Saves up to")
 _COLUMNS = tuple(
     FittedColumn(title, title, title not in {"Type", "GPU"}, 0)
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNTS, "Why")
 )
-_DROPPED = ("GPU", "GiB", "vCPU", "Even at", "Saves up to", "Takes")
+_DROPPED = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
 
 
 def _table(
@@ -157,7 +152,6 @@ def _table(
             str(Figure(row["usd"], estimated=row["estimated"])),
             _saves(row, today),
             _at_best(row, today),
-            _even(row),
             str(reasons.index(str(row["assumption"])) + 1),
         )
         for row in rows
@@ -192,11 +186,6 @@ def _difference(saving: Decimal | None, row: CandidateRow, today: Mapping[str, A
     return f"{size} more" if saving is not None and saving < 0 else str(size)
 
 
-def _even(row: CandidateRow) -> Text:
-    even = row["break_even_times_as_long"]
-    return Text("-" if even is None else f"{even:.2f} x", "dim")
-
-
 def _grouped(refused: list[CandidateRow]) -> Table:
     """One line for each constraint: how many types it excludes, and the cheapest of them."""
     counts = Counter(str(row["constraint"]) for row in refused)
@@ -207,15 +196,4 @@ def _grouped(refused: list[CandidateRow]) -> Table:
         reason = str(first[constraint]["reason"]).removeprefix(f"{constraint}: ")
         example = f"{first[constraint]['type']}: {reason}"
         table.add_row(str(count), constraint, Text(terminal(example), "dim"))
-    return table
-
-
-def _each(refused: list[CandidateRow]) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for row in refused:
-        hourly = "no price"
-        if row["usd_per_hour"] is not None:
-            hourly = about(f"{rate(row['usd_per_hour'])}/h", estimated=row["estimated"])
-        reason = Text(terminal(str(row["reason"])), "dim")
-        table.add_row(terminal(row["type"]), hourly, row["constraint"], reason)
     return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -207,9 +206,7 @@ def _fix(fix: dict[str, Any], source: str) -> str:
 
 
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-!|<>~@:&])")
 _LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
-_LONGEST = 600
 _LONGEST_MESSAGE = 3000
 _LONGEST_TITLE = 200
 
@@ -226,28 +223,6 @@ def show(document: CheckedFile, console: Console) -> None:
             else:
                 indent = (0, 0, 0, _INDENTS[line.role])
                 console.print(Padding(text, indent, expand=False))
-
-
-def markdown(document: CheckedFile) -> str:
-    """A file for a comment on a pull request: paragraphs, and each finding with its parts."""
-    return "\n\n".join(
-        ("\n" if group[0].role == "finding" else "\n\n").join(map(_markdown, group))
-        for group in groups(document)
-    )
-
-
-def _markdown(line: CheckLine) -> str:
-    text = middle(terminal(line.text), _LONGEST)
-    lead = f"**{line.lead.strip()}** " if line.lead else ""
-    if line.role == "fix":
-        code = text.replace("`", chr(0x2CB))  # no backtick ends the code
-        return f"  - `{code}`"
-    before = {"file": "### SageMaker cost check: ", "finding": "- ", "detail": "  - "}.get(
-        line.role, ""
-    )
-    around = "**" if line.role == "job" else ""
-    escaped = _SPECIAL.sub(r"\\\1", text)
-    return f"{before}{lead}{around}{escaped}{around}"
 
 
 def github(document: CheckedFile) -> str:

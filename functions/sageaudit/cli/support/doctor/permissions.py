@@ -76,21 +76,20 @@ COMMANDS: Mapping[str, Needs] = {
         {
             ROLE: accounts.ASSUME_PERMISSIONS,
             ORGANIZATION: organization.LIST_PERMISSIONS,
-            COVERAGE: (*cost_explorer.CLI_PERMISSIONS, *organization.PAYER_PERMISSIONS),
+            COVERAGE: cost_explorer.CLI_PERMISSIONS,
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
-    "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "replay"),
-            *("savings", "show", "top"),
+            *("account", "by", "changes", "check", "export", "history", "reconcile", "savings"),
+            *("show", "top"),
         )
     },
-    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "prices": Needs(),
     "rules": Needs(),
+    "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": Needs((), {OF_STACK: STACK_CHECKS, OF_MEMBERS: MEMBER_CHECKS}),
 }
 """`doctor` itself needs nothing more: what it may not ask, it says."""
@@ -191,7 +190,6 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": _sid(resources, names),
                 "Effect": "Allow",
                 "Action": names,
                 "Resource": resources[0] if len(resources) == 1 else [*resources],
@@ -200,22 +198,3 @@ def policy(allowed: Iterable[str], where: PolicyScope) -> dict[str, Any]:
             for resources, names in groups.items()
         ],
     }
-
-
-def _sid(resources: tuple[str, ...], names: Iterable[str]) -> str:
-    if set(names) <= _DECIDE:
-        return "Decisions"
-    if set(names) <= {*dynamo_history.RECORD_PERMISSIONS}:
-        return "Audits"
-    words = {
-        "sagemaker": "Jobs",
-        "dynamodb": "HistoryTable",
-        "iam": "Accounts",
-        "cloudformation": "Stack",
-        "sns": "Topics",
-        "sqs": "Queues",
-        "lambda": "Functions",
-        "secretsmanager": "ChannelSecrets",
-    }
-    service = resources[0].split(":")[2] if resources != ("*",) else ""
-    return words.get(service, "AnyResource")

@@ -16,7 +16,6 @@ from sageaudit.cli.support.history import formats, histories
 from sageaudit.cli.support.history.formats import Field, ListLayout, Tail
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.output.terminal.layout import console_for
-from sageaudit.output.text.words import counted
 from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
@@ -147,18 +146,6 @@ def rule_named(text: str) -> str:
 def tail(read: ReadCounts, *, more: bool = False) -> Tail:
     """What follows the rows in JSON; `more`: there are others."""
     return lambda: {"more": more, "read": {"rows": read.rows, "sums": read.sums}}
-
-
-def say_read(question: Question, read: ReadCounts, shown: int) -> None:
-    """Says how many rows were read where a filter or an order has no index."""
-    reasons = [*map(option, question.without_index)]
-    if question.sort is not Sort.NEWEST:
-        reasons.append("--sort")
-    if reasons and read.rows > shown:
-        sums = f" and {counted(read.sums, 'daily sum')}" if read.sums else ""
-        what = "finding" if question.rule is not None else "audit"
-        verb = "has" if len(reasons) == 1 else "have"
-        say(f"{counted(read.rows, what)}{sums} read: {' and '.join(reasons)} {verb} no index")
 
 
 def days_of(window: Window) -> str:

@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
@@ -30,7 +29,7 @@ _TITLES = {
     Presence.MATCHED: "Matched",
     Presence.ONLY_IN_AWS: "Only in AWS",
     Presence.ONLY_IN_HISTORY: "Only in the history",
-    Presence.NOT_COMPARABLE: "Not comparable by usage type",
+    Presence.NOT_COMPARABLE: "Not comparable: the usage type is not known",
 }
 
 
@@ -42,29 +41,19 @@ class ReconciledMonth:
     month: str
     account: str
     source: str
-    requests: int
     ongoing: bool
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
     """The document that --output json prints; keys are always present and never removed."""
     result = reconciled.result
-    jobs = result.jobs() if result.by_job else None
     return {
         "schema": 1,
         "month": reconciled.month,
         "account": reconciled.account,
         "source": reconciled.source,
-        "by_job": result.by_job,
-        "requests": reconciled.requests,
-        "requests_usd": reconciled.requests * USD_PER_REQUEST,
-        "estimated": result.spend.estimated,
         "totals": _totals(result),
-        "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
-        "areas": [
-            {"area": area.name, "usd": rounded(area.usd), "percent": _centi(area.percent)}
-            for area in result.areas
-        ],
+        "jobs": {presence.value: count for presence, count in result.jobs().items()},
         "rows": [_row(row) for row in result.rows],
         "excluded": [
             {"kind": excluded.kind, "lines": excluded.lines, "usd": rounded(excluded.usd)}
@@ -141,15 +130,10 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
     if not result.spend.lines:
         usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
         yield f"{reconciled.source} has {usage}"
-    elif result.by_job:
-        yield "jobs are compared by resource id, in lower case as in their ARN"
-    else:
-        yield "usage types are compared by region, kind of job and instance type"
-    if reconciled.ongoing or result.spend.estimated:
+    if reconciled.ongoing:
         yield "AWS's figures for this month are not final and about a day old"
     for excluded in result.spend.excluded:
-        lines = "" if excluded.lines is None else f"{counted(excluded.lines, 'line')}, "
-        amount = f"{lines}{usd(excluded.usd)}"
+        amount = f"{counted(excluded.lines, 'line')}, {usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
         (audited.rollups, "tuning job, whose training jobs are counted themselves"),
@@ -177,15 +161,15 @@ def _doubts(result: Reconciliation) -> Iterator[str]:
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
-    """Prints the totals, the rows by presence, the areas and the notes."""
+    """Prints the totals, the rows by presence and the notes."""
     result = reconciled.result
     compared = f"history compared with {reconciled.source}"
     title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}"
     console.print(Text(terminal(title), "bold"))
     for line in _summary(result):
         console.print(Text(line))
-    tables = [(title, _table(result, presence)) for presence, title in _TITLES.items()]
-    for title, table in (*tables, ("What AWS billed", _areas(result))):
+    for presence, title in _TITLES.items():
+        table = _table(result, presence)
         if table.row_count:
             console.print()
             console.print(Text(title, "bold"))
@@ -211,14 +195,13 @@ def _summary(result: Reconciliation) -> Iterator[str]:
         f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
         f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
-    if result.by_job:
-        jobs = result.jobs()
-        total = sum(jobs.values())
-        yield "Jobs: " + ", ".join(
-            f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
-            f"{_share(Decimal(count), Decimal(total))}"
-            for presence, count in jobs.items()
-        )
+    jobs = result.jobs()
+    total = sum(jobs.values())
+    yield "Jobs: " + ", ".join(
+        f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
+        f"{_share(Decimal(count), Decimal(total))}"
+        for presence, count in jobs.items()
+    )
 
 
 def _share(part: Decimal, whole: Decimal) -> str:
@@ -227,15 +210,14 @@ def _share(part: Decimal, whole: Decimal) -> str:
 
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
-    """The rows of jobs with this presence; of areas that no audit covers there is another table."""
+    """The rows of jobs with this presence; of what no audit covers there is the sum alone."""
     rows = [row for row in result.with_presence(presence) if row.area == JOBS or row.history.lines]
     amounts: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
         amounts = ("AWS", "History", "Diff") * 2
-    where = "Job" if result.by_job else "Region"
-    table = plain_table("Usage", where, *amounts, right=amounts, unbroken=amounts)
+    table = plain_table("Usage", "Job", *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_SHOWN]:
-        place = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
+        place = (row.job or "-").rpartition("/")[2]
         aws: tuple[str, ...] = (_used(row.aws), usd(row.aws.usd))
         history: tuple[str, ...] = (_used(row.history), _history_usd(row))
         cells = aws if row.aws.lines else history
@@ -245,18 +227,6 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
         table.add_row(Text(terminal(row.usage)), Text(middle(terminal(place), _NAME)), *cells)
     if len(rows) > _SHOWN:
         table.add_row(Text(f"+{len(rows) - _SHOWN} more: --output json shows all", "dim"))
-    return table
-
-
-def _areas(result: Reconciliation) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column()
-    for _ in range(2):
-        table.add_column(justify="right")
-    for area in result.areas:
-        covered = "covered by audits" if area.name == JOBS else "not covered by audits"
-        share = "" if area.percent is None else f"{area.percent:.1f}%"
-        table.add_row(Text(area.name), usd(area.usd), share, Text(covered, "dim"))
     return table
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
 
-from sageaudit.adapters.aws import organization
-from sageaudit.adapters.aws.accounts import Accounts
+from sageaudit.adapters.aws.clients import client
 from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, CostExplorer
 from sageaudit.cli.exits import Exit, exit_of
 from sageaudit.cli.messages import say
 from sageaudit.cli.support.account.accounts import identity
-from sageaudit.cli.support.scan.scanned_accounts import ScannedAccounts
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
@@ -26,7 +23,7 @@ from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.headline import coverage_headline
-from sageaudit.output.text.money import Figure, usd
+from sageaudit.output.text.money import usd
 from sageaudit.output.text.untrusted import middle, terminal
 from sageaudit.output.text.words import counted
 from sageaudit.ports import History
@@ -38,69 +35,42 @@ _CHINA = "cn-northwest-1"
 
 @dataclass(frozen=True, slots=True)
 class BilledAccounts:
-    """Whose bill is read. `clients` are those of each account.
+    """Whose bill is read, with the session's own credentials.
 
-    `by_payer`: the own account sees them all, as it pays for them.
+    The account that pays for an organization sees the bills of all; any other one its own alone.
     """
 
-    own: str
+    session: Any
     accounts: tuple[str, ...]
-    clients: Accounts
-    by_payer: bool
 
     @property
     def least_requests(self) -> int:
         """The Cost Explorer requests that it takes, if each answer has one page."""
-        if len(self.accounts) == 1:
-            return 1
-        return 2 if self.by_payer else len(self.accounts)
+        return min(len(self.accounts), 2)
 
     @property
     def usd(self) -> Decimal:
         """What these requests cost."""
         return self.least_requests * USD_PER_REQUEST
 
-    @property
-    def groups(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each account that is asked, with those that it is asked about."""
-        if self.by_payer or self.accounts == (self.own,):
-            yield self.own, self.accounts
-        else:
-            yield from ((account, (account,)) for account in self.accounts)
 
+def billed(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
+    """The bill of these accounts, by default of the session's own.
 
-def of_one(session: Any, region: str) -> BilledAccounts:
-    """The bill of the session's own account. Raises AwsError, or BadUsage as `of_several`."""
-    _check(region)
-    own = identity(session, region).account
-    return BilledAccounts(own, (own,), Accounts(session, own, {}, time.time), by_payer=False)
-
-
-def of_several(several: ScannedAccounts, region: str) -> BilledAccounts:
-    """The bills of the accounts that could be opened, by whoever may read them.
-
-    Raises BadUsage where Cost Explorer has no endpoint.
+    Raises AwsError, or BadUsage where Cost Explorer has no endpoint.
     """
-    _check(region)
-    own, clients = several.listed.own.account, several.clients
-    payer = organization.payer(clients.of("organizations")(own, region))
-    names = several.listed.names
-    seen = names if payer == own else [account for account in names if account in several.opened]
-    return BilledAccounts(own, tuple(seen), clients, by_payer=payer == own)
-
-
-def _check(region: str) -> None:
     if partition_of(region) not in {"aws", "aws-cn"}:
         raise BadUsage(f"--coverage: Cost Explorer cannot be asked about {region}; leave it out")
+    return BilledAccounts(session, tuple(accounts) or (identity(session, region).account,))
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The bill beside the audits; None where no bill could be read. `codes`: of refusals."""
+    """The bill beside the audits; None where it could not be read, with the code of the refusal."""
 
     coverage: Coverage | None = None
     requests: int = 0
-    codes: frozenset[Exit] = frozenset()
+    code: Exit = Exit.DONE
 
 
 def read(
@@ -112,27 +82,16 @@ def read(
 ) -> Covered:
     """Reads the bill and puts it beside the audits of these accounts and regions.
 
-    `regions` has at least one. An account that refuses is said; it is left out on both sides, but
+    `regions` has at least one. An account whose bill is not seen is left out on both sides, but
     not in the list of accounts.
     """
-    requests = 0
-    lines: list[AwsLine] = []
-    bills: dict[str, Decimal] = {}
-    codes: set[Exit] = set()
     endpoint = _CHINA if partition_of(regions[0]) == "aws-cn" else REGION
-    for asker, accounts in asked.groups:
-        explorer = CostExplorer(asked.clients.of("ce")(asker, endpoint))
-        try:
-            found, by_account = _of_accounts(explorer, accounts, period)
-            lines += found
-            bills |= by_account
-        except (AwsError, Malformed) as error:
-            for account in accounts:
-                say(f"the SageMaker bill of {account} is not known: {error}")
-            codes.add(exit_of(error))
-        requests += explorer.requests
-    if not bills:
-        return Covered(None, requests, frozenset(codes))
+    explorer = CostExplorer(client(asked.session, "ce", endpoint))
+    try:
+        lines, bills = _of_accounts(explorer, asked.accounts, period)
+    except (AwsError, Malformed) as error:
+        say(f"the SageMaker bill is not known: {error}")
+        return Covered(None, explorer.requests, exit_of(error))
     audited = dict.fromkeys(asked.accounts, Decimal(0))
     for row in history.sums(Scope.ACCOUNT, period.since, period.until):
         if (row.account, row.region) in places:
@@ -146,18 +105,17 @@ def read(
         regions=regions,
         accounts={name: (bills.get(name), usd) for name, usd in audited.items()},
     )
-    return Covered(known, requests, frozenset(codes))
+    return Covered(known, explorer.requests)
 
 
 def _of_accounts(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """The usage of these accounts together, and the dollars of each."""
+    """The usage of these accounts together, and the dollars of each that is seen."""
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
-    of_account = explorer.by_account(accounts, period.since, period.until)
-    return spend.lines, {account: of_account.get(account, Decimal(0)) for account in accounts}
+    return spend.lines, explorer.by_account(accounts, period.since, period.until)
 
 
 def audited_lines(
@@ -220,38 +178,24 @@ def show(found: Covered, console: Console) -> None:
             " before these days are in the bill of earlier days.",
         )
     if covered.jobs or covered.outside:
-        _show_table("Usage", list(_rows(covered)), console)
-    if len(covered.accounts) > 1:
-        console.print()
-        ranked = sorted(covered.accounts, key=lambda one: (-(one.bill_usd or 0), one.account))
-        rows = [
-            (row.account, str(Figure(row.bill_usd, absent="not known")), usd(row.audited_usd))
-            for row in ranked
-        ]
-        _show_table("Account", rows, console)
+        _show_table(list(_rows(covered)), console)
     line(console, _NOTE, "dim")
     console.print()
 
 
-def _show_table(title: str, rows: Sequence[tuple[str, str, str]], console: Console) -> None:
+def _show_table(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
     money = ("Bill", "Audited")
-    table = plain_table(title, *money, right=money, unbroken=money)
+    table = plain_table("Usage", *money, right=money, unbroken=money)
     for name, *amounts in rows:
         table.add_row(middle(terminal(name), _NAME), *amounts)
     console.print(table)
 
 
 def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
+    """The largest; --output json has all of them."""
     for row in covered.jobs[:_SHOWN]:
         yield row.usage, usd(row.bill_usd), usd(row.audited_usd)
-    rest = covered.jobs[_SHOWN:]
-    if rest:
-        bill = sum((row.bill_usd for row in rest), Decimal(0))
-        audited = sum((row.audited_usd for row in rest), Decimal(0))
-        yield f"{counted(len(rest), 'usage type')} of jobs more", usd(bill), usd(audited)
     for outside in covered.outside[:_SHOWN]:
         yield outside.name, usd(outside.usd), "not audited"
-    left = covered.outside[_SHOWN:]
-    if left:
-        amount = sum((row.usd for row in left), Decimal(0))
-        yield f"{counted(len(left), 'usage type')} more", usd(amount), "not audited"
+    if more := len(covered.jobs[_SHOWN:]) + len(covered.outside[_SHOWN:]):
+        yield f"+{more} more: --output json", "", ""

@@ -198,16 +198,6 @@ def may_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-STATUS_WORDS = {
-    "audited": "audited",
-    "partly": "partly",
-    "no_jobs": "no jobs",
-    "role_refused": "role refused",
-    "denied": "denied",
-    "no_credentials": "credentials",
-    "throttled": "throttled",
-    "unavailable": "no answer",
-}
 _SHOWN_REASONS = 20
 _COLUMNS = (
     FittedColumn("account", "Account", False, 0),
@@ -246,7 +236,7 @@ def show_accounts(statuses: Sequence[AccountStatus], console: Console) -> None:
     heading(console, counted(len(statuses), "account"))
     ranked = sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account))
     rows = [
-        (one.account, terminal(one.name or "-"), *_account_figures(one), STATUS_WORDS[one.word])
+        (one.account, terminal(one.name or "-"), *_account_figures(one), one.word.replace("_", " "))
         for one in ranked
     ]
     console.print(fitted(_COLUMNS, rows, _DROPPED, console.width))

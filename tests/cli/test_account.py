@@ -1,0 +1,48 @@
+"""`sageaudit account`: over the runs that a history has of an account."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.command_line import Run
+from tests.labelled.machine import Doing, Plot, alike, training
+
+IDLE_CPU = Plot("ml.m5.4xlarge", alike(1, Doing(90, cores=3.0, gib=24, jitter=0.2)), name="small")
+ACCOUNT = ("account", "111122223333")
+
+
+@pytest.fixture
+def history(run: Run, tmp_path: Path) -> Path:
+    """Four runs: of lately one at a known rate, one at an estimated one and one without metrics."""
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    for number, days_ago in enumerate((2, 3, 4, 80)):
+        day = datetime.now(UTC).replace(microsecond=0) - timedelta(days=days_ago)
+        job = training(replace(IDLE_CPU, begin=day, name=f"small-{number}"), number)
+        text = json.dumps({**job, "metrics": {}} if number == 2 else job)
+        text = text.replace("ml.m5.4xlarge", "ml.m8i.4xlarge") if number == 1 else text
+        (folder / f"{number}.json").write_text(text)
+    path = tmp_path / "history.db"
+    assert run("scan", "--recordings", folder, "--history", path).exit_code == 0
+    return path
+
+
+def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
+    """Each account rule answers, of these days only; what is doubtful of them is counted."""
+    words = (*ACCOUNT, "--history", history)
+    read = run(*words, "--output", "json").document()
+    assert (read["account"], read["days"], read["runs"]) == ("111122223333", 31, 3)
+    answers = [one["rule"] for of in ("findings", "unknown", "not_applicable") for one in read[of]]
+    assert sorted([*answers, *read["clear"]]) == ["commitment-candidate"]
+    assert read["runs_judged"] == {"yes": 2, "partly": 0, "no": 1, "unknown": 0}
+    assert (read["runs_at_estimated_rates"], read["runs_with_incomplete_bills"]) == (1, 0)
+    shown = run(*words).stdout
+    assert "1 run could not be judged." in shown
+    assert "1 run billed at an estimated rate" in shown
+    wider = run(*words, "--since", "90d", "--output", "json").document()
+    assert wider["runs"] == 4
