@@ -41,7 +41,6 @@ class RecordedSageMaker:
         page: int = 100,
     ) -> None:
         self.page = page
-        self.lists_requested: list[datetime] = []
         self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._running: set[str] = set()
@@ -89,7 +88,6 @@ class RecordedSageMaker:
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             asked = json.loads(request.body)
-            self.lists_requested.append(self._clock())
             listed = [
                 {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (kind, _), job in self._jobs.items()

@@ -7,6 +7,7 @@ of a service and the rules of its endpoints are made once for all clients: most 
 from __future__ import annotations
 
 import functools
+import gc
 import ipaddress
 import os
 import sys
@@ -17,6 +18,7 @@ import botocore.client
 import botocore.endpoint_provider
 import botocore.hooks
 import botocore.loaders
+import botocore.session
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
@@ -40,7 +42,8 @@ os.environ |= {
     "POWERTOOLS_SERVICE_NAME": "tests",
 }
 
-botocore.loaders.create_loader = functools.cache(botocore.loaders.create_loader)
+_loader = functools.cache(botocore.loaders.create_loader)
+botocore.loaders.create_loader = botocore.session.create_loader = lambda path=None: _loader(path)
 
 _alias = botocore.hooks.EventAliaser._alias_event_name
 _aliases: dict[str, str] = {}
@@ -107,6 +110,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 holder, name = (machine.TestCase, "settings")
             own = getattr(holder, name)
             setattr(holder, name, settings(own, max_examples=min(own.max_examples, most)))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays to the end: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:

@@ -14,7 +14,6 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import checks, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
-from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -245,8 +244,3 @@ def counted(printed: str) -> dict[tuple[str, str | None], int]:
         for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
             counts[metric["Name"], line.get("channel")] += int(sum(line[metric["Name"]]))
     return dict(counts)
-
-
-def text_of(document: AuditDocument) -> str:
-    """A document's JSON, without the history's version in it."""
-    return to_json(document)

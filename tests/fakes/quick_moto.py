@@ -20,6 +20,7 @@ from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import StreamRecord, Table
 from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # type: ignore[attr-defined]
+from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
 
 _INDEX_NAME = 6
 """Of the arguments with which moto calls `Table.query`, after the hash key."""
@@ -81,6 +82,9 @@ def quick_moto() -> Iterator[None]:
         patch.object(Table, "query", query_of_a_partition),
         patch.object(ResponseSerializer, "get_value", get_value),
         patch.object(DepthFirstTraverser, "nodes_to_be_processed", nodes_of_a_class),
+        # the parts of an expression lie in one another: the check of the whole one is that of all
+        patch.object(ActionCountValidator, "traverse", ActionCountValidator.process),
+        patch.object(OverlappingPathsValidator, "traverse", OverlappingPathsValidator.process),
         patch.object(
             DynamoType,
             "cast_value",

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from sageaudit.adapters.files.recording import RecordedSet, Recording, read
 from sageaudit.adapters.prices import packaged
@@ -78,10 +81,26 @@ def files() -> list[Path]:
     return sorted((DATA / "jobs").glob("*.json"))
 
 
+def file(stem: str) -> Path:
+    """The recording of this name."""
+    return DATA / "jobs" / f"{stem}.json"
+
+
+def each() -> list[Any]:
+    """The names of all recordings as parameters: `make test` runs the first of each kind and some.
+
+    `make test-all` runs them all.
+    """
+    stems = [path.stem for path in files()]
+    kinds = {stem.partition("-")[0]: stem for stem in reversed(stems)}
+    few = {*kinds.values(), *stems[::6]}
+    return [s if s in few else pytest.param(s, marks=pytest.mark.more) for s in stems]
+
+
 @cache
 def of_file(stem: str) -> tuple[Recorded, ...]:
     """The job of a file, or a set's children."""
-    path = DATA / "jobs" / f"{stem}.json"
+    path = file(stem)
     provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
     match read(path):
         case RecordedSet(children):

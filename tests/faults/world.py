@@ -7,11 +7,13 @@ its function is ended there, as Lambda does.
 from __future__ import annotations
 
 import json
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from unittest import mock
 
@@ -202,6 +204,10 @@ def _text(attributes: Any, name: str) -> str | None:
     return value.get("StringValue") if isinstance(value, dict) else str(value)
 
 
+_context = cache(ssl.create_default_context)
+"""Reads all certificates of the machine: once, as none is checked here."""
+
+
 @contextmanager
 def world(
     start: datetime, *, policy: Policy | None = None, on_step: Step = lambda _: None
@@ -231,6 +237,7 @@ def world(
     network = Network(running, wait, now)
     with ExitStack() as stack:
         stack.enter_context(quick_moto())
+        stack.enter_context(mock.patch("ssl.create_default_context", _context))
         stack.enter_context(mock.patch.object(posting, "_connected", slack.connected))
         stack.enter_context(mock.patch.object(posting, "_ends", slack.ends))
         aws = stack.enter_context(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -34,19 +35,8 @@ MAY_IMPORT = {
 """A part of the package, and the other parts that it may import."""
 ORDER = {
     "domain": (
-        *(
-            "nearest",
-            "privacy",
-            "job",
-            "prices",
-            "usage",
-            "bill",
-            "policy",
-            "audit",
-            "advice",
-            "alert",
-        ),
-        *("sweep", "running", "request", "reconcile"),
+        *("nearest", "privacy", "job", "prices", "usage", "bill", "policy", "audit", "advice"),
+        *("alert", "sweep", "running", "request", "reconcile"),
     ),
     "workflows": ("audit", "notify", "deliver", "sweep", "scan", "check", "report", "digest"),
     "output": ("text", "fixes", "terminal", "html"),
@@ -96,9 +86,16 @@ def owner(imported_name: str, names: Container[str]) -> str:
     return imported_name
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """What a file's imports and calls can be read from."""
+    whole = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return tuple(n for n in whole if isinstance(n, ast.Import | ast.ImportFrom | ast.Call))
+
+
 def imported(path: Path) -> Iterator[str]:
     """Every module that a file imports, with its full name."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -162,7 +159,7 @@ def test_a_pure_module_knows_nothing_of_the_world() -> None:
     asked = [
         f"{path.relative_to(PACKAGE)} calls {node.func.value.id}.{node.func.attr}"
         for path in pure_modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)

@@ -54,14 +54,14 @@ def running(
     return RecordedJob(JobKind.TRAINING, describe, {"owner": "mara"}, tuple(series))
 
 
-def test_of_thirty_running_jobs_two_hang_and_one_recovers() -> None:
+def test_of_six_running_jobs_two_hang_and_one_recovers() -> None:
     """Two messages and one all-clear on each channel; the cheap ones are described once."""
     dear = [
         running("llm-7b-hangs", (60, BUSY), (240, HUNG)),
         running("vision-recovers", (30, BUSY), (90, HUNG), (180, BUSY)),
-        *(running(f"busy-{n}", (300, BUSY)) for n in range(3)),
+        running("busy", (300, BUSY)),
     ]
-    cheap = [running(f"cheap-{n}", (300, HUNG), instance="ml.m5.large") for n in range(25)]
+    cheap = [running(f"cheap-{n}", (300, HUNG), instance="ml.m5.large") for n in range(3)]
     with scene(NOON - MINUTE, sweeps=True) as one:
         for job in (*dear, *cheap):
             one.aws.sagemaker.runs(job)

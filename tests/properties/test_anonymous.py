@@ -59,10 +59,10 @@ def dollars(audited: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("path", recorded.files(), ids=lambda path: path.stem)
-def test_every_recorded_job_keeps_its_dollars_and_findings(path: Path) -> None:
+@pytest.mark.parametrize("stem", recorded.each())
+def test_every_recorded_job_keeps_its_dollars_and_findings(stem: str) -> None:
     """And the answers of all other rules."""
-    document = recording_file.document_of(recording.read(path))
+    document = recording_file.document_of(recording.read(recorded.file(stem)))
     assert dollars(audit(shared(document))) == dollars(audit(document))
 
 

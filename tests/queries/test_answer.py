@@ -71,17 +71,16 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("question", "sort", "limit"), list(product(QUESTIONS, [Sort.NEWEST, *AMOUNTS], [1, 40]))
-)
+@pytest.mark.parametrize(("question", "sort"), [*product(QUESTIONS, [Sort.NEWEST, *AMOUNTS])])
 def test_a_page_is_the_first_rows_of_all_that_fit(
-    history: SqliteHistory, question: Question, sort: Sort, limit: int
+    history: SqliteHistory, question: Question, sort: Sort
 ) -> None:
     """In the question's order, each row once; it says whether there are more."""
     question = replace(question, sort=sort)
-    page = answer.page(asked(history, question), question, limit)
     expected = by_hand(history, question)
-    assert (list(page.rows), page.more) == (expected[:limit], len(expected) > limit)
+    for limit in (1, 40):
+        page = answer.page(asked(history, question), question, limit)
+        assert (list(page.rows), page.more) == (expected[:limit], len(expected) > limit)
     assert list(answer.all_rows(asked(history, question), question)) == expected
 
 

@@ -154,8 +154,8 @@ def test_the_period_is_the_smallest_that_age_and_length_allow(
         (200, 24, 60),
         (201, 24, 120),
         (1000, 24, 300),
-        (1000, 24 * 28, 8400),
-        (5000, 24, 300),
+        pytest.param(1000, 24 * 28, 8400, marks=pytest.mark.more),
+        pytest.param(5000, 24, 300, marks=pytest.mark.more),
     ],
 )
 def test_a_run_of_many_hosts_is_read_at_a_longer_period_and_the_audit_says_so(

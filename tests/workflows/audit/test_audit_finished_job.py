@@ -383,20 +383,3 @@ def test_a_run_that_never_started_is_recorded_at_no_cost() -> None:
     assert (document["bill"]["total_usd"], document["bill"]["complete"]) == (0, True)
     assert document["findings"] == []
     assert document["audit"]["settled"] is True
-
-
-def test_secrets_of_a_run_are_not_kept() -> None:
-    """Neither in the document nor in what is kept to judge it again."""
-    answer = training_answer(
-        HyperParameters={"key": "hunter2"},
-        Environment={"TOKEN": "hunter2"},
-        TrainingJobStatus="Failed",
-        FailureReason="AlgorithmError: password=hunter2",
-    )
-    of = dependencies(answered(answer))
-    document = done(of)
-    detail = of.history.detail(JobKey(ended(NAME).ref.arn, CREATED))
-    assert detail is not None
-    assert "hunter2" not in repr(document)
-    assert "hunter2" not in repr(detail)
-    assert detail.series

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from sageaudit.workflows.digest.run import DigestDependencies, Digested, send_di
 from sageaudit.workflows.report.contents import ReportSource
 from tests.fakes.weeks import record
 
+ON = Policy()
 NOW = datetime(2026, 11, 23, 8, tzinfo=UTC)
 WEEK = (date(2026, 11, 16), date(2026, 11, 22))
 
@@ -60,8 +62,13 @@ def history() -> Iterator[SqliteHistory]:
         yield made
 
 
-def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> Digested:
-    """The digest of the week was written."""
+def asked(
+    history: SqliteHistory,
+    kept: Kept,
+    source: SqliteHistory | None = None,
+    policy: Policy = ON,
+) -> Digested | str:
+    """What became of the week's digest."""
 
     def write(card: MessageCard, _: object) -> dict[str, Any]:
         return dict(plain.message(card))
@@ -70,14 +77,30 @@ def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None
         history,
         kept,
         cast("Any", kept),
-        Policy(),
+        policy,
         {"sns": write},
         kept,
         ReportSource(source or history, {}),
     )
-    outcome = send_digest(deps, now=NOW)
+    return send_digest(deps, now=NOW)
+
+
+def sent(history: SqliteHistory, kept: Kept, source: SqliteHistory | None = None) -> Digested:
+    """The digest of the week was written."""
+    outcome = asked(history, kept, source)
     assert isinstance(outcome, Digested)
     return outcome
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"mode": "observe"}, "observe mode"), ({"digest": None}, "the policy has switched it off")],
+)
+def test_a_policy_may_have_none(history: SqliteHistory, changes: dict[str, Any], why: str) -> None:
+    """Nothing is asked, and it says why."""
+    kept = Kept()
+    assert asked(history, kept, policy=replace(ON, **changes)) == why
+    assert kept.done == []
 
 
 def test_the_report_knows_what_people_answered(history: SqliteHistory) -> None:

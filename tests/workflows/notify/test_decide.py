@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
+from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.adapters.lambda_runtime.records import version_of
 from sageaudit.domain.advice.advice import Decision, Verb
 from sageaudit.domain.alert.alert import AlertKind
@@ -25,7 +26,7 @@ from sageaudit.domain.policy.routes import ChannelChoice, Route, Routes
 from sageaudit.errors import BadHistory, Malformed
 from sageaudit.output.text.money import usd
 from sageaudit.workflows.notify.decide import NotifyDependencies, notify
-from tests.fakes.delivering import NOON, PK, text_of
+from tests.fakes.delivering import NOON, PK
 from tests.fakes.documents import (
     document,
     job,
@@ -441,7 +442,7 @@ def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None
 def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:
     """Money that went through the table's text is the same money."""
     written = []
-    for whole in (ONE, json.loads(text_of(ONE), parse_float=Decimal)):
+    for whole in (ONE, json.loads(to_json(ONE), parse_float=Decimal)):
         story = FamilyStory(Policy(floor_usd=Decimal(2)))
         story.decided(replace(story.audit(ONE, NOON), document=whole), NOON)
         written.append(bodies(story))

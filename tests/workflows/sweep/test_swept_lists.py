@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 
 from local.requests import Requests, http_answer
-from sageaudit.adapters.aws.job_lists import APART_S, SweptLists
+from sageaudit.adapters.aws.job_lists import SweptLists
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.listed import Listed
 from sageaudit.domain.sweep import ListOfJobs
@@ -85,7 +85,7 @@ def test_requests_are_a_second_apart_in_each_account() -> None:
     wire = Wire(lambda n: (200, body("a", token=str(n)) if n % 3 else body("b")))
     wire.pages()
     wire.pages(ListOfJobs("444455556666", REGION, JobKind.TRAINING))
-    assert wire.gaps == [APART_S, APART_S, 0, APART_S, APART_S]
+    assert wire.gaps == [1, 1, 0, 1, 1]
 
 
 def test_the_sdks_tries_again_wait_for_their_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_the_sdks_tries_again_wait_for_their_turn_too(monkeypatch: pytest.Monkey
     throttled = {"__type": "ThrottlingException", "message": "Rate exceeded"}
     wire = Wire(lambda n: (400, throttled) if n < 3 else (200, body("a")))
     assert [[row.ref.name for row in page] for page in wire.pages()] == [["a"]]
-    assert wire.gaps == [APART_S] * 2
+    assert wire.gaps == [1, 1]
 
 
 @pytest.mark.parametrize(
