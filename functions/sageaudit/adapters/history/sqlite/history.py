@@ -30,7 +30,7 @@ from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
 from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
-from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.history.stored_document import digest_of, read, stored
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -115,8 +115,8 @@ class SqliteHistory:
         head = head_of(entry, version, digest)
         of_run = {"run_key": run_id(entry.key)}
         self._put_head(connection, entry, head, newest)
-        text = stored_text(entry.document, version)
-        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": text})
+        packed = stored(entry.document, version)
+        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": packed})
         connection.execute(schema.FORGET_FINDINGS, of_run)
         columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
@@ -215,7 +215,7 @@ class SqliteHistory:
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.row(query, {"run_key": run_id(key), "version": version})
         with self._whole_rows():
-            return None if row is None else read_text(row["document"])
+            return None if row is None else read(row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
