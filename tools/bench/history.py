@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -16,8 +17,9 @@ from pathlib import Path
 from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
-from sageaudit.domain.audit.record import Entry, JobKey, Recorded
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey, Recorded
 from sageaudit.domain.policy.policy import Policy
+from sageaudit.ports import History
 from tests.fakes.recorded import files
 
 AUDITS = 10_000
@@ -53,19 +55,20 @@ def recorded() -> tuple[Entry, ...]:
 
 
 def audits(count: int) -> Iterator[Entry]:
-    """Audits of as many jobs: those of the recorded ones by other names, families and owners."""
+    """Audits of as many jobs, in the order of their ends.
+
+    They are those of the recorded jobs, by other names, families and owners.
+    """
     chance, known = random.Random(1), [one for one in recorded() if not one.document["rollup"]]
     for number in range(count):
-        yield _renamed(known[number % len(known)], number, chance)
+        ended = NOW - timedelta(days=DAYS) * (1 - number / count)
+        yield _renamed(known[number % len(known)], number, ended, chance)
 
 
-def _renamed(one: Entry, number: int, chance: random.Random) -> Entry:
+def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) -> Entry:
     job = one.document["job"]
-    name, ended = f"{job['name'][:20]}-{number:06d}", NOW - timedelta(
-        seconds=chance.randrange(DAYS * 86_400)
-    )
-    was = datetime.fromisoformat(job["ended_at"]) if job["ended_at"] else one.key.created_at
-    later = ended - was
+    name, end = f"{job['name'][:20]}-{number:06d}", job["ended_at"]
+    later = ended - (datetime.fromisoformat(end) if end else one.key.created_at)
 
     def moved(found: re.Match[str]) -> str:
         return f'"{(datetime.fromisoformat(found[1]) + later).isoformat()}"'
@@ -81,13 +84,14 @@ def _renamed(one: Entry, number: int, chance: random.Random) -> Entry:
         key=JobKey(one.key.arn.replace(job["name"], name), one.key.created_at + later),
         last_modified_at=one.last_modified_at + later,
         document=document,
-        compared=one.compared and (),
     )
 
 
-def filled(path: Path, count: int) -> SqliteHistory:
-    """A file with as many audits."""
-    history = SqliteHistory(path)
-    for entry in audits(count):
-        history.record(entry)
-    return history
+def fill(history: History, entries: Iterable[Entry]) -> None:
+    """Records them, each with the earlier runs of its family that it was judged by."""
+    newest: dict[str, deque[Head]] = defaultdict(lambda: deque(maxlen=FAMILY_RUNS))
+    for entry in entries:
+        of_family = newest[entry.document["job"]["family"] or ""]
+        head = history.record(replace(entry, compared=tuple(of_family))).head
+        if head is not None:
+            of_family.appendleft(head)
