@@ -42,7 +42,15 @@ def to_item(row: Stored) -> Item:
 
 def from_item(form: type[Stored], item: Item) -> Stored:
     """The row of an item. Raises KeyError if a required attribute is missing."""
-    return form(**{name: read(item) for name, read in _READERS[form].items()})
+    values: dict[str, Any] = {}
+    for name, read, optional in _READERS[form]:
+        if read is from_item:
+            values[name] = from_item(JobKey, item)
+        elif name in item or not optional:
+            values[name] = item[name] if read is None else read(item[name])
+        else:
+            values[name] = None
+    return form(**values)
 
 
 def _plain(value: object) -> object:
@@ -124,25 +132,20 @@ def _read_facts(item: Item) -> RunFacts:
     return from_item(RunFacts, item)
 
 
-def _readers(form: type[Any]) -> dict[str, Callable[[Item], Any]]:
-    """For each field, the function that reads it from an item."""
-    hints = get_type_hints(form)
-    return {field.name: _reader(field.name, hints[field.name]) for field in fields(form)}
+def _readers(form: type[Any]) -> tuple[tuple[str, Callable[..., Any] | None, bool], ...]:
+    """For each field what converts its stored value, and whether it may be absent."""
+    readers = []
+    for name, hint in get_type_hints(form).items():
+        optional = NoneType in get_args(hint)
+        [kind] = [kind for kind in get_args(hint) if kind is not NoneType] if optional else [hint]
+        readers.append((name, _value_reader(kind), optional))
+    return tuple(readers)
 
 
-def _reader(name: str, hint: Any) -> Callable[[Item], Any]:
-    if hint is JobKey:
-        return lambda item: from_item(JobKey, item)
-    known = [kind for kind in get_args(hint) if kind is not NoneType]
-    if NoneType not in get_args(hint):
-        value = _value_reader(hint)
-        return lambda item: value(item[name])
-    value = _value_reader(known[0])
-    return lambda item: value(item[name]) if name in item else None
-
-
-def _value_reader(hint: Any) -> Callable[[Any], Any]:
-    """Returns the function that converts a stored value, a Decimal or string, to its type."""
+def _value_reader(hint: Any) -> Callable[..., Any] | None:
+    """What converts a stored value, such as a Decimal or a string, to its type; None for a text."""
+    if hint is str:
+        return None
     if get_origin(hint) is tuple and Advised in get_args(hint):
         return lambda items: tuple(from_item(Advised, item) for item in items)
     if get_origin(hint) is tuple:
@@ -152,7 +155,8 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
     if get_origin(hint) is Mapping:
         read = Decimal if Decimal in get_args(hint) else lambda text: text
         return lambda values: {name: read(value) for name, value in values.items()}
-    reader: Callable[[Any], Any] = {
+    reader: Callable[..., Any] = {
+        JobKey: from_item,
         date: date.fromisoformat,
         datetime: read_moment,
         RunFacts: _read_facts,

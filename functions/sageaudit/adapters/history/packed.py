@@ -1,7 +1,8 @@
 """Values as histories store them: JSON, compressed with what most audits say alike.
 
 The first byte is the version of the dictionary, a file that never changes once a release has it:
-`tools/history_dictionary.py` writes the next one. Then a zlib stream, which has a checksum.
+`tools/history_dictionary.py` writes the next one. Then a CRC-32 of the JSON, and a raw deflate
+stream.
 """
 
 from __future__ import annotations
@@ -26,20 +27,34 @@ def pack(value: object) -> bytes:
 
 def pack_text(text: str) -> bytes:
     """The same of a JSON text."""
-    packer = zlib.compressobj(zdict=_dictionary(VERSION))
-    return bytes([VERSION]) + packer.compress(text.encode()) + packer.flush()
+    data, packer = text.encode(), _packer(VERSION).copy()
+    return bytes([VERSION]) + _checksum(data) + packer.compress(data) + packer.flush()
 
 
 def unpack(packed: bytes) -> Any:
     """The value; numbers with a point or an exponent are Decimal. Raises one of NOT_PACKED."""
-    unpacker = zlib.decompressobj(zdict=_dictionary(packed[0] if packed else 0))
-    text = unpacker.decompress(packed[1:]) + unpacker.flush()
-    if not unpacker.eof:
-        raise ValueError("the packed value is cut")
-    return from_json(text.decode())
+    unpacker = _unpacker(packed[0] if packed else 0).copy()
+    data = unpacker.decompress(packed[5:])
+    if not unpacker.eof or _checksum(data) != packed[1:5]:
+        raise ValueError("the packed value is damaged")
+    return from_json(data.decode())
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "big")
 
 
 @cache
+def _packer(version: int) -> Any:
+    """One that has read the dictionary: its copies need not, which takes most of the time."""
+    return zlib.compressobj(wbits=-zlib.MAX_WBITS, zdict=_dictionary(version))
+
+
+@cache
+def _unpacker(version: int) -> Any:
+    return zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=_dictionary(version))
+
+
 def _dictionary(version: int) -> bytes:
     file = resources.files("sageaudit.data") / f"history-{version}.zdict"
     if not file.is_file():

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
@@ -73,19 +74,25 @@ def head_columns(head: Head) -> Columns:
 def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
     """The row of these columns. Raises KeyError or ValueError for columns of something else."""
     item: Item = {}
-    for name in columns.keys():  # noqa: SIM118 - a sqlite3.Row iterates over its values
-        value = columns[name]
-        if value is None:
-            continue
-        if name.endswith(_MICRO_USD):
-            item[name.removesuffix(_MICRO_USD) + _USD] = _from_micro_usd(value)
-        elif name == _REST:
-            item |= unpack(value)
-        else:
-            item[name] = from_json(value) if name == _TAGS else value
+    for (name, read), value in zip(_readers(tuple(columns.keys())), columns, strict=True):
+        if value is not None:
+            item[name] = value if read is None else read(value)
+    item |= item.pop(_REST, {})
     if "run_key" in item:
         item.setdefault("arn", item["run_key"].rpartition("#")[0])
     return from_item(form, item)
+
+
+@cache
+def _readers(columns: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any] | None]]:
+    """For each column the name of its field, and what reads a value that is not as stored."""
+    packed: dict[str, Callable[[Any], Any]] = {_TAGS: from_json, _REST: unpack}
+    return [
+        (name.removesuffix(_MICRO_USD) + _USD, _from_micro_usd)
+        if name.endswith(_MICRO_USD)
+        else (name, packed.get(name))
+        for name in columns
+    ]
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
