@@ -23,7 +23,7 @@ from sageaudit.ports import History
 from tests.fakes.recorded import files
 
 AUDITS = 10_000
-FAMILIES, OWNERS, DAYS = 500, 200, 30
+FAMILIES, OWNERS, DAYS = 501, 200, 30
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _MOMENT = re.compile(r'"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"')
 
@@ -76,7 +76,7 @@ def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) ->
     text = _MOMENT.sub(moved, to_json(one.document).replace(job["name"], name))
     document = from_json(text)
     document["job"] |= {
-        "family": f"{job['kind']}/family-{chance.randrange(FAMILIES)}",
+        "family": f"{job['kind']}/family-{chance.randrange(FAMILIES // 3)}",
         "owner": f"owner-{chance.randrange(OWNERS)}",
     }
     return replace(

@@ -215,9 +215,7 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
 
 
 PUT_HEAD = _put_head(*column_names(Head), *OF_FACTS, "rest")
-PUT_AUDIT = (
-    f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
-)
+PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
 PUT_FINDING = _put("findings", "run", *column_names(FindingRow))
 PUT_DETAIL = _put("details", "run", "job", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
