@@ -28,7 +28,7 @@ def pack(value: object) -> bytes:
 def pack_text(text: str) -> bytes:
     """The same of a JSON text."""
     data, packer = text.encode(), _packer(VERSION).copy()
-    return bytes([VERSION]) + _checksum(data) + packer.compress(data) + packer.flush()
+    return b"".join([bytes([VERSION]), _checksum(data), packer.compress(data), packer.flush()])
 
 
 def unpack(packed: bytes) -> Any:

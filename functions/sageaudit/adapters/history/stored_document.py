@@ -1,7 +1,8 @@
 """The stored form of an audit: its text, its digest, and how it is trimmed when too large.
 
-It is packed JSON (`packed.py`): the 5 to 15 KB of a typical audit take under 1 KB. The stream passes
-the bytes to `notify` unchanged. A document over the limit is trimmed and notes what was left out.
+It is packed JSON (`packed.py`): the 5 to 15 KB of a typical audit take under 1 KB. The stream
+passes the bytes to `notify` unchanged. A document over the limit is trimmed and notes what was left
+out.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from sageaudit.adapters.history.rows import findings_without_row
 from sageaudit.domain.audit.document import AuditDocument
 
 LARGEST_BYTES = 350_000
-"""UTF-8 bytes of the JSON of one document: whatever it says, its packed form then fits the 400 KB of
-an item, names and other attributes included."""
+"""UTF-8 bytes of the JSON of one document: whatever it says, its packed form then fits the 400 KB
+of an item, names and other attributes included."""
 LONGEST_TEXT = 300
 LONGEST_LIST = 50
 """Characters and entries kept of each text and list by the last trim."""

@@ -116,8 +116,8 @@ class SqliteHistory:
         head = head_of(entry, version, digest)
         of_run = {"run_key": run_id(entry.key)}
         self._put_head(connection, entry, head, newest)
-        packed = stored(entry.document, version)
-        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": packed})
+        document = stored(entry.document, version)
+        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": document})
         connection.execute(schema.FORGET_FINDINGS, of_run)
         columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)

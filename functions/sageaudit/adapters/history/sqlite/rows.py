@@ -1,7 +1,7 @@
 """Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
 
-An amount is an integer of millionths of a dollar, so that SQL adds it exactly; an object is JSON; an
-unknown value is NULL. What SQL asks of no head is packed in one column, `rest`.
+An amount is an integer of millionths of a dollar, so that SQL adds it exactly; an object is JSON;
+an unknown value is NULL. What SQL asks of no head is packed in one column, `rest`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def column_names(form: type[Any]) -> Iterator[str]:
             yield column_name(field.name)
 
 
-def to_columns(row: Head | FindingRow | Decision) -> Columns:
+def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
     columns: Columns = dict.fromkeys(column_names(type(row)))
     known = {column_name(name): value for name, value in to_item(row).items()}

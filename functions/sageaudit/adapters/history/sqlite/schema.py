@@ -104,7 +104,8 @@ CREATE VIEW jobs AS SELECT
     storage_micro_usd / 1e6 AS storage_usd,
     warm_pool_micro_usd / 1e6 AS warm_pool_usd,
     spot_saved_micro_usd / 1e6 AS spot_saved_usd,
-    instance_type, instance_count, purchase, image, tags, duration_s, waiting_s, instance_s / 3600.0 AS instance_hours,
+    instance_type, instance_count, purchase, image, tags, duration_s, waiting_s,
+    instance_s / 3600.0 AS instance_hours,
     gpu_s / 3600.0 AS gpu_hours, idle_gpu_s / 3600.0 AS idle_gpu_hours,
     reason_class AS reason,
     top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
@@ -133,8 +134,9 @@ _DUE = (
     " ORDER BY due_at, run_key LIMIT :rows"
 )
 _OF_FINDING = ", ".join(f"f.{name} AS {name}" for name in column_names(FindingRow))
+_OF_RUN = ", ".join(f"r.{name} AS {name}" for name in sorted(OF_THE_RUN))
 _FINDINGS = (
-    f"SELECT {_OF_FINDING}, run_key, {', '.join(f'r.{name} AS {name}' for name in sorted(OF_THE_RUN))}"
+    f"SELECT {_OF_FINDING}, run_key, {_OF_RUN}"
     " FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
 )
 LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
@@ -148,7 +150,8 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.NAME: (("name",), f"{_RUNS} lower(name) = lower(:name){_NEWEST}"),
     RunIndex.RULE: (
         ("rule", "period"),
-        f"{_FINDINGS} rule = :rule AND f.ended_at >= :period{_NEWEST.replace('ended_at', 'f.ended_at')}",
+        f"{_FINDINGS} rule = :rule AND f.ended_at >= :period"
+        f"{_NEWEST.replace('ended_at', 'f.ended_at')}",
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
