@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+THREE_DIGITS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -29,5 +31,5 @@ class Row:
 
 
 def _shown(figure: float) -> str:
-    """Three figures at least, without an exponent."""
-    return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"
+    """With at least three digits, without an exponent."""
+    return f"{figure:,.0f}" if figure >= THREE_DIGITS else f"{figure:.3g}"

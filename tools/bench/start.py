@@ -1,8 +1,9 @@
 """Measures how much CPU each Lambda function takes until it is ready for its first record.
 
 `.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. Beside each
-function stands its floor: a process that only makes the same boto3 clients, from the same asset. Machines differ: compare the quotient. The two take turns, and each figure is
-the median of several processes.
+function stands its floor: a process that only makes the same boto3 clients, from the same asset.
+Machines differ: compare the quotient. The two take turns, and each figure is the median of several
+processes.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, month_of
 from sageaudit.adapters.history.packed import pack, unpack
-from sageaudit.adapters.history.record_steps import FamilyRow
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
 from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
@@ -114,7 +114,7 @@ def read_finding(item: Item) -> FindingRow:
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
-    said = {"stamp": row.stamp, "compared": row.compared, "since": row.since or None}
+    said = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
@@ -127,12 +127,11 @@ def read_family_row(item: Item) -> FamilyRow:
     """The row of a RUNS# item. Raises BadHistory."""
     with own_item(item):
         row = unpack(item[_ROW])
-        compared = row.get("compared")
         return FamilyRow(
             key=from_item(JobKey, row),
             ended_sk=item[SORT_KEY],
             stamp=row["stamp"],
-            compared=None if compared is None else tuple(compared),
+            compared=read_compared(row.get("compared")),
             since=row.get("since", ""),
         )
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
 from sageaudit.adapters.history.codec import Item, from_item, to_item
 from sageaudit.adapters.history.packed import pack, unpack
-from sageaudit.adapters.history.record_steps import FamilyRow
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
@@ -97,7 +97,8 @@ def _readers(columns: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any] |
 
 def family_row_columns(row: FamilyRow) -> Columns:
     """The columns of a family's row that are not in the run's own."""
-    compared = None if row.compared is None else pack(row.compared)
+    text = row.compared_text
+    compared = None if text is None else pack(text)
     return {"stamp": row.stamp, "compared": compared, "since": row.since}
 
 
@@ -108,7 +109,7 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
         key=from_columns(JobKey, columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
-        compared=None if compared is None else tuple(unpack(compared)),
+        compared=None if compared is None else read_compared(unpack(compared)),
         since=columns["since"],
     )
 
