@@ -44,6 +44,7 @@ _Place = tuple[Any, ...]
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
+_AMOUNTS = frozenset(name for name in _SUM_FIELDS + _RULE_FIELDS if name.endswith(_USD))
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
@@ -159,7 +160,7 @@ def _place(row: SumRow) -> Columns:
 def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
     """The fields that are not 0, as they are by default."""
     return {
-        name: _from_micro_usd(value) if name.endswith(_USD) else value
+        name: _from_micro_usd(value) if name in _AMOUNTS else value
         for name, value in zip(names, values, strict=True)
         if value
     }
