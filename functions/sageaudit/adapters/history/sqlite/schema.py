@@ -150,8 +150,10 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.NAME: (("name",), f"{_RUNS} lower(name) = lower(:name){_NEWEST}"),
     RunIndex.RULE: (
         ("rule", "period"),
-        (f"{_FINDINGS} rule = :rule AND f.ended_at >= :period"
-        f"{_NEWEST.replace('ended_at', 'f.ended_at')}"),
+        (
+            f"{_FINDINGS} rule = :rule AND f.ended_at >= :period"
+            f"{_NEWEST.replace('ended_at', 'f.ended_at')}"
+        ),
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
