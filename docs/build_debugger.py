@@ -28,7 +28,6 @@ OURS = {
     "LowGPUUtilization": ("gpu-idle", "gpu-underused", "gpu-starved"),
     "BatchSize": ("gpu-underused",),
     "CPUBottleneck": ("cpu-bottleneck",),
-    "GPUMemoryIncrease": ("gpu-memory-growth",),
     "LoadBalancing": ("uneven-hosts",),
     "MaxInitializationTime": ("idle-start",),
 }
@@ -56,17 +55,6 @@ _DEFINED = {
         (
             "@cpu-bottleneck: a host's CPU at 90 or more while its GPU is at 50 or less (it waits "
             "half the time), for at least 50% of the minutes; or a second, milder pair of limits"
-        ),
-    ),
-    "GPUMemoryIncrease": (
-        (
-            "the moving average rises by over 5 (guide: 10) from one window to the next; a window "
-            "has 10 (guide: 500) samples"
-        ),
-        (
-            "@gpu-memory-growth: grows evenly by over 5 points over the run, after 8 minutes, and "
-            "would be full before MaxRuntime and within twice the run's time; a window has 4 "
-            "minutes (500 samples) or a twelfth of the run"
         ),
     ),
     "LoadBalancing": (
@@ -128,10 +116,6 @@ many samples.
 {tables}
 """
 _NO_SERIES = "the recording has no series, so our rules answer unknown, never clear"
-_NO_MEMORY = (
-    "the recording has no GPU memory: the profiler's metric of that name is the activity of the "
-    "memory controller, which follows the load"
-)
 _BECAUSE = {
     ("profiled-007-g4dn-xlarge-x2", "BatchSize"): (
         "found because of its mean of 20%, without the advice of a larger batch; Debugger's P95 "
@@ -143,26 +127,15 @@ _BECAUSE = {
     ),
     ("training-048-g4dn-xlarge-completed", "CPUBottleneck"): _NO_SERIES,
     **{
-        (name, "GPUMemoryIncrease"): _NO_MEMORY
-        for name in (
-            "profiled-007-g4dn-xlarge-x2",
-            "profiled-043-p3-2xlarge",
-            "profiled-056-p3-2xlarge",
-            "profiled-062-g4dn-xlarge",
-            "profiled-073-p3-2xlarge",
-            "training-043-g4dn-xlarge-completed",
-        )
-    },
-    **{
         (f"training-{name}-completed", rule): _NO_SERIES
         for name, rules in {
-            "005-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize", "GPUMemoryIncrease"),
-            "044-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize", "GPUMemoryIncrease"),
-            "046-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize", "GPUMemoryIncrease"),
+            "005-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize"),
+            "044-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize"),
+            "046-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize"),
             "048-g4dn-xlarge": ("LowGPUUtilization", "BatchSize"),
-            "049-g4dn-xlarge-x2": ("LowGPUUtilization", "GPUMemoryIncrease"),
+            "049-g4dn-xlarge-x2": ("LowGPUUtilization"),
             "066-p3-2xlarge": ("LowGPUUtilization", "BatchSize"),
-            "068-g4dn-xlarge": ("LowGPUUtilization", "GPUMemoryIncrease"),
+            "068-g4dn-xlarge": ("LowGPUUtilization"),
         }.items()
         for rule in rules
     },

@@ -39,11 +39,7 @@ _TRUST = {
 
 def page(text: str) -> str:
     """The page with its table of actions and its policies made afresh."""
-    own = {
-        action
-        for name in ("audit", "scan", "what-if", "reconcile")
-        for action in COMMANDS[name].actions(())
-    }
+    own = {action for name in ("audit", "scan", "what-if") for action in COMMANDS[name].actions(())}
     more = COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
     parts = {
         "one": policy(own, PolicyScope()),

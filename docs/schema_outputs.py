@@ -338,7 +338,6 @@ def reconcile(_: Definitions) -> Schema:
     places = {"enum": [presence.value for presence in Presence]}
     row = _keys(
         usage=_TEXT,
-        region=_TEXT_OR_NULL,
         job=_TEXT_OR_NULL,
         area=_TEXT_OR_NULL,
         place=places,
@@ -347,20 +346,15 @@ def reconcile(_: Definitions) -> Schema:
             f"{side}_{what}": _AMOUNT for side in ("aws", "history") for what in ("quantity", "usd")
         },
         **{f"{what}_{how}": _AMOUNT for what in _COMPARED for how in ("difference", "percent")},
-        jobs=_COUNT,
-        jobs_across_months=_COUNT,
+        crosses_months=_FLAG,
         history_estimated=_FLAG,
     )
     totals = _keys(**dict.fromkeys(_TOTALS, _AMOUNT))
-    counts = {"type": ["object", "null"], "additionalProperties": _COUNT}
+    counts = {"type": "object", "additionalProperties": _COUNT}
     return _document(
         month=_TEXT,
         account=_TEXT_OR_NULL,
         source=_TEXT,
-        by_job=_FLAG,
-        requests=_COUNT,
-        requests_usd={"type": "number"},
-        estimated=_FLAG,
         totals=totals,
         jobs=counts,
         areas=_list(_keys(area=_TEXT, usd=_AMOUNT, percent=_AMOUNT)),

@@ -105,14 +105,14 @@ def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
     )
     pres = '[...document.querySelectorAll(".finding pre")].filter(one => one.offsetParent)'
     tab.run("""[...document.querySelectorAll(".says button")]
-      .find(one => one.textContent === "terraform").click()""")
+      .find(one => one.textContent === "boto3").click()""")
     dialects = set(tab.run(f"{pres}.map(one => one.dataset.d)"))
-    assert dialects == {"terraform"}
+    assert dialects == {"boto3"}
     tab.run("navigator.clipboard.writeText = async text => { window.copied = text; }")
     tab.run('document.querySelector(".copy").click()')
     tab.run("new Promise(done => setTimeout(done, 100))")
     code = tab.run(f'{pres}[0].querySelector("code").textContent')
-    assert "\n" in code
+    assert "create_training_job(" in code
     assert tab.run("window.copied") == code
     assert tab.run('document.querySelector(".copy").textContent') == "Copied"
 

@@ -131,30 +131,26 @@ def called(calls: AwsCalls) -> set[str]:
 
 
 JOB_WORDS = (("training-1", "--region", REGION), (arn(JobKind.TRANSFORM),), (arn(JobKind.TUNING),))
-BILL = ("--month", f"{ENDED:%Y-%m}", "--yes", "--account", "111122223333")
 
 
 @pytest.mark.parametrize(
-    ("command", "calls_of_it", "options"),
+    ("command", "calls_of_it"),
     [
-        ("audit", JOB_WORDS, ()),
-        ("record", [(*words, "-o", "-") for words in JOB_WORDS], ()),
-        ("what-if", JOB_WORDS, ()),
-        ("reconcile", [BILL], (permissions.TABLE,)),
+        ("audit", JOB_WORDS),
+        ("record", [(*words, "-o", "-") for words in JOB_WORDS]),
+        ("what-if", JOB_WORDS),
     ],
 )
 def test_a_command_calls_what_it_declares(
     calls: AwsCalls,
     run: Run,
-    table: str,
     command: str,
     calls_of_it: Sequence[Sequence[str]],
-    options: tuple[str, ...],
 ) -> None:
     """By name and by ARN, every kind of job; `what-if` reads no tags."""
     for words in calls_of_it:
-        run(command, *words, *(("--table", table) if options else ()))
-    assert called(calls) == permissions.COMMANDS[command].actions(options)
+        run(command, *words)
+    assert called(calls) == permissions.COMMANDS[command].actions(())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
-"""`sageaudit reconcile`: real recordings in a history, Cost Explorer's answer from a list."""
+"""`sageaudit reconcile`: real recordings in a history, and reports that charge for them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -20,12 +18,10 @@ from sageaudit.cli.support.recordings.recorded_audits import audit_recording
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Entry, JobKey
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes import cost_reports
-from tests.fakes.aws_calls import AwsCalls, aws_calls
+from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
-from tests.fakes.cost_explorer import cost_and_usage
 from tests.fakes.cost_reports import Charge
 from tests.fakes.documents import document, job, line
 from tests.fakes.schemas import wrong
@@ -55,69 +51,30 @@ def recorded() -> list[AuditDocument]:
     return [audit_recording(DATA / name, Policy()) for name in RECORDED]
 
 
-@dataclass
-class Cloud:
-    """The history's table, and Cost Explorer as it answers and counts."""
-
-    table: str
-    history: History
-    calls: AwsCalls
-    usage: list[tuple[str, str, Decimal, Decimal]] = field(default_factory=list)
-
-    @property
-    def asked(self) -> int:
-        """Requests to Cost Explorer."""
-        return len(self.calls.of("ce:GetCostAndUsage"))
-
-    def bill(self, audits: list[AuditDocument]) -> None:
-        """AWS metered these audits' lines."""
-        for audit in audits:
-            for one in audit["bill"]["lines"]:
-                quantity, usd = one["quantity"] or Decimal(0), one["usd"] or Decimal(0)
-                self.usage.append(
-                    (one["usage_type"] or "", audit["job"]["region"] or "", quantity, usd)
-                )
-
-    def answer(self, _: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """GetCostAndUsage: the usage, and nothing for what is no usage."""
-        by_type: dict[tuple[str, str], list[Decimal]] = {}
-        for usage_type, region, quantity, usd in self.usage if "Not" not in str(params) else ():
-            sums = by_type.setdefault((usage_type, region), [Decimal(0), Decimal(0)])
-            sums[0] += quantity
-            sums[1] += usd
-        return cost_and_usage((keys, sums[0], sums[1]) for keys, sums in by_type.items())
-
-
 @pytest.fixture(scope="module")
-def table_of_recordings() -> Iterator[tuple[str, History]]:
+def table_of_recordings() -> Iterator[str]:
     """A table with the recordings."""
     with dynamodb() as client:
         name = new_table(client)
         history = DynamoHistory(client, name)
         for audit in recorded():
             history.record(entry(audit))
-        yield name, history
+        yield name
 
 
 @pytest.fixture
-def cloud(table_of_recordings: tuple[str, History]) -> Iterator[Cloud]:
-    """The same, with nothing billed and nothing asked yet."""
-    with aws_calls() as calls:
-        made = Cloud(*table_of_recordings, calls)
-        whose = {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ana", "UserId": "A"}
-        calls.answer("sts:GetCallerIdentity", lambda *_: whose)
-        calls.answer("ce:GetCostAndUsage", made.answer)
-        yield made
+def reconcile(run: Run, table_of_recordings: str, tmp_path: Path) -> Iterator[Run]:
+    """`sageaudit reconcile` of the month, the table and these charges, unless others are named."""
 
-
-@pytest.fixture
-def reconcile(run: Run, cloud: Cloud) -> Run:
-    """`sageaudit reconcile` of the month and the table, unless others are named."""
-
-    def call(*words: str, month: str = MONTH, table: str = cloud.table) -> Result:
+    def call(*words: str, month: str = MONTH, table: str = table_of_recordings) -> Result:
+        if "--cur" not in words:
+            words = ("--cur", str(tmp_path / "cur.csv"), *words)
         return run("reconcile", "--month", month, "--table", table, *words)
 
-    return call
+    with aws_calls() as calls:
+        whose = {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ana", "UserId": "A"}
+        calls.answer("sts:GetCallerIdentity", lambda *_: whose)
+        yield call
 
 
 def of(done: Result) -> dict[str, Any]:
@@ -125,109 +82,6 @@ def of(done: Result) -> dict[str, Any]:
     printed: dict[str, Any] = done.document(parse_float=Decimal)
     assert wrong("reconcile", printed) == []
     return printed
-
-
-def test_a_history_that_agrees_differs_by_nothing(cloud: Cloud, reconcile: Run) -> None:
-    """Every usage type is matched, hour by hour; the roll-up is left out and counted."""
-    cloud.bill(recorded())
-    found = of(reconcile("--yes", "--output", "json"))
-    assert {row["place"] for row in found["rows"]} == {"matched"}
-    assert {row["quantity_percent"] for row in found["rows"]} == {Decimal(0)}
-    assert found["totals"]["aws_usd"] == found["totals"]["history_usd"] > 0
-    assert found["left_out"]["rollups"] == 1
-    assert (found["requests"], found["requests_usd"]) == (2, Decimal("0.02"))
-
-
-def test_people_get_tables_and_how_things_are_attributed(cloud: Cloud, reconcile: Run) -> None:
-    """Sums, rows, areas, and the sentences that keep the figures honest."""
-    cloud.bill(recorded()[:3])
-    cloud.usage.append(("USE1-Notebk:ml.t3.medium", "us-east-1", Decimal(9), Decimal("0.45")))
-    said = reconcile("--yes").stdout
-    for part in (
-        "history compared with Cost Explorer",
-        "Matched",
-        "Only in the history",
-        "notebooks",
-        "not covered by audits",
-        "Compare quantities first",
-        "month of the job's end",
-        "1 x tuning job, whose training jobs",
-    ):
-        assert part in said
-    assert "Only in AWS" not in said, "the notebook is an area, not a job's usage"
-
-
-def test_the_price_is_said_before_anything_is_asked(cloud: Cloud, reconcile: Run) -> None:
-    """Without a terminal nobody can agree: exit 2, nothing asked, nothing spent."""
-    done = reconcile()
-    assert done.exit_code == 2
-    assert "2 or more Cost Explorer requests at $0.01 each: $0.02 or more" in done.stderr
-    assert "--yes" in done.stderr
-    assert (done.stdout, cloud.asked) == ("", 0)
-
-
-@pytest.mark.parametrize(("said", "exit_code", "asked"), [("y", 0, 2), ("n", 130, 0)])
-def test_on_a_terminal_it_asks(
-    cloud: Cloud,
-    reconcile: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    said: str,
-    exit_code: int,
-    asked: int,
-) -> None:
-    """A no ends it before the first request."""
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: said)
-    assert reconcile().exit_code == exit_code
-    assert cloud.asked == asked
-
-
-def test_nothing_billed_is_said_and_shown(cloud: Cloud, reconcile: Run) -> None:
-    """Everything is in the history only."""
-    done = reconcile("--yes")
-    assert done.exit_code == 0
-    assert f"Cost Explorer has no SageMaker usage of account {ACCOUNT} in {MONTH}" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "options", "exit_code", "said"),
-    [
-        (["--yes"], {"table": "absent-table"}, 3, "no table absent-table"),
-        (["--yes"], {"month": "2019-01"}, 3, f"no job of account {ACCOUNT} in 2019-01"),
-        (["--yes", "--account", "999988887777"], {}, 3, "no job of account 999988887777"),
-        (["--cur", "absent.csv"], {}, 2, "absent.csv: cannot be read"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_its_code(
-    cloud: Cloud,
-    reconcile: Run,
-    words: list[str],
-    options: dict[str, str],
-    exit_code: int,
-    said: str,
-) -> None:
-    """And nothing was paid for it."""
-    done = reconcile(*words, **options)
-    assert (done.exit_code, cloud.asked) == (exit_code, 0)
-    assert said in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("code", "exit_code", "said"),
-    [
-        ("AccessDeniedException", 4, "ce:GetCostAndUsage"),
-        ("DataUnavailableException", 5, "DataUnavailableException"),
-    ],
-)
-def test_a_refusal_of_cost_explorer_has_its_code(
-    cloud: Cloud, reconcile: Run, code: str, exit_code: int, said: str
-) -> None:
-    """The action that is missing is named."""
-    cloud.calls.refuse("ce:GetCostAndUsage", code)
-    done = reconcile("--yes")
-    assert done.exit_code == exit_code
-    assert said in done.stderr
 
 
 def report(path: Path, *rows: dict[str, str]) -> Path:
@@ -250,9 +104,7 @@ def metered(audit: AuditDocument) -> Iterator[dict[str, str]]:
             }
 
 
-def test_a_report_is_compared_job_by_job_and_costs_nothing(
-    cloud: Cloud, reconcile: Run, tmp_path: Path
-) -> None:
+def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None:
     """Three jobs are matched, one is in the history only, one in AWS only, and a credit is out."""
     by_hand = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/by-hand"
     usage = {
@@ -260,24 +112,63 @@ def test_a_report_is_compared_job_by_job_and_costs_nothing(
         "line_item_usage_amount": "2",
         "line_item_unblended_cost": "0.46",
     }
-    file = report(
+    arn = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:notebook-instance/ana"
+    notebook = {"line_item_usage_type": "USE1-Notebk:ml.t3.medium", "line_item_resource_id": arn}
+    report(
         tmp_path / "cur.csv",
         *(row for audit in recorded()[:3] for row in metered(audit)),
         usage | {"line_item_resource_id": by_hand},
+        notebook,
         usage | {"line_item_line_item_type": "Credit", "line_item_unblended_cost": "-5"},
     )
-    found = of(reconcile("--cur", str(file), "--output", "json"))
+    found = of(reconcile("--output", "json"))
     assert found["jobs"] == {"matched": 3, "only_in_aws": 1, "only_in_history": 1}
-    places = {row["place"]: row for row in found["rows"]}
-    assert places["only_in_aws"]["job"] == by_hand
+    places = {row["job"]: row for row in found["rows"] if row["place"] == "only_in_aws"}
+    assert by_hand in places
     assert [row["quantity_percent"] for row in found["rows"] if row["place"] == "matched"] == [
         Decimal(0)
     ] * 6
     assert found["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
-    assert (found["requests"], cloud.asked) == (0, 0)
-    said = reconcile("--cur", str(file)).stdout
-    assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in said
-    assert "by-hand" in said
+    assert found["left_out"]["rollups"] == 1
+    said = reconcile().stdout
+    for part in (
+        "history compared with cur.csv",
+        "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)",
+        "by-hand",
+        "Only in the history",
+        "notebooks",
+        "not covered by audits",
+        "Compare quantities first",
+        "month of the job's end",
+        "1 x tuning job, whose training jobs",
+        "it is not usage: Credit (1 line, -$5.00)",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "exit_code", "said"),
+    [
+        ([], {"table": "absent-table"}, 3, "no table absent-table"),
+        ([], {"month": "2019-01"}, 2, "is a report of 2023-02, not of 2019-01"),
+        (["--account", "999988887777"], {}, 2, "no line of account 999988887777"),
+        (["--cur", "absent.csv"], {}, 2, "absent.csv: cannot be read"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_its_code(
+    reconcile: Run,
+    tmp_path: Path,
+    words: list[str],
+    options: dict[str, str],
+    exit_code: int,
+    said: str,
+) -> None:
+    """Nothing is compared with nothing."""
+    report(tmp_path / "cur.csv", *metered(recorded()[0]))
+    done = reconcile(*words, **options)
+    assert done.exit_code == exit_code
+    assert said in done.stderr
+    assert done.stdout == ""
 
 
 def ran(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
@@ -332,19 +223,22 @@ def test_roll_ups_and_what_could_not_be_audited_are_counted_and_left_out(
     assert month.running == 1
 
 
-def test_estimates_and_managed_spot_are_said(cloud: Cloud, reconcile: Run) -> None:
+def test_estimates_and_managed_spot_are_said(run: Run, tmp_path: Path) -> None:
     """In the table, in the notes, and in the JSON."""
     guess = line(usage_type="USE1-Train:ml.m6i.2xlarge", price_kind="estimate", usd=Decimal("1.38"))
+    day = "2023-02-17T09:00:00Z"
     audit = document(
-        job=job(ended_at="2023-03-17T12:00:00Z", started_at="2023-03-17T09:00:00Z",
-                created_at="2023-03-17T09:00:00Z"),
+        job=job(ended_at="2023-02-17T12:00:00Z", started_at=day, created_at=day),
         bill={**document()["bill"], "lines": [guess]},
-    )  # fmt: skip
-    cloud.history.record(entry(audit))
-    cloud.bill([audit])
+    )
+    with SqliteHistory(tmp_path / "history.db") as made:
+        made.record(entry(audit))
     spot = "USE1-TrSpt:ml.m5.xlarge"
-    cloud.usage.append((spot, "us-east-1", Decimal(3), Decimal("0.2")))
-    found = of(reconcile("--yes", "--output", "json", month="2023-03"))
+    used = {"line_item_usage_type": spot, "line_item_unblended_cost": "0.2"}
+    cur = str(report(tmp_path / "cur.csv", *metered(audit), used))
+    asked = ["reconcile", "--month", MONTH, "--cur", cur, "--account", ACCOUNT]
+    asked += ["--history", str(tmp_path / "history.db")]
+    found = of(run(*asked, "--output", "json"))
     assert [row["usage"] for row in found["rows"] if row["history_estimated"]] == [
         "USE1-Train:ml.m6i.2xlarge"
     ]
@@ -353,7 +247,7 @@ def test_estimates_and_managed_spot_are_said(cloud: Cloud, reconcile: Run) -> No
         Decimal("1.38"),
     )
     assert found["managed_spot_usage_types"] == [spot]
-    said = " ".join(reconcile("--yes", month="2023-03").stdout.split())
+    said = " ".join(run(*asked).stdout.split())
     assert "about $1.38" in said
     assert "1 line of the history at an estimated rate, $1.38 in all" in said
     assert f"sage type {spot} seen: managed-spot rates; not used for any figure here" in said

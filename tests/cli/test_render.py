@@ -120,14 +120,10 @@ def test_never_started() -> None:
     assert "UTC" not in on_terminal(document(job=job(started_at=None, ended_at=None)), 80)
 
 
-def test_children_columns_that_tell_something() -> None:
-    """A status or loss is a column only when some job has one, and there is room."""
-    failed = trial(9, "1", None)
-    failed["job"]["status"] = "Failed"
-    audit = {**rollup_document(), "children": [failed, trial(1, "5", "1")]}
-    assert "Status" in on_terminal(audit, 80)  # type: ignore[arg-type]
-    assert "Status" not in on_terminal(audit, 60)  # type: ignore[arg-type]
-    assert "Status" not in on_terminal(rollup_document(), 80)
+def test_a_narrow_terminal_shows_the_dollars_of_children_first() -> None:
+    """Their status, and what was lost, where there is room."""
+    assert "Status" in on_terminal(rollup_document(), 80)
+    assert "Status" not in on_terminal(rollup_document(), 60)
 
 
 def test_missing_metrics_share_a_line() -> None:

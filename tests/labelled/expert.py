@@ -59,7 +59,7 @@ _TAGS = {"team": "research", "project": "foundation"}
 # machine that is used, a type that fits; and what is noise unless somebody asked for it
 GPU_OK = (
     *("gpu-idle", "gpu-underused", "gpu-starved", "some-gpus-unused", "idle-start", "idle-middle"),
-    *("idle-tail", "cpu-bottleneck", "uneven-hosts", "poor-scaling", "gpu-memory-growth"),
+    *("idle-tail", "cpu-bottleneck", "uneven-hosts", "poor-scaling"),
 )
 LOSS_OK = (
     *("failed-spend", "limit-hit", "retry-storm", "spot-without-checkpoint"),

@@ -31,22 +31,12 @@ def default(rule: str, key: str) -> float:
         ("gpu-underused", "gpu_memory_p95_below", 70),
         ("cpu-bottleneck", "share_from", 50),
         ("cpu-bottleneck", "cpu_from", 90),
-        ("gpu-memory-growth", "increase_over", 5),
         ("uneven-hosts", "distance_over", 0.5),
     ],
 )
 def test_the_numbers_are_debuggers(rule: str, key: str, published: float) -> None:
-    """LowGPUUtilization, BatchSize, CPUBottleneck, GPUMemoryIncrease, LoadBalancing."""
+    """LowGPUUtilization, BatchSize, CPUBottleneck, LoadBalancing."""
     assert default(rule, key) == published
-
-
-@pytest.mark.parametrize(
-    ("rule", "key", "samples"),
-    [("gpu-memory-growth", "patience_minutes", 1000), ("gpu-memory-growth", "window_minutes", 500)],
-)
-def test_samples_are_restated_in_minutes(rule: str, key: str, samples: int) -> None:
-    """Patience 1000 and window 500 of 500 ms, to the whole minute."""
-    assert default(rule, key) == round(samples * SAMPLE_S / 60)
 
 
 def test_patience_lies_within_the_minimum_of_time() -> None:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dateutil.tz import tzutc  # type: ignore[import-untyped]
 
@@ -61,8 +61,8 @@ PLOTS: Mapping[str, Plot] = {
 LEVELS = {"CPUUtilization": 600.0, "MemoryUtilization": 21.0, "GPUUtilization": 120.0,
           "GPUMemoryUtilization": 133.0, "DiskUtilization": 2.0}  # fmt: skip
 """What CloudWatch shows of each host of the large job, on average."""
-ASKED_HOSTS, ASKED_PERIOD_S = 400, 1800
-"""As many points as the large job has, at the period at which CloudWatch is asked for 28 days."""
+ASKED_HOSTS, ASKED_PERIOD_S = 200, 1800
+"""Hosts whose 28 days come at this period: of more, CloudWatch is asked for fewer points."""
 AUDITS = 20
 """Of one kind in one sample."""
 SAMPLES = 9
@@ -155,6 +155,8 @@ class _Client:
         """An answer as boto3 parses it: moments of its own for each series."""
         results = []
         for query in call["MetricDataQueries"]:
+            if query["MetricStat"]["Period"] != ASKED_PERIOD_S:
+                raise ValueError(f"CloudWatch is asked for another period: {query}")
             metric = query["MetricStat"]["Metric"]
             name = (metric["Dimensions"][0]["Value"], metric["MetricName"])
             results.append({
@@ -214,6 +216,12 @@ class Checkout:
             text=True,
         )
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
     def measure(self, name: str) -> float:
         """One sample of it."""
         asked, answered = self._process.stdin, self._process.stdout
@@ -224,9 +232,12 @@ class Checkout:
 
 
 def rows() -> Iterator[Row]:
-    """Each measurement of this checkout, the median of its samples."""
-    for name, (unit, measured) in MEASURED.items():
-        yield Row(name, statistics.median(measured() for _ in range(SAMPLES)), unit)
+    """Each measurement of this checkout, the median of its samples; in a process of its own, which
+    has none of the others' points.
+    """
+    for name, (unit, _) in MEASURED.items():
+        with Checkout(ROOT) as own:
+            yield Row(name, statistics.median(own.measure(name) for _ in range(SAMPLES)), unit)
 
 
 def lines(base: Path | None, samples: int) -> Iterator[str]:

@@ -130,7 +130,7 @@ NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours 
 FIX_AS = click.option(
     "--fix-as",
     type=click.Choice(DIALECTS),
-    help="Print each fix below the report, as code for the API, an SDK, boto3 or Terraform.",
+    help="Print each fix below the report, as code for an SDK or boto3.",
 )
 
 

@@ -62,10 +62,8 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
 from sageaudit.domain.usage.series import (
     Series,
     mean,
-    mean_of_hosts,
     pairs,
     percentile,
-    percentile_of_busiest,
 )
 from sageaudit.rules.card import (
     HEADROOM,

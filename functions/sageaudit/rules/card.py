@@ -128,7 +128,8 @@ class JobCase(_OnTypes, Case):
         """
         headroom = Decimal(str(self.limit(HEADROOM)))
         also = self.pool.for_peaks if self.pool and self.pooled else ()
-        return self._resizes.resize(self.job, self.whole, self.market, headroom, also, self._tried)
+        of = (self.job, self.whole, self.market, headroom, also)
+        return self._resizes.resize(*of, self._tried, self.bill)
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:

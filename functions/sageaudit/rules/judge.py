@@ -29,6 +29,7 @@ RULE_FAILED = "rule_failed"
 NOT_KNOWN_YET = "not_known_yet"
 """A parameter of a request gets its value only later: from a pipeline's run, or when applied."""
 _OF_REQUESTS = {RequestCase, JobCase, FamilyCase}
+_WITH_JOB = (JobCase, TuningCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
 """Jobstats' target: from here on the GPU, not the CPU, decides what the job costs."""
@@ -88,12 +89,12 @@ def _answer(rule: Rule, case: Case) -> Outcome:
 
 
 def _refused(rule: Rule, case: Case) -> Outcome | None:
-    job = case.job if isinstance(case, JobCase | TuningCase | RequestCase) else None
-    if job is None:
+    job = case.job if isinstance(case, _WITH_JOB) else None
+    if job is None or (job.finished and job.kind in rule.kinds):
         return None
     if not job.finished:
         return Unknown(NOT_FINISHED, f"the job has not ended (status {job.status})")
-    return None if job.kind in rule.kinds else NotApplicable(f"not for {job.kind.value} jobs")
+    return NotApplicable(f"not for {job.kind.value} jobs")
 
 
 def _gate(rule: Rule, case: FamilyCase) -> Outcome | None:

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from sageaudit.adapters.billing.cost_explorer import MOST_REQUESTS, CostExplorer
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend, Excluded
+from sageaudit.domain.reconcile.spend import AwsLine
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
@@ -22,7 +22,7 @@ from sageaudit.errors import (
 )
 
 ACCOUNT = "111122223333"
-OCTOBER, LATER = date(2026, 10, 1), date(2026, 11, 20)
+OCTOBER = date(2026, 10, 1), date(2026, 10, 31)
 
 
 def group(*keys: str, usd: str = "0.92", quantity: str = "4", unit: str = "Hrs") -> dict[str, Any]:
@@ -43,39 +43,38 @@ def page(*groups: dict[str, Any], token: str | None = None, **result: Any) -> di
 
 
 class Client:
-    """Gives the usage pages and then the pages of what is no usage; errors are raised."""
+    """Gives the pages; errors are raised."""
 
-    def __init__(self, usage: list[Any], other: list[Any] | None = None) -> None:
-        self._pages = {True: usage, False: other or [page()]}
+    def __init__(self, pages: list[Any]) -> None:
+        self._pages = pages
         self.asked: list[dict[str, Any]] = []
 
     def get_cost_and_usage(self, **asked: Any) -> dict[str, Any]:
         self.asked.append(dict(asked))
-        pages = self._pages["Dimensions" in asked["Filter"]["And"][2]]
-        answer = pages.pop(0) if len(pages) > 1 else pages[0]
+        answer = self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
         if isinstance(answer, Exception):
             raise answer
         result: dict[str, Any] = answer
         return result
 
 
-def october(client: Client) -> AwsSpend:
-    """The month, asked in November."""
-    return CostExplorer(client).month(ACCOUNT, OCTOBER, LATER)
+def october(client: Client) -> tuple[AwsLine, ...]:
+    """The usage of a month."""
+    return CostExplorer(client).usage([ACCOUNT], *OCTOBER)
 
 
 def test_lines_come_with_region_unit_and_exact_amounts() -> None:
     """Digit by digit: no float in between."""
     m5, usd = "USE1-Train:ml.m5.xlarge", "0.9200000001"
-    spend = october(Client([page(group(m5, "us-east-1", usd=usd))]))
-    assert spend.lines == (AwsLine(m5, "us-east-1", "Hrs", Decimal(4), Decimal(usd)),)
+    lines = october(Client([page(group(m5, "us-east-1", usd=usd))]))
+    assert lines == (AwsLine(m5, "us-east-1", "Hrs", Decimal(4), Decimal(usd)),)
 
 
 def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None:
-    """Credits, refunds and the negation of savings plans are a question of their own."""
+    """Without credits, refunds and the negation of savings plans; the end is exclusive."""
     client = Client([page()])
     october(client)
-    usage, other = client.asked
+    [usage] = client.asked
     assert usage["TimePeriod"] == {"Start": "2026-10-01", "End": "2026-11-01"}
     assert usage["Granularity"] == "MONTHLY"
     assert usage["Metrics"] == ["UnblendedCost", "UsageQuantity"]
@@ -84,35 +83,17 @@ def test_it_asks_for_one_account_one_service_one_month_and_usage_alone() -> None
     assert service == {"Key": "SERVICE", "Values": ["Amazon SageMaker"]}
     assert account == {"Key": "LINKED_ACCOUNT", "Values": [ACCOUNT]}
     assert records["Key"] == "RECORD_TYPE"
-    assert other["Filter"]["And"][2] == {"Not": {"Dimensions": records}}
-
-
-@pytest.mark.parametrize(
-    ("month", "today", "end"),
-    [
-        (OCTOBER, date(2026, 10, 1), "2026-10-02"),
-        (OCTOBER, date(2026, 10, 31), "2026-11-01"),
-        (OCTOBER, date(2026, 11, 1), "2026-11-01"),
-        (date(2025, 12, 1), LATER, "2026-01-01"),
-    ],
-)
-def test_a_month_that_is_not_over_ends_with_today(month: date, today: date, end: str) -> None:
-    """Its end is exclusive, and a day that has not come is not asked for."""
-    client = Client([page()])
-    CostExplorer(client).month(ACCOUNT, month, today)
-    assert client.asked[0]["TimePeriod"] == {"Start": str(month), "End": end}
 
 
 def test_every_page_is_read_and_counted() -> None:
-    """Three pages of usage and one of the rest are four requests."""
+    """Three pages are three requests."""
     pages = [page(group(f"USE1-Train:{n}", "us-east-1"), token=n) for n in ("2", "3")]
-    client = Client([*pages, page(group("USE1-Train:4", "us-east-1"), Estimated=True)])
+    client = Client([*pages, page(group("USE1-Train:4", "us-east-1"))])
     explorer = CostExplorer(client)
-    spend = explorer.month(ACCOUNT, OCTOBER, LATER)
-    assert [line.usage_type[-1] for line in spend.lines] == ["2", "3", "4"]
-    assert [asked.get("NextPageToken") for asked in client.asked] == [None, "2", "3", None]
-    assert explorer.requests == 4
-    assert spend.estimated is True
+    lines = explorer.usage([ACCOUNT], *OCTOBER)
+    assert [line.usage_type[-1] for line in lines] == ["2", "3", "4"]
+    assert [asked.get("NextPageToken") for asked in client.asked] == [None, "2", "3"]
+    assert explorer.requests == 3
 
 
 @pytest.mark.parametrize(
@@ -132,26 +113,21 @@ def test_pages_that_nobody_would_pay_for_end_it(
     assert len(client.asked) == asked
 
 
-def test_what_is_no_usage_is_left_out_and_said() -> None:
-    """Credits by their kind; usage below zero as well; lines of nothing are no lines."""
+def test_usage_below_zero_and_lines_of_nothing_are_left_out() -> None:
+    """Real hours at $0 are usage."""
     usage = page(
         group("USE1-Train:a", "us-east-1"),
         group("USE1-Train:b", "us-east-1", usd="-1.5"),
         group("USE1-Train:c", "us-east-1", usd="0", quantity="0"),
         group("USE1-Train:d", "us-east-1", usd="0", quantity="3"),
     )
-    spend = october(Client([usage], [page(group("Credit", usd="-12.5"), group("Tax", usd="0"))]))
-    assert [line.usage_type[-1] for line in spend.lines] == ["a", "d"]
-    assert spend.excluded == (
-        Excluded("Credit", None, Decimal("-12.5")),
-        Excluded("usage below zero", 1, Decimal("-1.5")),
-    )
+    assert [line.usage_type[-1] for line in october(Client([usage]))] == ["a", "d"]
 
 
 @pytest.mark.parametrize("region", ["", "NoRegion", "global"])
 def test_no_region_is_none(region: str) -> None:
     """It is not a place of its own."""
-    assert october(Client([page(group("x", region, unit="N/A"))])).lines[0].region is None
+    assert october(Client([page(group("x", region, unit="N/A"))]))[0].region is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sageaudit.domain.bill.bill import bill
+from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.job.job import InstanceGroup, Purchase
@@ -51,11 +52,22 @@ def test_its_total_is_that_of_the_bill(
     on = market()
     rate = known(on.hourly(run.region, run.kind, other))
     found = known(MovedBill.of(run, on)).total_usd(TYPES[other], rate, times)
-    expected = bill(SetType(other, times).apply(run), on).total_usd
+    moved = bill(SetType(other, times).apply(run), on)
+    expected = moved.total_usd
+    today = BilledJob(run, bill(run, on), on)
+    assert today.compute_usd(SetType(other, times)) == moved.compute_usd
+    assert today.saving(SetType(other, times)) == _difference(today.billed, moved)
     into_next = seconds * times > before_month_ends_s
     on_ebs = TYPES[other].ebs_billed is not False and run.volume_gb != 0
     sure = TYPES[other].ebs_billed and run.volume_gb and not into_next
     assert found == (expected if sure or not on_ebs else None)
+
+
+def _difference(today: Bill, moved: Bill) -> Decimal | None:
+    """Of the totals, at least 0, where the new bill lacks nothing that today's has."""
+    if today.total_usd is None or moved.total_usd is None or set(moved.gaps) - set(today.gaps):
+        return None
+    return max(today.total_usd - moved.total_usd, Decimal(0))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.reconcile.audited_lines import AuditedLine
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.spend import AwsLine
 from sageaudit.domain.reconcile.usage_type import parsed
 
 pytestmark = pytest.mark.money
@@ -38,7 +38,7 @@ def covered(
 ) -> Coverage:
     """The coverage of us-east-1."""
     return coverage(
-        AwsSpend(tuple(lines)),
+        tuple(lines),
         ours or [],
         days=DAYS,
         audited_usd=Decimal(total),

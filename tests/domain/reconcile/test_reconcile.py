@@ -31,8 +31,8 @@ M5 = "USE1-Train:ml.m5.xlarge"
 
 
 def metered(usage_type: str, quantity: str, usd: str, **changes: Any) -> AwsLine:
-    """One line of AWS's, in us-east-1 and hours."""
-    whole = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd))
+    """One line of AWS's, of job "a" in us-east-1 and hours."""
+    whole = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd), ARN + "a")
     return replace(whole, **changes)
 
 
@@ -53,9 +53,9 @@ OF_TYPE = audited(None, "2", "0.46", usage=of_job("training", "ml.m5.xlarge"))
 """Of a usage type that nobody knows: kind and instance type decide."""
 
 
-def held(aws: list[AwsLine], history: list[AuditedLine], *, by_job: bool = False) -> Reconciliation:
+def held(aws: list[AwsLine], history: list[AuditedLine]) -> Reconciliation:
     """The two against each other."""
-    return reconcile(AwsSpend(tuple(aws)), AuditedMonth(tuple(history), jobs=1), by_job=by_job)
+    return reconcile(AwsSpend(tuple(aws)), AuditedMonth(tuple(history), jobs=1))
 
 
 def only(rows: tuple[UsageRow, ...]) -> UsageRow:
@@ -69,7 +69,7 @@ def only(rows: tuple[UsageRow, ...]) -> UsageRow:
     [
         # 2 h + 1 h against 4 h: 1 h less, 25 %; $0.69 against $0.92: $0.23 less
         (metered(M5, "4", "0.92"),
-         [audited(M5, "2", "0.46"), audited(M5, "1", "0.23", job=ARN + "b")],
+         [audited(M5, "2", "0.46"), audited(M5, "1", "0.23", job=ARN + "A")],
          ("-1", "-25"), ("-0.23", "-25")),
         # $0.46 and something unknown do not add up to $0.46
         (metered(M5, "3", "0.69"), [audited(M5, "2", "0.46"), audited(M5, "1", None)],
@@ -79,26 +79,21 @@ def only(rows: tuple[UsageRow, ...]) -> UsageRow:
         # seconds less hours is nothing
         (metered(M5, "7200", "0.46", unit="Second"), [audited(M5, "2", "0.46")], (None, None),
          ("0", "0")),
-        # a prefix is never read: without a usage type the region beside it decides
-        (metered("USW2-Train:ml.m5.xlarge", "2", "0.46", region="us-west-2"),
-         [replace(OF_TYPE, region="us-west-2")], ("0", "0"), ("0", "0")),
-        # where AWS names no region only the whole usage type decides
-        (metered(M5, "2", "0.46", region=None), [audited(M5, "2", "0.46")], ("0", "0"),
-         ("0", "0")),
+        # a prefix is never read: without a usage type kind and instance type decide
+        (metered("USW2-Train:ml.m5.xlarge", "2", "0.46"), [OF_TYPE], ("0", "0"), ("0", "0")),
     ],
 )  # fmt: skip
-def test_a_usage_type_is_added_up_and_compared_by_quantity_and_dollars(
+def test_a_jobs_usage_is_added_up_and_compared_by_quantity_and_dollars(
     aws: AwsLine,
     history: list[AuditedLine],
     quantity: tuple[str | None, str | None],
     usd: tuple[str | None, str | None],
 ) -> None:
     """Differences with their percentages of AWS's figure; what is unknown is in none."""
-    other = metered("USE2-Train:ml.m5.xlarge", "7", "1.61", region="us-east-2")
+    other = metered(M5, "7", "1.61", resource=ARN + "other")
     found = held([aws, other], history)
     row = only(found.with_presence(Presence.MATCHED))
-    assert (row.usage, row.region) == (aws.usage_type, aws.region)
-    assert len(row.jobs) == len({line.job for line in history})
+    assert (row.usage, row.job) == (aws.usage_type, ARN + "a")
     figures = row.quantity_difference, row.quantity_percent, row.usd_difference, row.usd_percent
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
     assert found.unpriced_lines == sum(line.usd is None for line in history)
@@ -137,26 +132,16 @@ def test_one_side_only_is_said_and_has_no_difference() -> None:
     assert found.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
 
 
-@pytest.mark.parametrize(
-    ("aws", "ours", "usage"),
-    [
-        # else two regions could be taken for one
-        ([metered(M5, "2", "0.46", region=None)], OF_TYPE, "Train:ml.m5.xlarge"),
-        # a warm pool has no usage type to compare by
-        ([], audited(None, "1", "0.46", item="warm_pool"), "warm_pool"),
-    ],
-)
-def test_what_cannot_be_compared_stands_apart_with_its_dollars(
-    aws: list[AwsLine], ours: AuditedLine, usage: str
-) -> None:
-    """In no difference."""
-    found = held(aws, [ours])
-    assert only(found.with_presence(Presence.NOT_COMPARABLE)).usage == usage
-    assert len(found.with_presence(Presence.ONLY_IN_AWS)) == len(aws)
-    assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.46")
+def test_what_cannot_be_compared_stands_apart_with_its_dollars() -> None:
+    """A warm pool has no usage type to compare by: it is in no difference."""
+    pool = audited(None, "1", "0.46", item="warm_pool")
+    found = held([metered(M5, "2", "0.46")], [pool, pool])
+    assert only(found.with_presence(Presence.NOT_COMPARABLE)).usage == "warm_pool"
+    assert len(found.with_presence(Presence.ONLY_IN_AWS)) == 1
+    assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.92")
 
 
-def test_by_job_each_job_stands_beside_its_own_lines() -> None:
+def test_each_job_stands_beside_its_own_lines() -> None:
     """By resource id, whose job name is in lower case; three jobs, one on both sides."""
     found = held(
         [
@@ -168,7 +153,6 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
             audited(M5, "2", "0.47", job=ARN + "Job-A"),
             audited(M5, "1", "0.23", job=ARN + "lost"),
         ],
-        by_job=True,
     )
     assert only(found.with_presence(Presence.MATCHED)).job == ARN + "job-a"
     assert only(found.with_presence(Presence.ONLY_IN_HISTORY)).job == ARN + "lost"
@@ -294,12 +278,10 @@ OUR_LINES = st.builds(
 )
 
 
-@given(st.lists(AWS_LINES, max_size=12), st.lists(OUR_LINES, max_size=12), st.booleans())
-def test_totals_add_up_whatever_the_lines(
-    aws: list[AwsLine], history: list[AuditedLine], by_job: bool
-) -> None:
+@given(st.lists(AWS_LINES, max_size=12), st.lists(OUR_LINES, max_size=12))
+def test_totals_add_up_whatever_the_lines(aws: list[AwsLine], history: list[AuditedLine]) -> None:
     """Matched and only in AWS are AWS's total; the three kinds of ours are ours; areas too."""
-    found = held(aws, history, by_job=by_job)
+    found = held(aws, history)
     whole = sum((one.usd for one in aws), Decimal(0))
     assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
     assert found.aws_usd() == whole == sum((area.usd for area in found.areas), Decimal(0))
@@ -309,25 +291,20 @@ def test_totals_add_up_whatever_the_lines(
     )
 
 
-@given(st.lists(AWS_LINES, max_size=8), st.lists(OUR_LINES, max_size=8), st.booleans())
-def test_the_order_of_lines_changes_nothing(
-    aws: list[AwsLine], history: list[AuditedLine], by_job: bool
-) -> None:
-    """Cost Explorer and reports promise no order."""
+@given(st.lists(AWS_LINES, max_size=8), st.lists(OUR_LINES, max_size=8))
+def test_the_order_of_lines_changes_nothing(aws: list[AwsLine], history: list[AuditedLine]) -> None:
+    """Reports promise no order."""
 
     def sums(found: Reconciliation) -> list[str]:
         return sorted(
-            f"{row.presence} {row.job} {row.region} {row.usage.lower()} {row.aws.known_usd:f}"
+            f"{row.presence} {row.job} {parsed(row.usage).key} {row.aws.known_usd:f}"
             f" {row.aws.quantity} {row.history.quantity}"
             for row in found.rows
         )
 
-    there = held(aws, history, by_job=by_job)
-    back = held(aws[::-1], history[::-1], by_job=by_job)
+    there, back = held(aws, history), held(aws[::-1], history[::-1])
     assert there.aws_usd(Presence.MATCHED) == back.aws_usd(Presence.MATCHED)
-    assert len(there.rows) == len(back.rows)
-    if not by_job:
-        assert sums(there) == sums(back)
+    assert sums(there) == sums(back)
 
 
 @given(st.lists(OUR_LINES, max_size=8))
@@ -336,10 +313,17 @@ def test_a_history_that_is_aws_line_by_line_agrees(history: list[AuditedLine]) -
     known = [
         replace(one, region="us-east-1", quantity=one.quantity or Decimal(1), usd=Decimal(1))
         for one in history
-        if one.usage_type
+        if one.usage_type and one.job.startswith(ARN)
     ]
     aws = [
-        AwsLine(one.usage_type or "", "us-east-1", "Hrs", one.quantity or Decimal(0), Decimal(1))
+        AwsLine(
+            one.usage_type or "",
+            "us-east-1",
+            "Hrs",
+            one.quantity or Decimal(0),
+            Decimal(1),
+            one.job,
+        )
         for one in known
     ]
     found = held(aws, known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from itertools import groupby
 
 from hypothesis import example, given
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.usage.activity import GAP_S, any_of, gpu_works, states, together
 from sageaudit.domain.usage.measure import _normal, _normal_all
+from sageaudit.domain.usage.plot import _means
 from sageaudit.domain.usage.series import (
     Series,
+    mean,
     mean_of_hosts,
     pairs,
     percentile,
@@ -39,7 +42,11 @@ def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) 
 def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
     """None of what is no utilisation is kept."""
     each = tuple(_normal(value, divisor) for value in raw)
-    assert _normal_all(tuple(raw), divisor) == each
+    line = _normal_all(tuple(raw), divisor)
+    assert line.values == each
+    if known := Series(each).present:
+        assert (line.lowest, line.highest) == (min(known), max(known))
+    assert list(line.present) == list(known)
 
 
 def by_points(values: list[float | None], longest: int) -> list[bool | None]:
@@ -85,7 +92,7 @@ def test_pairs_means_and_picked_points(
     """With missing points and without."""
     hosts = {f"algo-{at}": Series(tuple(values)) for at, values in enumerate(lines)}
     others = {host: Series(line.values[::-1]) for host, line in hosts.items()}
-    assert list(pairs(hosts, others)) == [
+    assert list(zip(*pairs(hosts, others), strict=True)) == [
         (a, b)
         for host, line in hosts.items()
         for a, b in zip(line.values, others[host].values, strict=True)
@@ -99,3 +106,17 @@ def test_pairs_means_and_picked_points(
     picked = {host: tuple(line.values[at] for at in kept) for host, line in hosts.items()}
     some = {host: values for host, values in picked.items() if set(values) - {None}}
     assert {host: line.values for host, line in pick_all(hosts, kept).items()} == some
+
+
+@given(
+    hosts=st.lists(st.lists(POINT, min_size=12, max_size=12), min_size=1, max_size=4),
+    width=st.integers(1, 13),
+)
+def test_means_of_a_plot(hosts: list[list[float | None]], width: int) -> None:
+    """To the same digit with missing points and without."""
+    lines = [Series(tuple(values)) for values in hosts]
+    for start, found in zip(range(0, 12, width), _means(lines, 12, width), strict=True):
+        points = [value for values in hosts for value in values[start : start + width]]
+        known = [value for value in points if value is not None]
+        plain = Decimal(mean(known)).quantize(Decimal("0.1")) if known else None
+        assert str(found) == str(plain)

@@ -10,7 +10,7 @@ from tests.labelled.machine import Shown
 
 BUILT_IN_IMAGES = "811284229777.dkr.ecr.us-east-1.amazonaws.com"
 XGBOOST_12 = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.2-1"
-ENDS = ("idle-start", "idle-middle", "idle-tail", "gpu-idle", "gpu-memory-growth")
+ENDS = ("idle-start", "idle-middle", "idle-tail", "gpu-idle")
 NOT = (*ENDS, *LOSS_OK, *MOVE_OK, "trainium-candidate")
 SMALLER = frozenset({"cheaper-type", "gpu-too-big", "old-generation", "gpu-underused"})
 

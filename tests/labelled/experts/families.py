@@ -26,7 +26,7 @@ from tests.labelled.expert import (
 from tests.labelled.experts.purchase import pool
 from tests.labelled.machine import Shown, longest
 
-ENDS = ("idle-start", "idle-middle", "idle-tail", "gpu-memory-growth", "uneven-hosts")
+ENDS = ("idle-start", "idle-middle", "idle-tail", "uneven-hosts")
 NOT = (*ENDS, *LOSS_OK, *MOVE_OK, "trainium-candidate", "spot-not-used", "max-runtime-loose")
 SILENT = (*GPU_OK, *LOSS_OK, *MOVE_OK, *NAGS, *TYPE_OK, "spot-not-used")
 LITTLE = frozenset({"gpu-idle", "gpu-underused", "gpu-too-big", "cheaper-type"})

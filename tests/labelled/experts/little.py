@@ -21,7 +21,7 @@ SCENARIOS = (
         job("churn-tabular-2026-05-04-09-10-33-871", "ml.g4dn.xlarge",
             Shown(360, 1.0, 112, 31, 9, wobble=0.3)),
         share=(part("ml.g4dn.xlarge", "ml.m5.xlarge") - 0.1, 0.97), must=(LITTLE,),
-        must_not=(*NOT, "cpu-bottleneck", "gpu-memory-growth", "spot-without-checkpoint"),
+        must_not=(*NOT, "cpu-bottleneck", "spot-without-checkpoint"),
         says="No GPU is needed: an m5.xlarge does this, or larger batches from memory.",
     ),
     expert(
@@ -30,7 +30,7 @@ SCENARIOS = (
         job("intent-embed-2026-05-05-14-20-08-314", "ml.g5.2xlarge",
             Shown(540, 3.1, 180, 22, 8, wobble=0.25)),
         share=(part("ml.g5.2xlarge", "ml.g4dn.xlarge", 1.14) - 0.05, 0.95), must=(LITTLE,),
-        must_not=(*NOT, "cpu-bottleneck", "gpu-memory-growth"),
+        must_not=(*NOT, "cpu-bottleneck"),
         says="The GPU did almost nothing, though not nothing: batch, or take the smallest.",
     ),
     expert(
@@ -39,7 +39,7 @@ SCENARIOS = (
         job("sensor-gru-2026-05-06-06-45-51-660", "ml.p3.2xlarge",
             Shown(300, 6.0, 140, 6, 12, wobble=0.2), volume_gb=50),
         share=(part("ml.p3.2xlarge", "ml.g4dn.xlarge", 1.14) - 0.1, 0.97), must=(LITTLE,),
-        must_not=(*NOT, "cpu-bottleneck", "gpu-memory-growth", "memory-oversized"),
+        must_not=(*NOT, "cpu-bottleneck", "memory-oversized"),
         says="A fifth of the price on a T4 with the same result; fix the batch size first.",
     ),
     expert(
@@ -49,7 +49,7 @@ SCENARIOS = (
         # low: c7i.4xlarge with the same cores; high: the GPU would end it within the hour
         share=(part("ml.g5.4xlarge", "ml.c7i.4xlarge") - 0.1, 0.97),
         must=(frozenset({"gpu-idle"}),),
-        must_not=(*NOT, "gpu-memory-growth", "cpu-underused", "memory-oversized"),
+        must_not=(*NOT, "cpu-underused", "memory-oversized"),
         says="GPU at nothing, all cores busy: the model is on the wrong device.",
     ),
     expert(
@@ -59,7 +59,7 @@ SCENARIOS = (
             image=XGBOOST, volume_gb=60),
         share=(part("ml.p3.2xlarge", "ml.m5.2xlarge") - 0.08, 0.97),
         must=(frozenset({"gpu-idle", "gpu-too-big", "cheaper-type"}),),
-        must_not=(*NOT, "gpu-memory-growth", "cpu-underused", "mixed-precision-candidate"),
+        must_not=(*NOT, "cpu-underused", "mixed-precision-candidate"),
         says="Eight cores without a GPU cost an eighth: m5.2xlarge.",
     ),
     healthy(
@@ -95,7 +95,7 @@ SCENARIOS = (
         job("audio-spec-2026-05-12-15-05-29-757", "ml.g5.xlarge", Shown(420, 20, 397.5, 60, 55)),
         # high: g5.4xlarge has four times the cores for 44 % more
         share=(0, 0.72), must=(WAITS,),
-        must_not=(*NOT, "gpu-idle", "cpu-underused", "gpu-memory-growth"),
+        must_not=(*NOT, "gpu-idle", "cpu-underused"),
         says="Twice the cores cost 8 % more (g5.2xlarge): cores, not the GPU, are short.",
     ),
     expert(
@@ -106,7 +106,7 @@ SCENARIOS = (
         share=(part("ml.g5.8xlarge", "ml.g5.xlarge") - 0.1, 0.8),
         must=(frozenset({"cheaper-type", "cpu-underused", "serial-code", "gpu-starved",
             "gpu-underused"}),),
-        must_not=(*NOT, "gpu-idle", "gpu-memory-growth"),
+        must_not=(*NOT, "gpu-idle"),
         says="Paid for 32 cores, used one: num_workers, or a g5.xlarge at less than half.",
     ),
 )  # fmt: skip

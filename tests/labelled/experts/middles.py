@@ -19,7 +19,7 @@ from tests.labelled.expert import (
 )
 from tests.labelled.machine import Shown
 
-NOT = ("idle-start", "idle-tail", "gpu-too-big", "some-gpus-unused", "gpu-memory-growth")
+NOT = ("idle-start", "idle-tail", "gpu-too-big", "some-gpus-unused")
 MID = frozenset({"idle-middle", "gpu-idle", "gpu-starved"})
 
 SCENARIOS = (

@@ -8,7 +8,7 @@ from tests.labelled.machine import Series, Shown
 MEASURED = (
     *("gpu-idle", "gpu-underused", "some-gpus-unused", "gpu-starved", "gpu-too-big"),
     *("cpu-bottleneck", "cpu-underused", "serial-code", "idle-start", "idle-tail", "uneven-hosts"),
-    *("poor-scaling", "memory-oversized", "gpu-memory-growth", "failed-spend"),
+    *("poor-scaling", "memory-oversized", "failed-spend"),
 )
 
 

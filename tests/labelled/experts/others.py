@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.labelled.expert import LOSS_OK, MOVE_OK, expert, part, processing, transform
 from tests.labelled.machine import Shown
 
-NOT = (*LOSS_OK, *MOVE_OK, "idle-start", "idle-middle", "spot-not-used", "gpu-memory-growth")
+NOT = (*LOSS_OK, *MOVE_OK, "idle-start", "idle-middle", "spot-not-used")
 
 SCENARIOS = (
     expert(

@@ -20,7 +20,7 @@ from tests.labelled.expert import (
 )
 from tests.labelled.machine import Shown
 
-NOT = ("idle-start", "idle-middle", "gpu-too-big", "some-gpus-unused", "gpu-memory-growth")
+NOT = ("idle-start", "idle-middle", "gpu-too-big", "some-gpus-unused")
 END = frozenset({"idle-tail", "gpu-idle"})
 
 SCENARIOS = (

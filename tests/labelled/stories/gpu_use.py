@@ -49,10 +49,4 @@ STORIES = (
     story("all-four-gpus-at-work",
         Plot("ml.g4dn.12xlarge",
             alike(1, Doing(120, cores=14, gpus=(0.9,) * 4, gib=60, gpu_gib=(13.0,) * 4)))),
-    story("tensors-kept-alive",
-        Plot("ml.g5.xlarge",
-            alike(1,
-                *(
-                    Doing(12, cores=2.5, gpus=(0.9,), gib=9, gpu_gib=(4.0 + 1.6 * step,))
-                        for step in range(11)))), "gpu-memory-growth"),
 )  # fmt: skip

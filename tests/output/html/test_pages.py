@@ -188,9 +188,8 @@ def test_a_fix_is_there_in_every_dialect() -> None:
     """To copy as it is, for those whose script is off too."""
     body = job_body(JobReport(documents.document(), None))
     for dialect, code in (
-        ("api", '"$.ResourceConfig.InstanceType": "ml.g4dn.xlarge"'),
         ("sdk-v3", 'instance_type="ml.g4dn.xlarge"'),
-        ("terraform", 'instance_type = "ml.g4dn.xlarge"'),
+        ("boto3", 'ResourceConfig={"InstanceType": "ml.g4dn.xlarge"'),
     ):
         found = re.findall(
             rf'<pre data-d="{dialect}"><b>{dialect}</b><code>(.*?)</code>', body, re.DOTALL

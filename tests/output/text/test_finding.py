@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sageaudit.output.text.finding import findings_of, not_stated, parts_of
+from sageaudit.output.text.finding import findings_of, parts_of
 from tests.fakes.documents import document, finding, type_finding
 
 WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
@@ -62,7 +62,7 @@ def test_a_finding_says_its_dollars_and_what_its_fix_saves(
 
 
 def test_the_parts_of_a_finding() -> None:
-    """Each way with its title, the caveat, and the facts that the summary does not have."""
+    """Each way with its title, the caveat, and the facts of its evidence."""
     parts = parts_of(type_finding(alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.ways] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
@@ -74,7 +74,8 @@ def test_the_parts_of_a_finding() -> None:
         "Or, dollars unknown:",
     ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
-    assert parts.facts == (("GPU memory max", "38.5%"),)
+    assert dict(parts.facts)["GPU memory max"] == "38.5%"
+    assert len(parts.facts) == len(parts.evidence)
     lost = parts_of(finding(bucket="lost"))
     assert [title for title, _ in lost.ways] == ["Fix:"]
     code = parts_of(finding(fix=[], first_step="Exit when done"))
@@ -110,42 +111,3 @@ def test_advice_that_an_earlier_run_had_is_only_named() -> None:
     found, repeated = findings_of(document(findings=[*again, finding(rule="new")]))
     assert [one.rule for one in found] == ["new"]
     assert repeated == "As for train-1, an earlier run of the family: a, b"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "key", "fact"),
-    [
-        ("The GPU averaged 24% (P95 26%) over 9 h 59 min.", "gpu_mean_percent", Decimal("23.9")),
-        ("The GPU averaged 24% (P95 26%) over 9 h 59 min.", "gpu_p95_percent", Decimal("26.4")),
-        ("The GPU averaged 24% over 9 h 59 min.", "active_minutes", 599),
-        ("It ran for 1 h on demand.", "elapsed_s", Decimal(3600)),
-        ("At its peak 0.8 GPUs and 14.0 GiB.", "gpus_needed", Decimal("0.78")),
-        ("At its peak 0.8 GPUs and 14.0 GiB.", "gpu_memory_needed_gib", 14.0),
-        ("It cost $1,234.57 in all.", "total_usd", Decimal("1234.567")),
-        ("It ran on 1 x ml.p3.2xlarge.", "instance_type", "ml.p3.2xlarge"),
-        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(0)),
-    ],
-)
-def test_a_figure_of_the_sentence_is_not_shown_again(sentence: str, key: str, fact: object) -> None:
-    """Two roundings of one figure look like two figures."""
-    assert not_stated(sentence, [(key, fact)]) == []
-
-
-@pytest.mark.parametrize(
-    ("sentence", "key", "fact"),
-    [
-        ("The GPU averaged 24%.", "gpu_max_percent", Decimal("28.3")),
-        ("The work of the 4 GPUs.", "vcpu", 4),
-        ("It took 4 h 20 min.", "elapsed_s", Decimal(4 * 3600)),
-        ("It took 4 h 20 min.", "starting_s", Decimal(20 * 60)),
-        ("4% of the GPU.", "gpu_memory_gib", Decimal(4)),
-        ("It failed.", "checkpointed", False),
-        ("It failed.", "status", "Failed"),
-        ("It failed.", "failed_trials", 0),
-        ("No GPU worked for 2 h.", "gpu_hours_not_counted", Decimal(16)),
-        ("It failed.", "limit_s", None),
-    ],
-)
-def test_every_other_fact_is_shown(sentence: str, key: str, fact: object) -> None:
-    """Another unit, another figure, a count, and a text that is no figure."""
-    assert not_stated(sentence, [(key, fact)]) == [(key, fact)]

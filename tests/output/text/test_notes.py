@@ -79,7 +79,7 @@ def test_a_short_run_says_with_which_it_was_judged_and_what_they_all_count() -> 
 def test_what_no_reader_can_act_on_stands_under_not_checked_in_no_view() -> None:
     """Too few runs are nobody's fault; a permission that is missing can be given."""
     few = {"rule": "duplicate-run", "code": "history_unread", "reason": "runs were not read"}
-    short = {"rule": "gpu-memory-growth", "code": "too_short", "reason": "14 active minutes"}
+    short = {"rule": "gpu-starved", "code": "too_short", "reason": "14 active minutes"}
     denied = {"rule": "gpu-idle", "code": "metric_denied", "reason": "access was denied"}
     audit = document(unknown=[few, short, denied])
     assert [line for line in unchecked(audit) if "metrics" not in line] == [

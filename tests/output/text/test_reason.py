@@ -140,9 +140,6 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
             document(),
             ("the run's cost is $4.55, was $9.00",),
         ),
-        (document(judged="partly"), document(), ("all of it could be judged now",)),
-        (document(), document(judged="partly"), ("less of it could be judged now",)),
-        (document(judged="no"), document(judged="partly"), ()),
         (
             document(findings=[finding()]),
             document(findings=[type_finding()]),
@@ -160,11 +157,6 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
             document(),
             document(audit={**document()["audit"], "ruleset": "2", "policy": "2"}),
             ("the rules changed", "the policy changed"),
-        ),
-        (
-            document(children=[document()]),
-            document(children=[document()] * 3),
-            ("2 training jobs came later",),
         ),
     ],
 )

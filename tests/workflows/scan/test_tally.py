@@ -60,12 +60,3 @@ def test_the_exit_code_is_the_gravest_failure() -> None:
         exits.append(tally.exit)
     assert exits == [Exit.DONE, Exit.UNAVAILABLE, Exit.DENIED]
     assert tally.done == 3
-
-
-def test_a_known_job_that_is_audited_again_counts_once() -> None:
-    """With the dollars it had at first: the ranking has the new ones."""
-    tally = ScanTally()
-    tally.add(replace(AUDITED, result=Result.KNOWN))
-    tally.add(replace(AUDITED, known_before=True))
-    assert tally.results == {Result.KNOWN: 1}
-    assert tally.sums.total_usd == 2

@@ -1,6 +1,6 @@
 """Cost Explorer: SageMaker usage and cost of some days, by usage type and region.
 
-AWS charges for every request and page, so a month takes two queries with a limit on requests. The
+AWS charges for every request and page, so there is a limit on requests. The
 query groups by region because the prefix of a usage type does not name it reliably.
 """
 
@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors
-from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine, AwsSpend, Excluded
+from sageaudit.domain.reconcile.spend import USAGE_TYPES, AwsLine
 from sageaudit.errors import Malformed, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
@@ -20,7 +20,7 @@ CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
 REGION = "us-east-1"
 """Cost Explorer's only endpoint; it covers usage in all regions."""
 USD_PER_REQUEST = Decimal("0.01")
-FEWEST_REQUESTS, MOST_REQUESTS = 2, 20
+MOST_REQUESTS = 20
 
 _SERVICE = "Amazon SageMaker"
 _USAGE = {"Dimensions": {"Key": "RECORD_TYPE", "Values": list(USAGE_TYPES)}}
@@ -36,60 +36,31 @@ class CostExplorer:
         self._client = client
         self.requests = 0
 
-    def month(self, account: str, first_day: date, today: date) -> AwsSpend:
-        """One account's SageMaker spend of the month, up to today for the current month.
-
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable, or Malformed for a response
-        that cannot be read.
-        """
-        period = _period(first_day, min(month_after(first_day) - timedelta(days=1), today))
-        spend = self._usage((account,), period)
-        excluded = (
-            Excluded(kind, None, usd)
-            for result in self._results((account,), period, {"Not": _USAGE}, ("RECORD_TYPE",))
-            for (kind,), usd, _, _ in _groups(result, 1)
-            if usd
-        )
-        return AwsSpend(spend.lines, (*excluded, *spend.excluded), spend.estimated)
-
-    def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
+    def usage(self, accounts: Sequence[str], since: date, until: date) -> tuple[AwsLine, ...]:
         """The SageMaker usage of some accounts from `since` to `until`, both included.
 
-        `excluded` has only the usage below zero. Raises as `month` does.
+        Usage below zero is left out. Raises AccessDenied, NoCredentials, Throttled or Unavailable,
+        or Malformed for a response that cannot be read.
         """
-        return self._usage(accounts, _period(since, until))
+        found = (
+            AwsLine(usage_type, None if region in _NOWHERE else region, unit, quantity, usd)
+            for result in self._results(accounts, _period(since, until), ("USAGE_TYPE", "REGION"))
+            for (usage_type, region), usd, quantity, unit in _groups(result, 2)
+        )
+        lines = (one for one in found if one.usd >= 0 and one.quantity >= 0)
+        return tuple(one for one in lines if one.usd or one.quantity)
 
     def by_account(self, accounts: Sequence[str], since: date, until: date) -> dict[str, Decimal]:
         """The dollars of the same usage by account; one without usage is left out."""
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
-        for result in self._results(accounts, period, _USAGE, ("LINKED_ACCOUNT",)):
+        for result in self._results(accounts, period, ("LINKED_ACCOUNT",)):
             for (account,), usd, _, _ in _groups(result, 1):
                 sums[account] = sums.get(account, Decimal(0)) + usd
         return sums
 
-    def _usage(self, accounts: Sequence[str], period: dict[str, str]) -> AwsSpend:
-        lines: list[AwsLine] = []
-        negative: list[Decimal] = []
-        estimated = False
-        for result in self._results(accounts, period, _USAGE, ("USAGE_TYPE", "REGION")):
-            estimated = estimated or bool(result.get("Estimated"))
-            for (usage_type, region), usd, quantity, unit in _groups(result, 2):
-                if usd < 0 or quantity < 0:
-                    negative.append(usd)
-                elif usd or quantity:
-                    known = None if region in _NOWHERE else region
-                    lines.append(AwsLine(usage_type, known, unit, quantity, usd))
-        total = sum(negative, Decimal(0))
-        excluded = (Excluded("usage below zero", len(negative), total),) if negative else ()
-        return AwsSpend(tuple(lines), excluded, estimated)
-
     def _results(
-        self,
-        accounts: Sequence[str],
-        period: dict[str, str],
-        records: dict[str, Any],
-        by: tuple[str, ...],
+        self, accounts: Sequence[str], period: dict[str, str], by: tuple[str, ...]
     ) -> Iterator[dict[str, Any]]:
         """The results of every page. Raises Unavailable after `MOST_REQUESTS` requests."""
         of_account = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
@@ -98,7 +69,7 @@ class CostExplorer:
             "TimePeriod": period,
             "Granularity": "MONTHLY",
             "Metrics": [*_METRICS],
-            "Filter": {"And": [of_service, of_account, records]},
+            "Filter": {"And": [of_service, of_account, _USAGE]},
             "GroupBy": [{"Type": "DIMENSION", "Key": key} for key in by],
         }
         seen: set[str] = set()
@@ -123,11 +94,6 @@ class CostExplorer:
                 raise Unavailable("Cost Explorer returned the same page twice.")
             seen.add(token)
             asked["NextPageToken"] = token
-
-
-def month_after(first_day: date) -> date:
-    """The first day of the next month."""
-    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def _period(since: date, until: date) -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""`sageaudit reconcile`: compares a month of the history with what AWS billed."""
+"""`sageaudit reconcile`: compares a month of the history with a cost report."""
 
 from __future__ import annotations
 
-import sys
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,6 @@ import click
 
 from sageaudit.adapters.aws.clients import aws_errors, client
 from sageaudit.adapters.billing import cost_report
-from sageaudit.adapters.billing.cost_explorer import (
-    FEWEST_REQUESTS,
-    MOST_REQUESTS,
-    REGION,
-    USD_PER_REQUEST,
-    CostExplorer,
-    month_after,
-)
 from sageaudit.cli import options
 from sageaudit.cli.support.account.accounts import open_session
 from sageaudit.cli.support.history import histories
@@ -33,68 +24,58 @@ from sageaudit.workflows.audit.whole_audit import whole_audit
 
 _EPILOG = """\b
 Examples:
-  sageaudit reconcile --month 2026-10 --table sageaudit-history
-  sageaudit reconcile --month 2026-10 --account 111122223333 --cur report.csv.gz"""
+  sageaudit reconcile --month 2026-10 --cur report.csv.gz --table sageaudit-history
+  sageaudit reconcile --month 2026-10 --cur reports/ --account 111122223333"""
 
 
 @click.command(epilog=_EPILOG)
 @click.option("--month", "month_text", required=True, help="Month to compare, as YYYY-MM, in UTC.")
-@options.HISTORY
-@options.TABLE
-@click.option("--account", help="Account to compare (12 digits); by default your own.")
 @click.option(
     "--cur",
     "report",
+    required=True,
     type=click.Path(path_type=Path),
-    help="Cost and usage report to compare with, job by job: CSV, CSV.gz or Parquet, or a folder"
-    " with its files.",
+    help="Cost and usage report with resource ids: CSV, CSV.gz or Parquet, or a folder with its"
+    " files.",
 )
+@options.HISTORY
+@options.TABLE
+@click.option("--account", help="Account to compare (12 digits); by default your own.")
 @options.TABLE_REGION
 @options.PROFILE
-@click.option(
-    "--yes", is_flag=True, help="Accept the cost of the Cost Explorer requests without being asked."
-)
 @options.PRINTED
 def reconcile(
     month_text: str,
+    report: Path,
     history: Path | None,
     table: str | None,
     account: str | None,
-    report: Path | None,
     region: str | None,
     profile: str | None,
-    yes: bool,
     printed: options.Printed,
 ) -> None:
-    """Compares a month of the history with AWS's bill.
+    """Compares a month of the history with a cost report, job by job.
 
-    Quantities are compared first, then dollars. Without --cur the bill comes from Cost Explorer,
-    by usage type; its requests cost money. Reads only.
+    Quantities are compared first, then dollars. Reads only. `scan` and `report --coverage` compare
+    with Cost Explorer, by usage type.
     """
     today = datetime.now(UTC).date()
     first_day = _month(month_text, today)
     if account is not None:
         account = options.account_id(account, "--account")
     with histories.open_history(history, table, profile, region) as source:
-        if report is None:
-            _agree_to_pay(yes=yes)
-        session = source.session or open_session(profile, region)
-        account = account or _own_account(session)
-        spend = None if report is None else cost_report.spend(report, month_text, account)
+        account = account or _own_account(source.session or open_session(profile, region))
+        spend = cost_report.spend(report, month_text, account)
         audited = month_of(source.history, account, first_day)
     if not audited.jobs and not audited.lines:
         raise JobNotFound(
             f"the history in {source.name} has no job of account {account} in {month_text}"
         )
-    explorer = CostExplorer(client(session, "ce", REGION))
-    if spend is None:
-        spend = explorer.month(account, first_day, today)
     reconciled = reconciliation.ReconciledMonth(
-        compare(spend, audited, by_job=report is not None),
+        compare(spend, audited),
         month=month_text,
         account=account,
-        source="Cost Explorer" if report is None else report.name,
-        requests=explorer.requests,
+        source=report.name,
         ongoing=first_day == today.replace(day=1),
     )
     printed.show(reconciled, reconciliation.show, reconciliation.document)
@@ -105,7 +86,7 @@ def month_of(history: History, account: str, first_day: date) -> AuditedMonth:
 
     These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
     """
-    month, after = f"{first_day:%Y-%m}", month_after(first_day)
+    month, after = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
     heads = [*history.runs(RunQuery.of_account(account, month))]
     later = [
         head
@@ -145,20 +126,6 @@ def _month(text: str, today: date) -> date:
     if first_day > today:
         raise BadUsage(f"--month {text} has not begun: it is {today:%Y-%m} (UTC)")
     return first_day
-
-
-def _agree_to_pay(*, yes: bool) -> None:
-    """Prints the cost and asks to continue. Raises BadUsage without a terminal, Abort on no."""
-    least, most = FEWEST_REQUESTS * USD_PER_REQUEST, MOST_REQUESTS * USD_PER_REQUEST
-    price = (
-        f"This takes {FEWEST_REQUESTS} or more Cost Explorer requests at ${USD_PER_REQUEST} each: "
-        f"${least} or more, ${most} at most."
-    )
-    click.echo(price, err=True)
-    if not yes and not sys.stdin.isatty():
-        raise BadUsage("cannot ask without a terminal: give --yes, or a report with --cur")
-    if not yes:
-        click.confirm("Continue?", abort=True, err=True)
 
 
 def _own_account(session: Any) -> str:

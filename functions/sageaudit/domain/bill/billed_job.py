@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.change import Change, SetType
+from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.job.job import Job
-from sageaudit.domain.prices.market import Market, comparable
+from sageaudit.domain.prices.market import Market, Rate, comparable
 
 _ZERO = Decimal(0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BilledJob:
     """Each change is billed once: as a finding's own, as an end of its range, and as the first that
-    is applied.
+    is applied. A move to another type needs no lines: `MovedBill` has its sums.
+
+    Without slots: what is worked out of the job is kept.
     """
 
     job: Job
     billed: Bill
     market: Market
-    _changed: dict[Change, BilledJob] = field(default_factory=dict)
+
+    @cached_property
+    def _changed(self) -> dict[Change, BilledJob]:
+        return {}
+
+    @cached_property
+    def _moved(self) -> MovedBill | None:
+        return MovedBill.of(self.job, self.market)
 
     def after(self, change: Change) -> BilledJob:
         """The changed job with its bill."""
@@ -38,7 +49,10 @@ class BilledJob:
         the first one has (fewer known lines are not a saving), and when the other type has no price
         of the same time and kind.
         """
-        billed, after = self.billed, self.after(change).billed
+        billed = self.billed
+        if isinstance(change, SetType) and (moved := self._moved_to(change)):
+            return self._saving_of_move(*moved)
+        after = self.after(change).billed
         if billed.total_usd is None or after.total_usd is None:
             return None
         if set(after.gaps) - set(billed.gaps) or billed.basis == "upper_bound":
@@ -46,6 +60,30 @@ class BilledJob:
         if isinstance(change, SetType) and not _comparable(billed, after):
             return None
         return max(billed.total_usd - after.total_usd, _ZERO)
+
+    def compute_usd(self, change: Change) -> Decimal | None:
+        """The compute lines of the changed job's bill; None where they are not known."""
+        if isinstance(change, SetType) and (moved := self._moved_to(change)) and self._moved:
+            return self._moved.compute_usd(moved[0], change.slower)
+        return self.after(change).billed.compute_usd
+
+    def _moved_to(self, change: SetType) -> tuple[Rate, Decimal] | None:
+        """The new rate and the total; None where only the bill with its lines says what it is."""
+        other = self.market.types.get(change.instance_type)
+        rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
+        if self._moved is None or other is None or rate is None:
+            return None
+        usd = self._moved.total_usd(other, rate, change.slower)
+        return None if usd is None else (rate, usd)
+
+    def _saving_of_move(self, rate: Rate, usd: Decimal) -> Decimal | None:
+        billed = self.billed
+        if billed.total_usd is None or billed.basis == "upper_bound":
+            return None
+        rates = [line.rate for line in billed.lines if line.item == "compute"]
+        if not all(own is None or comparable(own, rate) for own in rates):
+            return None
+        return max(billed.total_usd - usd, _ZERO)
 
 
 def _comparable(today: Bill, changed: Bill) -> bool:

@@ -18,7 +18,7 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.bill import Bill
 from sageaudit.domain.bill.billed_job import BilledJob
-from sageaudit.domain.bill.change import SetCount, Stage
+from sageaudit.domain.bill.change import Change, SetCount, Stage
 from sageaudit.domain.bill.compatibility import estimate_of, possible_at_most, refused
 from sageaudit.domain.bill.finding import Bucket, Exemption, Finding, Found, RuleName, Severity
 from sageaudit.domain.job.job import Job
@@ -227,10 +227,11 @@ def _together(
         if found.change is not None
     )
     shares: dict[str, Decimal | None] = {}
+    applied: Change | None = None
     for _, _, rule_id, change in ordered:
+        today = today.after(applied) if applied else today
         gain = shares[rule_id] = today.saving(change)
-        if gain:
-            today = today.after(change)
+        applied = change if gain else None
     return shares
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from decimal import ROUND_UP, Decimal
+from decimal import Decimal
+from typing import NamedTuple
 
 from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.job.job import Job
@@ -30,9 +29,8 @@ _NOT_STEADY = ("t3", "-flex")
 _NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A run on `today` with its demand, and the type `other`."""
+class Fit(NamedTuple):
+    """A run on `today` with its demand, and the type `other`: a tuple, as `Candidate`."""
 
     job: Job
     today: InstanceType
@@ -43,32 +41,35 @@ class Fit:
     def too_small(self) -> TypeRefusal | None:
         """Why the type does not hold the run, what is certain before what was not recorded."""
         unrecorded = None
-        for refusal in self._too_small():
-            if refusal.constraint is not Constraint.NOT_RECORDED:
+        for resource in (
+            Fit._too_few_gpus,
+            Fit._too_little_gpu_memory,
+            Fit._too_few_vcpus,
+            Fit._too_small_a_disk,
+            Fit._too_little_memory,
+        ):
+            refusal = resource(self)
+            if refusal is not None and refusal.constraint is not Constraint.NOT_RECORDED:
                 return refusal
             unrecorded = unrecorded or refusal
         return unrecorded
 
-    def _too_small(self) -> Iterator[TypeRefusal]:
-        """The resources of which it has, or may have, too little."""
-        need, other = self.need, self.other
-        if need.gpus.held_by(other.gpus) is None:
-            yield _not_recorded("use of the GPU", need.gpus)
-        elif few := too_few_gpus(need, other.gpus):
-            yield few
-        yield from self._too_little_gpu_memory()
-        yield from self._too_few_vcpus()
-        yield from self._too_small_a_disk()
-        offered = float(other.memory_gib)
-        if (holds := need.memory_gib.held_by(offered)) is None:
-            yield _not_recorded("host memory used", need.memory_gib)
-        elif not holds:
-            asked = (
-                f"{need.memory_gib.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
-            )
-            yield TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
+    def _too_few_gpus(self) -> TypeRefusal | None:
+        need, gpus = self.need, self.other.gpus
+        if need.gpus.held_by(gpus) is None:
+            return _not_recorded("use of the GPU", need.gpus)
+        return too_few_gpus(need, gpus)
 
-    def _too_small_a_disk(self) -> Iterator[TypeRefusal]:
+    def _too_little_memory(self) -> TypeRefusal | None:
+        need, offered = self.need.memory_gib, float(self.other.memory_gib)
+        if (holds := need.held_by(offered)) is None:
+            return _not_recorded("host memory used", need)
+        if holds:
+            return None
+        asked = f"{need.needed:.1f} GiB needed with headroom, {offered:g} GiB offered"
+        return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {asked}")
+
+    def _too_small_a_disk(self) -> TypeRefusal | None:
         """From a type with a disk of its own; a volume is as large as the request says.
 
         Where its use was not recorded nothing is said: of most jobs it reads near 0.
@@ -80,34 +81,34 @@ class Fit:
         )
         offered_gb = (self.job.volume_gb or None) if local_gb is None else local_gb
         if needed is None or today_gb is None or offered_gb is None:
-            return
-        if offered_gb < min(needed, today_gb):
-            asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
-            yield TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
+            return None
+        if offered_gb >= min(needed, today_gb):
+            return None
+        asked = f"{needed:.0f} GB needed with headroom, {offered_gb} GB offered"
+        return TypeRefusal(Constraint.STORAGE, f"disk: {asked}")
 
-    def _too_few_vcpus(self) -> Iterator[TypeRefusal]:
+    def _too_few_vcpus(self) -> TypeRefusal | None:
         """A GPU waits for CPUs at their limit, and more vCPUs would be the next advice."""
         need, offered = self.need.vcpu, self.other.vcpu
         if offered >= self.today.vcpu:
-            return
+            return None
         if need.needed is None:
-            yield _not_recorded("vCPU used", need)
-            return
+            return _not_recorded("vCPU used", need)
         feeds = self.today.gpus and not self.need.gpu_idle
         waits = feeds and any(host.at_limit(offered) for host in self.need.cores)
         if waits or self.times_on_vcpus() > MOST_TIMES_ON_VCPUS:
             asked = f"{need.needed:.1f} needed with headroom, {offered} offered"
-            yield TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {asked}")
+            return TypeRefusal(Constraint.VCPU, f"{Constraint.VCPU.value}: {asked}")
+        return None
 
     def times_on_vcpus(self, headroom_percent: Decimal | None = None) -> Decimal:
         """How many times as long the work of the vCPUs takes there, with headroom."""
         if self.other.vcpu >= self.today.vcpu or not self.need.cores:
             return Decimal(1)
         percent = self.headroom_percent if headroom_percent is None else headroom_percent
-        times = self.need.times_on_vcpus(self.other.vcpu / (1 + float(percent) / 100))
-        return Decimal(str(times)).quantize(PLACES, ROUND_UP)
+        return self.need.times_on_vcpus(self.other.vcpu / (1 + float(percent) / 100))
 
-    def _too_little_gpu_memory(self) -> Iterator[TypeRefusal]:
+    def _too_little_gpu_memory(self) -> TypeRefusal | None:
         """CloudWatch has only the sum of a host's GPUs, so it may all be on one of them.
 
         What fits on one GPU together fits on a GPU of that size. More is spread evenly, with
@@ -115,25 +116,27 @@ class Fit:
         size.
         """
         need, gpus = self.need.gpu_memory_gib, self.today.gpus
+        if not need.today:
+            return None
         each, offered = (float(row.gpu_memory_gib or 0) for row in (self.today, self.other))
         copies = self.job.hints.copies
-        if not need.today or (offered >= each and (copies or self.other.gpus >= gpus)):
-            return
+        if offered >= each and (copies or self.other.gpus >= gpus):
+            return None
         if need.needed is None:
-            yield _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
-            return
+            return _not_recorded(f"{Constraint.GPU_MEMORY.value} used", need)
         same = self.today.gpu_model == self.other.gpu_model
         headroom = SAME_GPU_HEADROOM if same else 1 + float(self.headroom_percent) / 100
         if offered < each:
             needed_gib = min(need.needed * headroom, each)
         elif need.needed * headroom <= each:
-            return
+            return None
         else:
             share_one = math.ceil(gpus / self.other.gpus) if self.other.gpus else gpus
             needed_gib = need.needed / gpus * share_one * headroom
-        if needed_gib > offered:
-            asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
-            yield TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
+        if needed_gib <= offered:
+            return None
+        asked = f"{needed_gib:.1f} GiB needed, {offered:g} GiB offered"
+        return TypeRefusal(Constraint.GPU_MEMORY, f"{Constraint.GPU_MEMORY.value}: {asked}")
 
 
 def too_few_gpus(need: Demand, gpus: int) -> TypeRefusal | None:

@@ -27,7 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.bill import Bill, bill
+from sageaudit.domain.bill.bill import Bill
+from sageaudit.domain.bill.billed_job import BilledJob
 from sageaudit.domain.bill.billed_time import billed_seconds
 from sageaudit.domain.bill.change import Change, DropRun, SetPurchase
 from sageaudit.domain.bill.counterfactual import Savings
@@ -103,9 +104,10 @@ def _counted(
 ) -> Decimal:
     """USD of idle device time that the counted findings take, without a cap."""
     taken, left = _ZERO, billed.compute_usd
+    today, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
-        job = change.apply(job)
-        after = bill(job, market).compute_usd
+        today = today.after(applied) if applied else today
+        after, applied = today.compute_usd(change), change
         if left is None or after is None:
             break
         cut = max(left - after, _ZERO)

@@ -57,11 +57,16 @@ class MovedBill:
         left_s = Decimal(int(left.total_seconds()))
         return cls(seconds, span, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
-    def total_usd(self, other: InstanceType, rate: Rate, times: Decimal) -> Decimal | None:
-        """On a type with this rate, `times` as long; None where only the bill itself knows."""
+    def compute_usd(self, rate: Rate, times: Decimal) -> Decimal:
+        """Of all instances at this rate, `times` as long."""
         seconds, total = self.seconds * times, _ZERO
         for count in self.counts:
             total += seconds * count * rate.usd / _HOUR_S
+        return total
+
+    def total_usd(self, other: InstanceType, rate: Rate, times: Decimal) -> Decimal | None:
+        """On a type with this rate, `times` as long; None where only the bill itself knows."""
+        seconds, total = self.seconds * times, self.compute_usd(rate, times)
         if other.ebs_billed is False or self.gb_month_usd == 0:
             return total
         if other.ebs_billed is None or self.gb_month_usd is None or self.month_left_s is None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from decimal import ROUND_UP, Decimal
 
 from sageaudit.domain.bill.candidate import LONGER, Constraint, Duration, TypeRefusal
@@ -46,9 +45,10 @@ Work that fits on fewer GPUs by its mean always takes less."""
 _ONE = Decimal(1)
 
 
-@dataclass(frozen=True, slots=True)
 class MovedRun(Fit):
     """A run on `today` with its demand, moved to `other`."""
+
+    __slots__ = ()
 
     def takes(self) -> Duration | TypeRefusal:
         """The run time as a multiple of today's, or why the run cannot move there."""
@@ -88,9 +88,9 @@ class MovedRun(Fit):
             for end, longer in ((found.counted, times), (found.best, best))
         )
         if times < LONGER:
-            return replace(found, counted=counted, best=at_best)
+            return found._replace(counted=counted, best=at_best)
         because = because if found.because == self._same() else f"{found.because} {because}"
-        return replace(found, counted=counted, best=at_best, because=because)
+        return found._replace(counted=counted, best=at_best, because=because)
 
     @property
     def _share_one(self) -> int:
@@ -247,8 +247,8 @@ class MovedRun(Fit):
     def _it_holds(self) -> str:
         need, today = self.need, self.today
         held = f"the new type covers peak use plus {float(self.headroom_percent):g}%"
-        resources = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
-        if any(resource.unknown for resource in resources):
+        sized = need.vcpu.unknown or need.memory_gib.unknown
+        if sized or need.gpus.unknown or need.gpu_memory_gib.unknown:
             held = f"what is not known does not shrink, and {held}"
         if today.gpus and need.gpu_idle:
             held = f"the GPU did nothing, and {held}"

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from sageaudit.domain.bill.candidate import Candidate, Constraint, TypeRefusal
+from sageaudit.domain.bill.candidate import Constraint, TypeRefusal
 from sageaudit.domain.bill.fit import unlike
 from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.prices.market import InstanceType, Market, Rate, comparable
+from sageaudit.domain.prices.market import (
+    ESTIMATE_WITHIN,
+    InstanceType,
+    Market,
+    Rate,
+    comparable,
+)
 
+_KNOWN = Decimal(0)
 _KEPT = 32
 """Lists of types that a process keeps, of 200 rows each: the newest markets, kinds and types."""
 
@@ -22,16 +29,17 @@ _KEPT = 32
 class Offer:
     """A type beside today's, before anything of a run is asked.
 
-    `refused`: as what a type is refused that is not sold, or has no price to compare. `unlike`: the
-    same of one that no run is advised to move to. `may_hold`: it is no larger than today's, and
-    refused for its price alone.
+    `refused`: why it is, where it is not sold or has no price to compare. `unlike`: why no run is
+    advised to move to it. `may_hold`: it is no larger than today's, and its price alone refuses it.
+    `less`: it costs less by the hour, and its price is no estimate.
     """
 
     type: InstanceType
     rate: Rate | None
-    refused: Candidate | None
-    unlike: Candidate | None
+    refused: TypeRefusal | None
+    unlike: TypeRefusal | None
     may_hold: bool
+    less: bool
 
 
 @lru_cache(maxsize=_KEPT)
@@ -50,12 +58,22 @@ def offers(market: Market, region: str | None, kind: JobKind, own_type: str) -> 
             Offer(
                 other,
                 rate,
-                Candidate(other, rate, refused) if refused else None,
-                Candidate(other, rate, why) if why else None,
+                refused,
+                why,
                 may_hold=unpriced and not larger and why is None,
+                less=rate is not None and not rate.is_estimate and costs_less(own, rate),
             )
         )
     return tuple(sorted(found, key=lambda offer: by_hour(offer.type, offer.rate)))
+
+
+@lru_cache(maxsize=_KEPT)
+def offers_of(
+    market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
+) -> tuple[Offer, ...]:
+    """Those of `offers` with these names."""
+    every = offers(market, region, kind, own_type)
+    return tuple(offer for offer in every if offer.type.name in names)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -94,6 +112,21 @@ def _not_sold(
         why = f"{other.name} and {own.name} have no price of one time and kind"
         return TypeRefusal(Constraint.BILL, why)
     return None
+
+
+def doubt(today: Rate | None, other: Rate | None) -> Decimal:
+    """The share by which either rate may be wrong; 0 of known ones."""
+    for rate in (today, other):
+        if rate is not None and rate.is_estimate:
+            return ESTIMATE_WITHIN
+    return _KNOWN
+
+
+def costs_less(today: Rate | None, other: Rate | None) -> bool:
+    """Priced below today's type by the hour; below what an estimate may be wrong, too."""
+    if today is None or other is None:
+        return False
+    return other.usd < today.usd * (1 - doubt(today, other))
 
 
 def by_hour(kind: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:

@@ -19,10 +19,18 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.bill.fit import too_few_gpus
 from sageaudit.domain.bill.moved_bill import MovedBill
 from sageaudit.domain.bill.moved_run import MovedRun
-from sageaudit.domain.bill.offers import Offer, by_hour, may_cost_less, offers
+from sageaudit.domain.bill.offers import (
+    Offer,
+    by_hour,
+    costs_less,
+    doubt,
+    may_cost_less,
+    offers,
+    offers_of,
+)
 from sageaudit.domain.bill.tried_types import TriedType, as_tried
 from sageaudit.domain.job.job import Job, Purchase
-from sageaudit.domain.prices.market import ESTIMATE_WITHIN, InstanceType, Market, Rate
+from sageaudit.domain.prices.market import InstanceType, Market, Rate
 from sageaudit.domain.usage.demand import Demand, demand
 from sageaudit.domain.usage.measurements import HOSTS_UNMAPPED, Measurements
 
@@ -41,12 +49,20 @@ class Resize:
     rate: Rate | None
     bill: Bill
     need: Demand
-    candidates: tuple[Candidate, ...]
+    fitting: tuple[Candidate, ...]
+    """The cheapest first."""
+    refused: tuple[tuple[Offer, TypeRefusal], ...]
+    """The others, the cheapest by the hour first."""
+    would_hold: tuple[InstanceType, ...]
 
-    @property
-    def fitting(self) -> tuple[Candidate, ...]:
-        """The candidates that are not refused, the cheapest first."""
-        return tuple(candidate for candidate in self.candidates if candidate.refused is None)
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Those that fit, then the refused ones."""
+        refused = (
+            Candidate(offer.type, offer.rate, why, would_hold=offer.type in self.would_hold)
+            for offer, why in self.refused
+        )
+        return (*self.fitting, *refused)
 
     def saves(self, candidate: Candidate) -> Decimal | None:
         """Today's bill less the candidate's: negative where it costs more.
@@ -91,25 +107,18 @@ class Resize:
     def _found_saving(self) -> Iterator[Candidate]:
         for candidate in self.fitting:
             saves = self.saves(candidate)
-            noise_usd = self._doubt(candidate) * (self.bill.total_usd or Decimal(0))
-            less = self.cheaper(candidate) or candidate.cost_less
-            if less and (saves is None or saves > noise_usd):
+            if not self.cheaper(candidate) and not candidate.cost_less:
+                continue
+            noise = doubt(self.rate, candidate.rate)
+            if saves is None or saves > (noise and noise * (self.bill.total_usd or Decimal(0))):
                 yield candidate
 
-    def _doubt(self, candidate: Candidate) -> Decimal:
-        """The share by which today's rate or the candidate's may be wrong; 0 of known ones."""
-        guess = candidate.by_estimate or (self.rate is not None and self.rate.is_estimate)
-        return ESTIMATE_WITHIN if guess else Decimal(0)
-
     @property
-    def unrecorded(self) -> Iterator[tuple[Candidate, str]]:
+    def unrecorded(self) -> Iterator[tuple[InstanceType, str]]:
         """Cheaper by the hour, refused only for a use that was not recorded; with that reason."""
-        for candidate in self.candidates:
-            refused = candidate.refused
-            if refused is None or refused.constraint is not Constraint.NOT_RECORDED:
-                continue
-            if self.cheaper(candidate) and not candidate.by_estimate:
-                yield candidate, refused.reason
+        for offer, why in self.refused:
+            if why.constraint is Constraint.NOT_RECORDED and offer.less:
+                yield offer.type, why.reason
 
     @property
     def not_compared(self) -> tuple[InstanceType, ...]:
@@ -117,15 +126,11 @@ class Resize:
 
         Each of them may be the cheaper one. The smallest come first.
         """
-        found = [candidate.type for candidate in self.candidates if candidate.would_hold]
-        return tuple(sorted(found, key=lambda other: (other.gpus, other.vcpu, other.name)))
+        return tuple(sorted(self.would_hold, key=lambda kind: (kind.gpus, kind.vcpu, kind.name)))
 
     def cheaper(self, candidate: Candidate) -> bool:
-        """Priced below today's type by the hour; below what an estimate may be wrong, too."""
-        today, other = self.rate, candidate.rate
-        if today is None or other is None:
-            return False
-        return other.usd < today.usd * (1 - self._doubt(candidate))
+        """Priced below today's type by the hour, for certain."""
+        return costs_less(self.rate, candidate.rate)
 
 
 def impossible(job: Job, market: Market) -> str | None:
@@ -163,30 +168,37 @@ def resize(
     also: tuple[Measurements, ...] = (),
     tried: tuple[TriedType, ...] = (),
     only: Collection[str] | None = None,
+    billed: Bill | None = None,
 ) -> Resize:
     """Tries a run on each other type, or on those of `only` by name. Call `impossible` first.
 
     `whole` are the metrics of the whole run; it is sized by its active minutes. What they used
     `also` must hold too; `tried` are types that the family ran on. A training plan's capacity is
-    for one type: another type is billed on demand.
+    for one type: another type is billed on demand. `billed`: its bill, where it is at hand.
     """
     today = market.types[job.groups[0].instance_type]
-    billed = bill(job, market)
+    billed = billed or bill(job, market)
     need = demand(whole, today, headroom_percent, also)
     elsewhere = job
     if job.purchase is Purchase.TRAINING_PLAN:
         elsewhere = replace(job, purchase=Purchase.ON_DEMAND)
     rate = market.hourly(job.region, job.kind, today.name)
     moved = MovedBill.of(elsewhere, market)
-    beside = offers(market, job.region, job.kind, today.name)
+    asked = (market, job.region, job.kind, today.name)
+    beside = offers(*asked) if only is None else offers_of(*asked, frozenset(only))
     few = {n: why for n in range(today.gpus) if (why := too_few_gpus(need, n))}
     trial = _Trial(elsewhere, today, need, market, billed, moved, headroom_percent, tried, few)
-    candidates = [
-        trial.candidate(offer) for offer in beside if only is None or offer.type.name in only
-    ]
-    fitting = sorted((one for one in candidates if one.refused is None), key=_by_cost)
-    refused = (one for one in candidates if one.refused is not None)
-    return Resize(today, rate, billed, need, (*fitting, *refused))
+    fitting, refused, would_hold = [], [], []
+    for offer in beside:
+        answer = offer.refused or trial.answer(offer)
+        if isinstance(answer, Candidate):
+            fitting.append(answer)
+            continue
+        refused.append((offer, answer))
+        if offer.may_hold and trial.holds(offer):
+            would_hold.append(offer.type)
+    fitting.sort(key=_by_cost)
+    return Resize(today, rate, billed, need, tuple(fitting), tuple(refused), tuple(would_hold))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,33 +215,35 @@ class _Trial:
     tried: tuple[TriedType, ...]
     too_few_gpus: Mapping[int, TypeRefusal]
 
-    def candidate(self, offer: Offer) -> Candidate:
-        """The type with its bill, or with the reason for its refusal."""
-        other, rate = offer.type, offer.rate
-        if offer.refused is not None and not offer.may_hold:
-            return offer.refused
+    def answer(self, offer: Offer) -> Candidate | TypeRefusal:
+        """A type that is offered, with its bill, or the reason for its refusal."""
+        other = offer.type
         tried = as_tried(self.tried, self.today, other) if self.tried else None
         back = isinstance(tried, Duration) and tried.trial
-        if offer.unlike is not None and offer.refused is None and not back:
+        if offer.unlike is not None and not back:
             return offer.unlike
-        if offer.refused is None and other.gpus in self.too_few_gpus:
-            return Candidate(other, rate, self.too_few_gpus[other.gpus])
-        run = MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
-        if offer.refused is not None:
-            holds = isinstance(run.takes(), Duration)
-            return replace(offer.refused, would_hold=True) if holds else offer.refused
+        if other.gpus in self.too_few_gpus:
+            return self.too_few_gpus[other.gpus]
+        run = self._moved(other)
         takes = run.too_small() or tried or run.run_time()
         if isinstance(takes, TypeRefusal):
-            return Candidate(other, rate, takes)
+            return takes
         usd = best_usd = self._total_usd(offer, takes.counted)
         if takes.best != takes.counted:
             best_usd = self._total_usd(offer, takes.best)
         if isinstance(usd, TypeRefusal):
-            return Candidate(other, rate, usd)
+            return usd
         if isinstance(best_usd, TypeRefusal):
-            return Candidate(other, rate, best_usd)
+            return best_usd
         even = self._break_even(takes, usd, best_usd)
-        return Candidate(other, rate, None, takes, usd, best_usd, even)
+        return Candidate(other, offer.rate, None, takes, usd, best_usd, even)
+
+    def holds(self, offer: Offer) -> bool:
+        """Whether the type holds the run, whatever it costs."""
+        return isinstance(self._moved(offer.type).takes(), Duration)
+
+    def _moved(self, other: InstanceType) -> MovedRun:
+        return MovedRun(self.job, self.today, self.need, self.headroom_percent, other)
 
     def _total_usd(self, offer: Offer, times: Decimal) -> Decimal | TypeRefusal | None:
         """The bill's total on the type, or that the bill there would lack what today's has."""
@@ -283,6 +297,7 @@ class Resizes:
         headroom_percent: Decimal,
         also: tuple[Measurements, ...] = (),
         tried: Callable[[], tuple[TriedType, ...]] = tuple,
+        billed: Bill | None = None,
     ) -> Resize:
         """As the function `resize`, for equal arguments once; `tried` is asked only then."""
         asked = (job, whole, market, headroom_percent, also)
@@ -299,7 +314,8 @@ class Resizes:
             headroom_percent=headroom_percent,
             also=also,
             tried=known_types,
-            only=cheaper | {one.type.name for one in known_types},
+            only=cheaper.union(one.type.name for one in known_types) if known_types else cheaper,
+            billed=billed,
         )
         self._known.append((asked, answer))
         return answer

@@ -131,6 +131,7 @@ _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
 
+@lru_cache(maxsize=_KEPT)
 def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
     """The algorithm whose image this is; None for any other image."""
     name = repository(image)

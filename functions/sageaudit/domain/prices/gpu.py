@@ -110,7 +110,8 @@ def times_as_long(
     today: str, other: str, ratios: Iterable[GpuRatio], classes: frozenset[Precision]
 ) -> TimesAsLong | Unmeasured:
     """The range over all `classes` that the run may be in; each of them must have one."""
-    rows = [row for row in ratios if {row.fast, row.slow} == {today, other}]
+    both_ways = ((today, other), (other, today))
+    rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     known = {row.precision for row in rows if row.is_range}
     lacking = classes - known
     if lacking:

@@ -7,14 +7,14 @@ ends of the period, and by the day that AWS's data may be late.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from sageaudit.domain.reconcile.audited_lines import AuditedLine
 from sageaudit.domain.reconcile.reconcile import percent
-from sageaudit.domain.reconcile.spend import AwsSpend
+from sageaudit.domain.reconcile.spend import AwsLine
 from sageaudit.domain.reconcile.usage_type import JOBS, OTHER, Usage, parsed
 
 OTHER_REGIONS = "jobs in regions that were not scanned"
@@ -74,7 +74,7 @@ class Coverage:
 
 
 def coverage(
-    spend: AwsSpend,
+    billed: Sequence[AwsLine],
     lines: Iterable[AuditedLine],
     *,
     days: tuple[date, date],
@@ -87,7 +87,7 @@ def coverage(
     `audited_usd` is the sum of the audits; `regions` are those that were scanned; `accounts` has
     each account's bill and audited dollars.
     """
-    bill = sum((line.usd for line in spend.lines), _ZERO)
+    bill = sum((line.usd for line in billed), _ZERO)
     jobs: dict[str, CoveredUsage] = {}
     outside: dict[str, Decimal] = {}
 
@@ -96,7 +96,7 @@ def coverage(
         row = jobs.get(key, CoveredUsage(name, _ZERO, _ZERO))
         jobs[key] = CoveredUsage(row.usage, row.bill_usd + billed, row.audited_usd + audited)
 
-    for line in spend.lines:
+    for line in billed:
         usage = parsed(line.usage_type)
         if usage.area == JOBS and line.region in {None, *regions}:
             count(usage, billed=line.usd)

@@ -1,4 +1,4 @@
-"""Compares a month of the history with AWS's own lines: rows of both sides and of only one.
+"""Compares a month of the history with a cost report, job by job: rows of both sides and of one.
 
 A difference is the history's figure minus AWS's; percentages are of AWS's figure. Every AWS line is
 in exactly one row, so matched and only-in-AWS rows add up to AWS's total. Unknown figures are None;
@@ -36,7 +36,7 @@ class Presence(enum.Enum):
     ONLY_IN_AWS = "only_in_aws"
     ONLY_IN_HISTORY = "only_in_history"
     NOT_COMPARABLE = "not_comparable"
-    """The history's line matches no AWS line: its usage type, or a region, is unknown."""
+    """The history's line matches no AWS line: its usage type is unknown."""
 
 
 @dataclass(slots=True)
@@ -60,21 +60,19 @@ class Side:
 
 @dataclass(slots=True)
 class UsageRow:
-    """One usage type (of one job, where AWS names the job), as each side reports it.
+    """One usage type of one job, or of what is no job, as each side reports it.
 
-    `jobs` and `crossing`: the jobs of the history's lines, and those that ran past a month's end.
-    `estimated`: the history's dollars contain lines at an estimated rate.
+    `crosses`: the job ran past a month's end. `estimated`: lines of the history are at an estimated
+    rate.
     """
 
     usage: str
-    region: str | None
     job: str | None
     area: str
     comparable: bool = True
     aws: Side = field(default_factory=Side)
     history: Side = field(default_factory=Side)
-    jobs: set[str] = field(default_factory=set)
-    crossing: set[str] = field(default_factory=set)
+    crosses: bool = False
     estimated: bool = False
 
     @property
@@ -121,7 +119,6 @@ class Area:
 class Reconciliation:
     """All rows, the largest first, and sums over them."""
 
-    by_job: bool
     rows: tuple[UsageRow, ...]
     areas: tuple[Area, ...]
     spend: AwsSpend
@@ -159,7 +156,7 @@ class Reconciliation:
         return sum((row.aws.known_usd for row in missing if row.area == JOBS), _ZERO)
 
     def jobs(self) -> dict[Presence, int]:
-        """Number of jobs by presence; meaningful only where AWS's lines name the resource."""
+        """Number of jobs by presence."""
         ours = {line.job.lower() for line in self.audited.lines}
         theirs = {row.job for row in self.rows if row.aws.lines and row.job}
         return {
@@ -169,71 +166,33 @@ class Reconciliation:
         }
 
 
-_Key = tuple[str | None, str | None, str]
-"""Job, region and usage. The region is None where there is a job: its ARN contains the region."""
+_Key = tuple[str | None, str]
+"""Job (None for usage that is no job's) and usage."""
 
 
-def reconcile(spend: AwsSpend, audited: AuditedMonth, *, by_job: bool) -> Reconciliation:
-    """Compares both sides by usage type and region, or by job and usage type."""
-    rows = _aws_rows(spend.lines, by_job=by_job)
-    of_aws = frozenset(rows)
-    without_region = {parsed(row.usage).key for key, row in rows.items() if key[:2] == (None, None)}
-    unmatched: dict[_Key, UsageRow] = {}
-    for line in audited.lines:
-        job = line.job.lower() if by_job else None
-        key = _key(line, job, of_aws, without_region)
-        usage = line.usage_type or (line.usage.text if line.usage else line.item)
-        into, at = (unmatched, (job, line.region, usage)) if key is None else (rows, key)
-        row = into.setdefault(
-            at, UsageRow(usage, line.region, job, JOBS, comparable=key is not None)
-        )
-        row.history.add(line)
-        row.jobs.add(line.job)
-        row.estimated |= line.estimated
-        if line.crosses:
-            row.crossing.add(line.job)
-    ranked = sorted(
-        [*rows.values(), *unmatched.values()],
-        key=lambda row: (-_largest_usd(row), row.job or "", row.usage, row.region or ""),
-    )
-    return Reconciliation(by_job, tuple(ranked), _areas(spend.lines), spend, audited)
+def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
+    """Compares both sides by job and usage type."""
+    rows: dict[_Key, UsageRow] = {}
+    for line in spend.lines:
+        usage, job = parsed(line.usage_type), (line.resource or "").lower()
+        named = job if JobRef.from_arn(job) else None
+        key = (named, usage.key)
+        rows.setdefault(key, UsageRow(line.usage_type, named, usage.area)).aws.add(line)
+    for ours in audited.lines:
+        job, usage_type = ours.job.lower(), ours.usage_type
+        shown = usage_type or (ours.usage.text if ours.usage else ours.item)
+        new = UsageRow(shown, job, JOBS, comparable=ours.usage is not None)
+        row = rows.setdefault((job, ours.usage.key if ours.usage else f"?{shown}"), new)
+        row.history.add(ours)
+        row.estimated |= ours.estimated
+        row.crosses |= ours.crosses
+    ranked = sorted(rows.values(), key=lambda row: (-_largest_usd(row), row.job or "", row.usage))
+    return Reconciliation(tuple(ranked), _areas(spend.lines), spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
     """`part` in percent of `whole`; None where a figure is unknown or the whole is 0."""
     return None if part is None or not whole else part / whole * _HUNDRED
-
-
-def _aws_rows(lines: Iterable[AwsLine], *, by_job: bool) -> dict[_Key, UsageRow]:
-    rows: dict[_Key, UsageRow] = {}
-    for line in lines:
-        usage = parsed(line.usage_type)
-        job = line.resource.lower() if by_job and line.resource else None
-        if job is not None and JobRef.from_arn(job) is None:
-            job = None
-        named = usage.key if line.region or job else line.usage_type.lower()
-        key = (job, None if job else line.region, named)
-        row = rows.setdefault(key, UsageRow(line.usage_type, line.region, job, usage.area))
-        row.aws.add(line)
-    return rows
-
-
-def _key(
-    line: AuditedLine, job: str | None, of_aws: frozenset[_Key], without_region: set[str]
-) -> _Key | None:
-    """The key under which AWS's side of this line is summed; None where it cannot be known."""
-    if line.usage is None:
-        return None
-    if job is not None:
-        return (job, None, line.usage.key)
-    exact = (None, None, (line.usage_type or "").lower())
-    if exact in of_aws:
-        return exact
-    in_region = (None, line.region, line.usage.key)
-    maybe_without_region = line.usage_type is None and line.usage.key in without_region
-    if line.region is None or (maybe_without_region and in_region not in of_aws):
-        return None
-    return in_region
 
 
 def _areas(lines: Iterable[AwsLine]) -> tuple[Area, ...]:

@@ -30,20 +30,19 @@ class AwsLine:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """Lines other than usage: credits, refunds, taxes, fees. `lines` is None where not counted."""
+    """Lines other than usage: credits, refunds, taxes, fees."""
 
     kind: str
-    lines: int | None
+    lines: int
     usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class AwsSpend:
-    """The month's usage, what was excluded from it, and whether AWS may still change it."""
+    """Usage, and what was excluded from it."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[Excluded, ...] = ()
-    estimated: bool = False
 
     @property
     def managed_spot(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.document import AuditDocument
@@ -33,7 +32,6 @@ class Ignored:
     fix: tuple[Parameter, ...]
     usd: Decimal | None
     run: str
-    ended_at: datetime | None
     runs: int
 
 
@@ -69,7 +67,6 @@ def _unchanged(request: Request, fix: Iterable[FixDocument]) -> bool:
 
 
 def _of(finding: FindingDocument, audit: AuditDocument) -> Ignored:
-    ended_at = audit["job"]["ended_at"]
     return Ignored(
         rule=finding["rule"],
         id=finding["id"],
@@ -79,6 +76,5 @@ def _of(finding: FindingDocument, audit: AuditDocument) -> Ignored:
         fix=tuple(Parameter(p["parameter"], p["old"], p["new"]) for p in finding["fix"]),
         usd=finding["saving_alone_usd"],
         run=audit["job"]["name"],
-        ended_at=datetime.fromisoformat(ended_at) if ended_at else None,
         runs=1,
     )

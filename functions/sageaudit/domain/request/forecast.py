@@ -11,6 +11,7 @@ from math import prod
 from statistics import median
 
 from sageaudit.domain.audit.earlier import EarlierRun
+from sageaudit.domain.audit.like_runs import like_runs
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.bill.type_rate import cluster_usd_per_hour
 from sageaudit.domain.job.job import InstanceGroup, Job, Purchase
@@ -78,7 +79,7 @@ def span_of(values: Iterable[Decimal | None]) -> Span | None:
 
 def of_family(job: Job, earlier: Sequence[EarlierRun]) -> FamilyForecast:
     """Runs of the same type, count and purchase; nothing is scaled to others."""
-    alike = [run for run in earlier if run.status == "Completed" and _alike(job, run)]
+    alike = like_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
     return FamilyForecast(
         runs=len(earlier),
@@ -89,14 +90,6 @@ def of_family(job: Job, earlier: Sequence[EarlierRun]) -> FamilyForecast:
         last=newest.name if newest else None,
         last_ended_at=newest.ended_at if newest else None,
     )
-
-
-def _alike(job: Job, run: EarlierRun) -> bool:
-    group = job.groups[0] if len(job.groups) == 1 else None
-    if group is None or run.kind != job.kind.value:
-        return False
-    same = (run.facts.instance_type, run.facts.instance_count) == (group.instance_type, group.count)
-    return same and run.facts.purchase is job.purchase
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +222,6 @@ def dearest(job: Job, request: Request, market: Market) -> Job:
 
 def last_seconds(job: Job, earlier: Sequence[EarlierRun], most: int) -> list[Decimal]:
     """How long the newest completed runs on the same instances took, `most` of them at most."""
-    alike = [run for run in earlier if run.status == "Completed" and _alike(job, run)]
-    newest = sorted(alike, key=lambda run: run.ended_at, reverse=True)
+    newest = sorted(like_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     known = (run.facts.elapsed_s for run in newest)
     return [seconds for seconds in known if seconds is not None][:most]

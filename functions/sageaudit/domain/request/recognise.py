@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind, kind_of
@@ -178,7 +178,7 @@ def _trials(tuning: Request) -> list[Request]:
             body=body,
             label=f"{tuning.label}, {tuning.path_text(place)}",
             shape=TRIAL_SHAPE,
-            origin=_of_trial(tuning.origin, place),
+            origin=replace(tuning.origin, base=tuning.origin.in_file(place)),
             named_later="the tuning job",
             region=tuning.region,
             note=tuning.note,
@@ -193,10 +193,3 @@ def _trials(tuning: Request) -> list[Request]:
         for place, body in places
         if isinstance(body, Mapping) and not isinstance(body, NotKnown)
     ]
-
-
-def _of_trial(origin: Origin, place: tuple[str | int, ...]) -> Origin:
-    inside = {
-        at[len(place) :]: there for at, there in origin.exact.items() if at[: len(place)] == place
-    }
-    return Origin(origin.in_file(place), inside, origin.inline)

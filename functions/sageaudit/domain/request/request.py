@@ -40,24 +40,17 @@ _NO_NAME = "job"
 class Origin:
     """Where in the file a request stands.
 
-    `base`: the path of the request in the file. `exact`: where the file has another form than the
-    request, the path in the file by path in the request. `inline`: False for a request inside one
-    string of the file, whose parts have no lines of their own.
+    `base`: the path of the request in the file. `inline`: False where its parts have no places of
+    their own: inside one string, and in a plan. `terraform`: a plan's, with names in snake case.
     """
 
     base: Path = ()
-    exact: Mapping[Path, Path] = field(default_factory=dict)
     inline: bool = True
+    terraform: bool = False
 
     def in_file(self, place: Path) -> Path:
-        """The path in the file of the nearest part of the request that has one."""
-        if not self.inline:
-            return self.base
-        if not self.exact:
-            return (*self.base, *place)
-        while place and place not in self.exact:
-            place = place[:-1]
-        return self.exact.get(place, self.base)
+        """The path in the file of a part of the request, or of the whole request."""
+        return (*self.base, *place) if self.inline else self.base
 
 
 @dataclass(frozen=True)

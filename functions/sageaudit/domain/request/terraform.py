@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
@@ -33,14 +33,8 @@ _JOBS = {
     "awscc_sagemaker_processing_job": JobKind.PROCESSING,
 }
 _PIPELINES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
-_RENAMED = {
-    "CreateHyperParameterTuningJobRequest": {
-        "name": "HyperParameterTuningJobName",
-        "config": "HyperParameterTuningJobConfig",
-    },
-    "HyperParameterTuningJobConfig": {"objective": "HyperParameterTuningJobObjective"},
-}
-"""Arguments of aws_sagemaker_hyper_parameter_tuning_job with a shorter name than the API's."""
+SHORTENED = "hyper_parameter_tuning_job_"
+"""What arguments of aws_sagemaker_hyper_parameter_tuning_job leave out of the API's names."""
 _LATER = NotKnown("known after apply")
 _NO_CHANGE = (["no-op"], ["read"], ["delete"], ["forget"])
 
@@ -110,14 +104,13 @@ def _job(
     region: str | None,
 ) -> Request:
     """The request that the provider would send."""
-    shape, arguments = CREATE[_JOBS[kind]], _TerraformArguments(model)
-    body = arguments.structure(shape, values, unknown, (), place)
+    shape = CREATE[_JOBS[kind]]
     return Request(
         kind=_JOBS[kind],
-        body=body,
+        body=_structure(model, shape, values, unknown),
         label=address,
         shape=shape,
-        origin=Origin(place, arguments.exact),
+        origin=Origin(place, inline=False, terraform=True),
         named_later="AWS" if kind.startswith("awscc_") else None,
         region=region,
     )
@@ -151,65 +144,47 @@ def _pipeline(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TerraformArguments:
-    """Turns arguments into parameters. `exact`: the path in the file by path in the request.
+def _structure(
+    model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
+) -> dict[str, Any]:
+    """An object by its arguments; what AWS's model does not have is the provider's own.
 
     `unknown` has in the same form what is known after apply.
     """
-
-    model: ApiModel
-    exact: dict[Path, Path] = field(default_factory=dict)
-
-    def structure(
-        self, shape: str, values: Mapping[str, Any], unknown: object, at: Path, place: Path
-    ) -> dict[str, Any]:
-        """An object by its arguments; what AWS's model does not have is the provider's own."""
-        members = self.model.members(shape)
-        by_form = {name.lower(): name for name in members}
-        keys = {*values, *(unknown if isinstance(unknown, Mapping) else ())}
-        body: dict[str, Any] = {}
-        for key in sorted(map(str, keys)):
-            name = _RENAMED.get(shape, {}).get(key) or by_form.get(key.replace("_", ""))
-            if name is None:
-                continue
-            self.exact[(*at, name)] = (*place, key)
-            value = self._value(
-                members[name]["shape"],
-                values.get(key),
-                _of(unknown, key),
-                (*at, name),
-                (*place, key),
-            )
+    members = model.members(shape)
+    by_form = {name.lower(): name for name in members}
+    body: dict[str, Any] = {}
+    for key in sorted({*values, *(unknown if isinstance(unknown, Mapping) else ())}):
+        forms = (form.replace("_", "") for form in (key, SHORTENED + key))
+        name = next((by_form[form] for form in forms if form in by_form), None)
+        if name is not None:
+            value = _value(model, members[name]["shape"], values.get(key), _of(unknown, key))
             if value is not None:
                 body[name] = value
-        return body
+    return body
 
-    def _value(self, shape: str, value: Any, unknown: object, at: Path, place: Path) -> Any:
-        if unknown is True:
-            return _LATER
-        of = self.model.shapes.get(shape, {})
-        kind = of.get("type")
-        if kind == "structure" and isinstance(value, list):
-            if not value:
-                return None
-            unknown = unknown[0] if isinstance(unknown, list) and unknown else unknown
-            value, place = value[0], (*place, 0)
-        if kind == "structure" and isinstance(value, Mapping):
-            return self.structure(shape, value, unknown, at, place)
-        if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
-            return [{"Key": key, "Value": tag} for key, tag in value.items()]
-        if kind == "list" and isinstance(value, list):
-            later = unknown if isinstance(unknown, list) else []
-            items = []
-            for index, item in enumerate(value):
-                self.exact[(*at, index)] = inside = (*place, index)
-                late = later[index] if index < len(later) else False
-                items.append(self._value(of["member"]["shape"], item, late, (*at, index), inside))
-            return items or None
-        if kind == "map" and isinstance(value, Mapping):
-            return {key: _LATER if _of(unknown, key) is True else v for key, v in value.items()}
-        return value if value != "" else None
+
+def _value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
+    if unknown is True:
+        return _LATER
+    of = model.shapes.get(shape, {})
+    kind = of.get("type")
+    if kind == "structure" and isinstance(value, list):
+        if not value:
+            return None
+        unknown = unknown[0] if isinstance(unknown, list) and unknown else unknown
+        value = value[0]
+    if kind == "structure" and isinstance(value, Mapping):
+        return _structure(model, shape, value, unknown)
+    if kind == "list" and isinstance(value, Mapping) and of["member"]["shape"] == "Tag":
+        return [{"Key": key, "Value": tag} for key, tag in value.items()]
+    if kind == "list" and isinstance(value, list):
+        later = unknown if isinstance(unknown, list) else []
+        items = zip_longest(value, later[: len(value)], fillvalue=False)
+        return [_value(model, of["member"]["shape"], item, late) for item, late in items] or None
+    if kind == "map" and isinstance(value, Mapping):
+        return {key: _LATER if _of(unknown, key) is True else v for key, v in value.items()}
+    return value if value != "" else None
 
 
 def _of(unknown: object, key: str) -> object:

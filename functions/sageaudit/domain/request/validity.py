@@ -105,8 +105,7 @@ class _Check:
             isinstance(value, bool) is (shape["type"] == "boolean") or not expected
         )
         if not of_type:
-            sentence = f"must be {expected}, and is {_kind(value)}"
-            yield Problem(Fault.TYPE, place, sentence)
+            yield Problem(Fault.TYPE, place, f"must be {expected}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
             yield from self.structure(name, value, place)
         elif isinstance(value, Mapping):
@@ -215,17 +214,6 @@ def _fits(pattern: str, value: str) -> bool:
     if compiled is None or len(value) > _LONGEST_PATTERN:
         return True
     return compiled.fullmatch(value) is not None
-
-
-def _kind(value: object) -> str:
-    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (bool, "true or false"),
-        ((int, float, Decimal), "a number"),
-        (str, "a string"),
-        (list, "a list"),
-        (Mapping, "an object"),
-    )
-    return next((word for kind, word in kinds if isinstance(value, kind)), "something else")
 
 
 def _either(values: Sequence[str]) -> str:

@@ -60,12 +60,17 @@ def above(percents: Sequence[float], limit: float) -> States:
 def states(
     line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Whether a host is active in each period; `works` judges points, all of them at once.
+    """Whether a host is active in each period; `works` judges points, all of them at once. What it
+    says of the lowest and of the highest alike, it says of all: more use is never less active.
 
     A gap of at most GAP_S seconds between two idle points, or between an idle point and the end,
     is idle too: otherwise one lost point would make hours of idleness look like work.
     """
-    judged = works(line.present)
+    if line.present:
+        least, most = works([line.lowest, line.highest])
+        judged = [least] * len(line.present) if least is most else works(line.present)
+    else:
+        judged = []
     if line.whole:
         return judged
     longest, known = GAP_S // (period_s or GAP_S + 1), iter(judged)
@@ -101,7 +106,12 @@ def either(one: States, other: States) -> States:
 
 
 def together(hosts: Sequence[States]) -> States:
-    """`any_of` of all hosts, period by period; most jobs have one or two lines."""
+    """`any_of` of all hosts, period by period; most jobs have one or two lines. Where one host is
+    active all the time, no other is looked at.
+    """
+    always = next((host for host in hosts if False not in host and None not in host), None)
+    if always is not None:
+        return list(always)
     if len(hosts) <= 2:  # noqa: PLR2004 - of more, tuples are the faster form
         return reduce(either, hosts) if hosts else []
     return [any_of(at) for at in zip(*hosts, strict=True)]
@@ -125,6 +135,8 @@ def standstills(
     `on_gpu`: the GPUs of each host. A period of which anything is not known is no standstill.
     """
     gpus = together(on_gpu)
+    if False not in gpus:
+        return ()
     first = next((at for at, works in enumerate(gpus) if works), len(gpus))
     limit = ONE_PROCESS_TO_CORES * 100 / vcpu
     hosts = [states(line, partial(above, limit=limit), period_s) for line in cpus]

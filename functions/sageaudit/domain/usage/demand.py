@@ -17,7 +17,7 @@ from operator import add
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.activity import IDLE_TO_GPU_PERCENT
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.series import Series, percentile, percentile_of_busiest
+from sageaudit.domain.usage.series import Series, percentile
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
@@ -112,12 +112,15 @@ class Demand:
     hosts: tuple[HostGpus, ...]
     cores: tuple[BusyCores, ...] = ()
     disk_gb: Need = Need(None, 0.0)
-    _times: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _times: dict[float, Decimal] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def times_on_vcpus(self, vcpu: float) -> float:
+    def times_on_vcpus(self, vcpu: float) -> Decimal:
         """How many times as long the slowest host takes where so few vCPUs do its work."""
         if vcpu not in self._times:
-            self._times[vcpu] = max(host.times_as_long(vcpu) for host in self.cores)
+            times = max(host.times_as_long(vcpu) for host in self.cores)
+            self._times[vcpu] = Decimal(str(times)).quantize(_PLACES, ROUND_UP)
         return self._times[vcpu]
 
     @property
@@ -169,7 +172,7 @@ def _peak(usages: Sequence[Measurements], metric: Metric, today: float, factor: 
     unknown = _unknown(usages[0], metric)
     if unknown is not None:
         return Need(None, today, unknown)
-    peak = percentile_of_busiest(_lines(usages, metric), PEAK_PERCENTILE)
+    peak = max(usage.busiest(metric, PEAK_PERCENTILE) for usage in usages)
     return Need(peak / 100 * today * factor, today)
 
 

@@ -19,7 +19,6 @@ from sageaudit.domain.usage.activity import (
     States,
     above,
     any_of,
-    either,
     states,
     together,
 )
@@ -55,7 +54,7 @@ def at_work(usage: Measurements) -> dict[str, States]:
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
-        host: either(usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu))
+        host: together((usage.cpu_states.get(host, no_cpu), usage.gpu_states.get(host, no_gpu)))
         for host in usage.hosts
     }
 

@@ -197,9 +197,9 @@ def _on_grid(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) 
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
-        return Series(_normal_all(stretch, divisor))
+        return _normal_all(stretch, divisor)
     wanted = max(period_s // item.period_s, 1)
-    normal = _normal_all(item.values, divisor)
+    normal = _normal_all(item.values, divisor).values
     values: list[float | None] = []
     for moment in grid:
         position = moment // item.period_s - first
@@ -216,18 +216,15 @@ def _stretch(values: Points, first: int, count: int) -> Points:
     return before + inside + (None,) * (count - len(before) - len(inside))
 
 
-def _normal_all(raw: Points, divisor: int) -> Points:
+def _normal_all(raw: Points, divisor: int) -> Series:
     """`_normal` of each point. Where all are a utilisation of at most 100, as in most series, the
     built-ins say so at once, and no point is looked at alone.
     """
-    known = Series(raw).present
-    if not known or not math.isfinite(sum(known)) or min(known) < 0 or max(known) > 100 * divisor:
-        return tuple(_normal(value, divisor) for value in raw)
-    if divisor == 1:
-        return raw
-    if len(known) == len(raw):
-        return tuple([value / divisor for value in known])
-    return tuple([None if value is None else value / divisor for value in raw])
+    line = Series(raw)
+    sound = line.present and math.isfinite(sum(line.present))
+    if sound and line.lowest >= 0 and line.highest <= 100 * divisor:
+        return line.over(divisor)
+    return Series(tuple(_normal(value, divisor) for value in raw))
 
 
 def _normal(raw: float | None, divisor: int) -> float | None:

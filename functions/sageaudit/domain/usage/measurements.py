@@ -23,7 +23,7 @@ from sageaudit.domain.usage.activity import (
     states,
     together,
 )
-from sageaudit.domain.usage.series import Series, mean_of_hosts, pick_all
+from sageaudit.domain.usage.series import Series, mean_of_hosts, percentile_of_busiest, pick_all
 
 MIN_COVERAGE = 0.7
 """Share of the expected points that must be present before a rule judges. The first GPU point comes
@@ -141,12 +141,34 @@ class Measurements:
     def _means(self) -> dict[Metric, float]:
         return {}
 
+    def busiest(self, metric: Metric, percent: float) -> float:
+        """The percentile of its busiest host; of a metric that is not missing."""
+        asked = (metric, percent)
+        if asked not in self._busiest:
+            hosts = self.series[metric].values()
+            self._busiest[asked] = percentile_of_busiest(hosts, percent)
+        return self._busiest[asked]
+
+    @cached_property
+    def _busiest(self) -> dict[tuple[Metric, float], float]:
+        return {}
+
     def gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Why the points of a recorded metric are too few to speak for the run, or None.
 
         Every host needs its points: the one without may be the busiest. So does every stretch of
         the run: what a longer gap hides would take a judgement back.
         """
+        asked = (metric, min_share)
+        if asked not in self._gaps:
+            self._gaps[asked] = self._gap(metric, min_share)
+        return self._gaps[asked]
+
+    @cached_property
+    def _gaps(self) -> dict[tuple[Metric, float], Missing | None]:
+        return {}
+
+    def _gap(self, metric: Metric, min_share: float) -> Missing | None:
         if missing := self.without_hosts(metric) or self.thin(metric, min_share):
             return missing
         hosts, period_s = self.series.get(metric, {}), self.period_s or 0
@@ -184,6 +206,8 @@ class Measurements:
     @cached_property
     def _active(self) -> Measurements:
         still = {minute for stretch in self.standstills() for minute in stretch}
+        if not still and all(self._together):
+            return self
         busy = [m for m in range(self.points) if m not in still and not self.idle(m)]
         if not any(self.worked(minute) for minute in busy):
             return self

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import chain
 
 from sageaudit.domain.usage.measurements import Curve, Measurements, Metric
 from sageaudit.domain.usage.series import Series, mean
 
 MOST_POINTS = 48
 """A line on a phone; 5 metrics of them are under 2 KB."""
-_TENTH = Decimal("0.1")
 
 
 def plot(usage: Measurements, metrics: Iterable[Metric]) -> list[dict[str, object]]:
@@ -49,8 +49,18 @@ def plot_curve(metric: str, curve: Curve) -> list[dict[str, object]]:
 
 def _means(hosts: list[Series], points: int, width: int) -> list[Decimal | None]:
     values: list[Decimal | None] = []
+    whole = all(host.whole for host in hosts)
     for start in range(0, points, width):
-        parts = (host.values[start : start + width] for host in hosts)
-        known = [value for part in parts for value in part if value is not None]
-        values.append(Decimal(mean(known)).quantize(_TENTH) if known else None)
+        stop = start + width
+        if whole:
+            parts = [host.present[start:stop] for host in hosts]
+            average = math.fsum(chain.from_iterable(parts)) / sum(map(len, parts))
+        else:
+            at_once = chain.from_iterable([host.values[start:stop] for host in hosts])
+            known = [value for value in at_once if value is not None]
+            if not known:
+                values.append(None)
+                continue
+            average = mean(known)
+        values.append(Decimal(f"{average:.1f}"))
     return values

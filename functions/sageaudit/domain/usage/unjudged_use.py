@@ -92,6 +92,8 @@ def _gaps(usage: Measurements) -> Iterator[str]:
     """Stretches without points that are long enough for rules to judge them, had they points."""
     period_s = usage.period_s or 0
     least = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _HIDDEN_POINTS) if period_s else 0
+    if least and all(line.whole for hosts in usage.series.values() for line in hosts.values()):
+        return
     ends: dict[Metric, int] = {}
     inside: dict[Metric, int] = {}
     for metric, hosts in usage.series.items():

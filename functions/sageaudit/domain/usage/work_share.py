@@ -31,7 +31,7 @@ from sageaudit.domain.usage.measurements import (
     Metric,
     Missing,
 )
-from sageaudit.domain.usage.series import mean, pairs, percentile_of_busiest
+from sageaudit.domain.usage.series import mean, pairs
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
 """Accelerators without a metric (Trainium, Inferentia) have no figure, and so no unit."""
@@ -52,6 +52,7 @@ _CPU_BUSY_OVER = 60.0
 """Percent of all vCPUs, the milder limit of cpu-bottleneck (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
 """Points between the means of the hosts; as uneven-hosts, which finds those further apart."""
+_RECORDED = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95 = 70.0
 """Percent: Debugger's BatchSize, for GPU, GPU memory and CPU."""
 
@@ -138,12 +139,16 @@ def _of_gpus(usage: Measurements) -> Iterator[LookAt]:
         yield "gpu_use"
         return
     means = [line.mean for line in gpu.values()]
-    waiting = [busy for busy, work in pairs(cpu, gpu) if work < _WAITS_BELOW]
+    waiting = []
+    if any(line.highest > _CPU_BUSY_OVER for line in cpu.values()):
+        both = zip(*pairs(cpu, gpu), strict=True)
+        waiting = [busy for busy, work in both if work < _WAITS_BELOW]
     if waiting and mean(waiting) > _CPU_BUSY_OVER:
         yield "data_loader"
     elif len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
     memory = usage.series.get(Metric.GPU_MEMORY, {})
-    busiest = [percentile_of_busiest(hosts.values(), 95) for hosts in (gpu, cpu, memory) if hosts]
+    metrics = [metric for metric in _RECORDED if usage.series.get(metric)]
+    busiest = [usage.busiest(metric, 95) for metric in metrics]
     if cpu and memory and max(busiest) < _LOW_P95:
         yield "batch_size"

@@ -12,10 +12,9 @@ from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.output.fixes.dialects import Dialect, fix_text
 from sageaudit.output.text.finding import FindingParts, findings_of
 from sageaudit.output.text.sparkline import sparklines
-from sageaudit.output.text.untrusted import middle, terminal
+from sageaudit.output.text.untrusted import terminal
 from sageaudit.output.text.words import assignment, before
 
-_FACT = 240
 _STYLES = ("dim", "cyan", "bold yellow", "bold red")
 """By `Severity.rank`, the least severe first."""
 
@@ -44,10 +43,8 @@ def show_finding(finding: FindingParts, console: Console) -> None:
         console.print(_block(Text(terminal(finding.set_aside), "dim"), 4))
         return
     if finding.evidence:
-        facts = "; ".join(f"{name} {middle(fact, _FACT)}" for name, fact in finding.facts)
         ascii_only = console.options.ascii_only
-        lines = sparklines(finding.evidence, console.width - 4, ascii_only=ascii_only)
-        for line in (facts, *lines):
+        for line in sparklines(finding.evidence, console.width - 4, ascii_only=ascii_only):
             console.print(_block(Text(terminal(line), "dim"), 4))
     if finding.caveat:
         caveat = Text.assemble(("Caveat: ", "yellow"), terminal(finding.caveat))

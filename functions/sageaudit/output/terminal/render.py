@@ -44,8 +44,8 @@ _WIDE, _ROOMY = 100, 80
 _NAME = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
 _MONEY = {"Spend", "Avoidable", "Lost"}
-_SPARE = {"Status": "Completed", "Lost": "$0.00"}
-"""Columns left out on a narrow terminal, or when every row has this value."""
+_SPARE = {"Status", "Lost"}
+"""Columns left out on a narrow terminal."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
@@ -178,12 +178,8 @@ def _children(document: AuditDocument, console: Console) -> Table | None:
         return None
     ranked = sorted(audits, key=lambda audit: of_document(audit).waste.usd or 0, reverse=True)
     rows = [_child(audit) for audit in ranked[:_CHILDREN]]
-    roomy = console.width >= _ROOMY
-    shown = [
-        column
-        for column in _CHILD_COLUMNS
-        if column not in _SPARE or (roomy and any(row[column] != _SPARE[column] for row in rows))
-    ]
+    narrow = console.width < _ROOMY
+    shown = [column for column in _CHILD_COLUMNS if not (narrow and column in _SPARE)]
     table = plain_table(*shown, right=_MONEY, unbroken=_MONEY)
     for row in rows:
         table.add_row(*(Text(row[column]) for column in shown))

@@ -6,8 +6,7 @@ The texts contain names and reasons as they came: each view must pass them throu
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, repeat
@@ -20,19 +19,6 @@ from sageaudit.output.text.words import label, value
 
 SERIES = "series"
 """The evidence key of small series; all other keys are facts."""
-_NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
-_WRITTEN_AS = {
-    "percent": re.compile(_NUMBER + "%"),
-    "gib": re.compile(_NUMBER + " GiB"),
-    "usd": re.compile(r"\$" + _NUMBER),
-}
-_ANY = re.compile(_NUMBER)
-_LONG = 8
-"""Characters from which one word is a name: of a type, a bucket, a parameter."""
-_NOTHING_AT_0 = frozenset({"gpu_hours_not_counted", "hosts_ended_early"})
-_TIMES = frozenset({"s", "minutes"})
-
-
 _OPEN = "dollars unknown"
 
 
@@ -43,8 +29,7 @@ class FindingParts:
     `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not
     counted: its content is then in the other finding, with the fix and one figure. `saves` is
     what the fix saves. `ways` are lists of parameters that change together, each with its title,
-    the best first; a first step in words has none. `facts` are labels and values that the summary
-    does not have.
+    the best first; a first step in words has none. `facts` are labels and values of the evidence.
     """
 
     rule: str
@@ -78,7 +63,6 @@ def findings_of(document: AuditDocument) -> tuple[list[FindingParts], str | None
 def parts_of(finding: FindingDocument) -> FindingParts:
     """One finding in words."""
     aside, saves = _set_aside(finding), effect(finding)
-    facts = not_stated(finding["summary"], finding["evidence"].items())
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
@@ -90,7 +74,11 @@ def parts_of(finding: FindingDocument) -> FindingParts:
         saves=saves,
         ways=tuple(_ways(finding, saves)),
         caveat=finding["caution"],
-        facts=tuple((label(key), value(key, fact)) for key, fact in facts if key != SERIES),
+        facts=tuple(
+            (label(key), value(key, fact))
+            for key, fact in finding["evidence"].items()
+            if key != SERIES
+        ),
         evidence=finding["evidence"],
     )
 
@@ -185,37 +173,3 @@ def _set_aside(finding: FindingDocument) -> str | None:
         return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
     other = finding["superseded_by"] or finding["subsumed_by"]
     return f"Not counted: {other} covers it" if other else None
-
-
-def not_stated(sentence: str, facts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
-    """The facts whose figure, with its unit, is not in the sentence.
-
-    Two roundings of one figure look like two figures.
-    """
-    return [(key, fact) for key, fact in facts if not _is_stated(sentence, key, fact)]
-
-
-def _is_stated(sentence: str, key: str, fact: object) -> bool:
-    if isinstance(fact, str):
-        return len(fact) >= _LONG and " " not in fact and fact in sentence
-    if isinstance(fact, bool) or not isinstance(fact, int | float | Decimal):
-        return False
-    if not fact and key in _NOTHING_AT_0:
-        return True
-    unit = key.rpartition("_")[2]
-    if unit in _TIMES:
-        words = rf"(?<!\d [dh] )(?<!\d min ){re.escape(value(key, fact))}(?! \d)"
-        return re.search(words, sentence) is not None
-    exact = Decimal(str(fact))
-    if unit not in _WRITTEN_AS and exact == exact.to_integral_value():
-        return False  # a count is often next to another one that only looks the same
-    pattern = _WRITTEN_AS.get(unit, _ANY)
-    return any(_near(exact, shown.replace(",", "")) for shown in pattern.findall(sentence))
-
-
-def _near(exact: Decimal, shown: str) -> bool:
-    """Whether both are roundings of one figure."""
-    written = Decimal(shown)
-    coarse = Decimal(1).scaleb(int(written.as_tuple().exponent))
-    fine = Decimal(1).scaleb(int(exact.as_tuple().exponent))
-    return abs(exact - written) <= coarse / 2 + min(coarse, fine) / 2

@@ -11,7 +11,6 @@ from sageaudit.domain.alert.audit_figures import counted_findings, figures_of
 from sageaudit.domain.alert.rule import AlertDecision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.earlier import Worth
-from sageaudit.domain.audit.judgement import Judged
 from sageaudit.output.text.headline import headline
 from sageaudit.output.text.idle_capacity import UNIT_WORDS, idle_headline, shown_hours
 from sageaudit.output.text.money import NEAREST, Figure, usd
@@ -112,13 +111,7 @@ def _dollars(figures: AlertFigures) -> str:
 
 def what_changed(before: AuditDocument, now: AuditDocument) -> tuple[str, ...]:
     """Short clauses, the causes first; none where the two do not say."""
-    clauses = [
-        *_cost(before, now),
-        *_judged(before, now),
-        *_children(before, now),
-        *_findings(before, now),
-        *_by_whom(before, now),
-    ]
+    clauses = [*_cost(before, now), *_findings(before, now), *_by_whom(before, now)]
     return tuple(clauses[:_MOST_CHANGES])
 
 
@@ -127,19 +120,6 @@ def _cost(before: AuditDocument, now: AuditDocument) -> list[str]:
     if usd(was_usd) == usd(is_usd):
         return []
     return [f"the run's cost is {usd(is_usd)}, was {usd(was_usd)}"]
-
-
-def _judged(before: AuditDocument, now: AuditDocument) -> list[str]:
-    if before["judged"] == now["judged"]:
-        return []
-    if now["judged"] == Judged.YES:
-        return ["all of it could be judged now"]
-    return ["less of it could be judged now"] if before["judged"] == Judged.YES else []
-
-
-def _children(before: AuditDocument, now: AuditDocument) -> list[str]:
-    was, came = len(before["children"] or ()), len(now["children"] or ())
-    return [f"{counted(came - was, 'training job')} came later"] if came > was else []
 
 
 def _findings(before: AuditDocument, now: AuditDocument) -> list[str]:

@@ -48,77 +48,8 @@ _UNITS = {
     "min": "{} min",
 }
 _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
-_SPELLED = {
-    word.lower(): word
-    for word in (
-        "GPU",
-        "GPUs",
-        "CPU",
-        "CPUs",
-        "vCPU",
-        "vCPUs",
-        "EBS",
-        "S3",
-        "IO",
-        "FSx",
-        "EFS",
-        "P95",
-    )
-}
-
-_LABELS = {
-    "histogram_distance": "Difference between hosts (0 to 1)",
-    "reason_class": "Kind of failure",
-    "active_minutes": "Active time",
-    "left": "It left",
-    "minutes": "Time with metrics",
-    "period_s": "One point every",
-    "elapsed_s": "Run time",
-    "longest_s": "Longest run",
-    "max_runtime_s": "Limit",
-    "exposed_usd": "Cost of a hung run",
-    "gpus_needed": "GPUs at work at the peak",
-    "gpu_memory_needed_gib": "GPU memory at the peak",
-    "memory_of_each_gpu_gib": "Memory of one GPU",
-    "fits_on_gpus": "GPUs that are enough",
-    "cores_peak_per_gpu": "Cores per GPU at the peak",
-    "cpu_mean_cores": "Cores busy on average",
-    "cpu_p95_cores": "Cores busy, P95",
-    "jobstats": "Colour in Jobstats",
-    "waiting_percent": "Time that the GPU waited for the CPU",
-    "without_gpu_s": "Time before the first GPU work",
-    "cores_before_gpu": "Cores busy before it",
-    "cores_meanwhile": "Cores busy meanwhile",
-    "gpu_hours_not_counted": "GPU-hours without dollars",
-    "first_standstill_after_s": "First standstill after",
-    "gpu_mean_percent_of_one": "GPU use, mean, of one GPU",
-    "times_as_long": "Run time, in times of today's",
-    "busiest_mean_percent": "Busiest host, mean",
-    "laziest_mean_percent": "Least busy host, mean",
-    "hosts_mean_percent": "All hosts, mean",
-    "lazy_hosts": "Hosts far below the busiest",
-    "lazy_hosts_idle_percent": "Idle part of those hosts",
-    "hosts_ended_early": "Hosts unused at the end",
-    "hosts_without_part": "Hosts without work",
-    "checkpointed": "Checkpoints",
-    "own_spot_runs": "Spot runs of its family",
-    "pooled_runs": "Runs of its family judged together",
-    "own_active_minutes": "Active minutes of this run",
-    "savings_percent": "Spot saves",
-    "break_even_times_as_fast": "Cheaper if over this many times as fast",
-    "retained_s": "Pool kept",
-    "work_s": "The run itself",
-    "stretches": "Standstills",
-    "message_says_image": "Message names the image",
-    "points_per_hour": "Growth in points an hour",
-    "gpu_memory_points_per_hour": "Growth of GPU memory in points an hour",
-    "usd_per_hour": "Price an hour",
-    "successor_usd_per_hour": "Successor's price an hour",
-    "keep_alive_s": "Asked for",
-    "failed_usd": "Cost of the failed",
-}
-"""Labels of facts whose key alone says too little, or is jargon."""
-
+_NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
+_SPELLED = {word.lower(): word for word in _NAMES.split()}
 
 NO_OWNER, NO_TYPE = "(no owner)", "several or unknown"
 """The owner and the instance type of jobs without one, in every view."""
@@ -157,8 +88,6 @@ def capitalised(text: str) -> str:
 
 def label(key: str) -> str:
     """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
-    if key in _LABELS:
-        return _LABELS[key]
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()

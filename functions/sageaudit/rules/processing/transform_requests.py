@@ -16,7 +16,7 @@ def cpu_mean(case: api.JobCase) -> float | api.Unknown:
     """Of all vCPUs over the active minutes, 0..100; Unknown if a GPU may have worked."""
     if missing := gpu_unrecorded(case.usage):
         return api.unknown(missing)
-    return api.mean_of_hosts(case.usage.series[api.Metric.CPU].values())
+    return case.usage.mean(api.Metric.CPU)
 
 
 def most_requests(payload_mb: int | None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sageaudit.domain.bill.candidate import Candidate, Constraint
+from sageaudit.domain.bill.candidate import Candidate, Constraint, TypeRefusal
 from sageaudit.domain.bill.compatibility import type_fixed
 from sageaudit.domain.bill.family_type import for_family, times_there
 from sageaudit.domain.bill.resize import Resize, impossible
@@ -46,13 +46,9 @@ class BestType:
     @property
     def refused(self) -> frozenset[str]:
         """Types on which the run does not fit, whatever they cost."""
-        candidates = self.run.candidates if self.run else ()
+        refused = self.run.refused if self.run else ()
         unsure = {Constraint.NOT_RECORDED, Constraint.NOT_OFFERED, Constraint.BILL}
-        return frozenset(
-            candidate.type.name
-            for candidate in candidates
-            if candidate.refused and candidate.refused.constraint not in unsure
-        )
+        return frozenset(offer.type.name for offer, why in refused if why.constraint not in unsure)
 
     def details(self, case: api.JobCase, hint: str = "") -> api.FoundDetails:
         """The fix as it is counted and at best, the second best beside it; words without a type."""
@@ -131,23 +127,20 @@ def _why_none(run: Resize, *, legacy: bool) -> str:
     if run.rate is None:
         return f"no price of {run.today.name} is known here"
     at_work = run.today.gpus > 0 and not run.need.gpu_idle
-    cheaper = [
-        candidate
-        for candidate in run.candidates
-        if run.cheaper(candidate)
-        and not candidate.by_estimate
-        and (candidate.type.gpus or not at_work)
-        and (legacy or not candidate.type.legacy)
-    ]
-    if not cheaper:
-        kinds = f"{'GPU ' if at_work else ''}type"
-        return f"no {kinds} with a known price is cheaper by the hour{_not_compared(run)}"
-    refused = [candidate for candidate in cheaper if candidate.refused]
-    needs = [other for other in refused if other.refused and other.refused.constraint in _BY_NEED]
-    alike = [other for other in needs if other.type.gpu_model == run.today.gpu_model]
-    for candidate in reversed(alike or needs or refused):
-        return _said(candidate)
-    return f"no type that is cheaper by the hour saves anything{_not_compared(run)}"
+
+    def considered(kind: InstanceType) -> bool:
+        return bool(kind.gpus or not at_work) and (legacy or not kind.legacy)
+
+    refused = [(offer.type, why) for offer, why in run.refused if offer.less]
+    refused = [(kind, why) for kind, why in refused if considered(kind)]
+    needs = [(kind, why) for kind, why in refused if why.constraint in _BY_NEED]
+    alike = [(kind, why) for kind, why in needs if kind.gpu_model == run.today.gpu_model]
+    for kind, why in reversed(alike or needs or refused):
+        return _said(kind, why)
+    if any(run.cheaper(one) and considered(one.type) for one in run.fitting if not one.by_estimate):
+        return f"no type that is cheaper by the hour saves anything{_not_compared(run)}"
+    kinds = f"{'GPU ' if at_work else ''}type"
+    return f"no {kinds} with a known price is cheaper by the hour{_not_compared(run)}"
 
 
 def _not_compared(run: Resize) -> str:
@@ -159,13 +152,10 @@ def _not_compared(run: Resize) -> str:
     return f"; without a price to compare: {', '.join(names[:_NAMED])}{more}"
 
 
-def _said(candidate: Candidate) -> str:
-    name, refused = candidate.type.name, candidate.refused
-    if refused is None:
-        return f"{name} saves nothing"
-    if refused.constraint is Constraint.NOT_RECORDED:
-        return f"whether {name} fits is not known ({refused.reason})"
-    return f"the nearest cheaper type, {name}, does not fit ({refused.reason})"
+def _said(kind: InstanceType, why: TypeRefusal) -> str:
+    if why.constraint is Constraint.NOT_RECORDED:
+        return f"whether {kind.name} fits is not known ({why.reason})"
+    return f"the nearest cheaper type, {kind.name}, does not fit ({why.reason})"
 
 
 def more_vcpu(case: api.JobCase) -> InstanceType | None:

@@ -52,10 +52,9 @@ def _other_family(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts for the mean; peaks are the busiest host's."""
-    series = case.usage.series
-    average = api.mean_of_hosts(series[api.Metric.GPU].values())
+    average = case.usage.mean(api.Metric.GPU)
     memory, cpu = (
-        api.percentile_of_busiest(series[metric].values(), PEAK_PERCENTILE)
+        case.usage.busiest(metric, PEAK_PERCENTILE)
         for metric in (api.Metric.GPU_MEMORY, api.Metric.CPU)
     )
     today = case.today
@@ -89,5 +88,5 @@ def _unknown(best: BestType) -> api.Unknown | None:
     """A cheaper g type that only a missing record keeps from being advised."""
     if best.run is None or best.first is not None:
         return None
-    reasons = (why for other, why in best.run.unrecorded if other.type.family.startswith("g"))
+    reasons = (why for other, why in best.run.unrecorded if other.family.startswith("g"))
     return next((api.Unknown("not_recorded", why) for why in reasons), None)

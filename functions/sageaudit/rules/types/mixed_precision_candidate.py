@@ -55,7 +55,7 @@ def _no_tensor_cores(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Pools all hosts."""
-    busy = api.mean_of_hosts(case.usage.series[api.Metric.GPU].values())
+    busy = case.usage.mean(api.Metric.GPU)
     if busy < case.limit(BUSY_FROM):
         return api.Clear()
     precision = "bf16" if all(map(has_bf16, filter(None, case.types))) else "fp16"

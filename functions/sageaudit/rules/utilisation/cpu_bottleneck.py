@@ -51,11 +51,11 @@ def check(case: api.JobCase) -> api.Outcome:
     if usage.minutes < MIN_ACTIVE_MINUTES and not case.pooled:
         return api.Clear()
     cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
-    pairs = list(api.pairs(cpus, gpus))
-    if not pairs:
+    cpu_points, gpu_points = api.pairs(cpus, gpus)
+    if not cpu_points:
         return api.Unknown("points_apart", "no host has CPU and GPU points of the same minutes")
     share = cpu_at_limit(usage, case.limit(CPU_FROM), case.limit(GPU_TO))
-    cpu, gpu = api.mean([cpu for cpu, _ in pairs]), api.mean([gpu for _, gpu in pairs])
+    cpu, gpu = api.mean(cpu_points), api.mean(gpu_points)
     mild = cpu > case.limit(CPU_MEAN_OVER) and gpu < case.limit(GPU_MEAN_BELOW)
     strict = share >= case.limit(SHARE_FROM)
     if not strict and not mild:

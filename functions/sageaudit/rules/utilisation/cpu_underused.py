@@ -36,10 +36,7 @@ MEMORY_BELOW = api.Threshold("memory_p95_below", 40, "percent of memory", "under
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
-    cpu, memory = (
-        api.percentile_of_busiest(case.usage.series[metric].values(), 95)
-        for metric in (api.Metric.CPU, api.Metric.MEMORY)
-    )
+    cpu, memory = (case.usage.busiest(metric, 95) for metric in (api.Metric.CPU, api.Metric.MEMORY))
     if cpu >= case.limit(CPU_BELOW) or memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
     today = case.today

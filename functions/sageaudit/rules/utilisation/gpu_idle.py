@@ -63,7 +63,7 @@ def check(case: api.JobCase) -> api.Outcome:
         else f"{_little(each, mean)} over {case.span(usage.minutes)} on "
         f"{case.job.instances}: almost nothing.",
         {
-            "gpu_max_percent": round(api.percentile_of_busiest(gpus, 100), 1),
+            "gpu_max_percent": round(case.usage.busiest(api.Metric.GPU, 100), 1),
             "gpu_mean_percent_of_one": round(mean, 2),
             "minutes": round(usage.minutes),
             "cpu_mean_cores": round(api.mean(points) * vcpu / 100, 2) if points and vcpu else None,

@@ -51,7 +51,7 @@ def almost_nothing(case: api.JobCase) -> bool:
         return False
     if max(line.mean for line in hosts) * usage.gpus >= _limit(case, LITTLE_BELOW):
         return False
-    p95 = api.percentile_of_busiest(hosts, 95) * usage.gpus
+    p95 = usage.busiest(api.Metric.GPU, 95) * usage.gpus
     little = p95 <= _limit(case, LITTLE_P95_TO)
     return little and cpu_at_limit(usage, CPU_FROM.value) < _WAITS_FROM
 
@@ -75,15 +75,14 @@ class GpuUse:
 
 def gpu_use(usage: api.Measurements) -> GpuUse:
     """Of the active minutes of a run whose GPU and CPU were recorded."""
-    gpu, cpu = usage.series[api.Metric.GPU].values(), usage.series[api.Metric.CPU].values()
-    memory = usage.series.get(api.Metric.GPU_MEMORY)
+    has_memory = api.Metric.GPU_MEMORY in usage.series
     return GpuUse(
         mean=usage.mean(api.Metric.GPU),
-        p95=api.percentile_of_busiest(gpu, 95),
-        most=api.percentile_of_busiest(gpu, 100),
-        cpu_p95=api.percentile_of_busiest(cpu, 95),
+        p95=usage.busiest(api.Metric.GPU, 95),
+        most=usage.busiest(api.Metric.GPU, 100),
+        cpu_p95=usage.busiest(api.Metric.CPU, 95),
         cpu_cores=usage.mean(api.Metric.CPU) * (usage.vcpu or 0) / 100,
-        memory_p95=api.percentile_of_busiest(memory.values(), 95) if memory else None,
+        memory_p95=usage.busiest(api.Metric.GPU_MEMORY, 95) if has_memory else None,
     )
 
 
@@ -92,7 +91,10 @@ def cpu_at_limit(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) 
     no busier than that. 0 without points of both.
     """
     cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
-    waits = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in api.pairs(cpus, gpus)]
+    if all(line.highest < cpu_from for line in cpus.values()):
+        return 0.0
+    both = api.pairs(cpus, gpus)
+    waits = [cpu >= cpu_from and gpu <= gpu_to for cpu, gpu in zip(*both, strict=True)]
     return 100 * sum(waits) / len(waits) if waits else 0.0
 
 
@@ -134,7 +136,7 @@ def gpus_needed(usage: api.Measurements, today: InstanceType) -> GpusNeeded | ap
     if not each:
         return api.Unknown("not_recorded", f"the memory of a {today.gpu_model} is not known")
     use, memory = (
-        api.percentile_of_busiest(usage.series[metric].values(), PEAK_PERCENTILE) / 100 * today.gpus
+        usage.busiest(metric, PEAK_PERCENTILE) / 100 * today.gpus
         for metric in (api.Metric.GPU, api.Metric.GPU_MEMORY)
     )
     fits_on = max(math.ceil(round(use, 2)), math.ceil(round(memory, 2)), 1)

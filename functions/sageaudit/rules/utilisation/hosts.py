@@ -16,7 +16,7 @@ from sageaudit.domain.bill.resize import HEADROOM_PERCENT
 from sageaudit.domain.usage.activity import ONE_PROCESS_TO_CORES, gpu_works
 from sageaudit.domain.usage.demand import PEAK_PERCENTILE, gpu_idle
 from sageaudit.domain.usage.edges import at_work, host_ends, work_metric
-from sageaudit.domain.usage.series import pick_all
+from sageaudit.domain.usage.series import Series, pick_all
 from sageaudit.rules import api
 from sageaudit.rules.api import Measurements, Metric, Missing, mean
 
@@ -33,7 +33,7 @@ class HostLoad:
     """
 
     metric: Metric
-    used: Mapping[str, Sequence[float]]
+    used: Mapping[str, Series]
     seconds: int
     no_part: tuple[str, ...]
     busiest: tuple[str, float]
@@ -42,18 +42,18 @@ class HostLoad:
     @property
     def distance(self) -> float:
         """Between the histograms of the two, in tenths: 0 the same, 1 nothing in common."""
-        busy, lazy = (_tenths(self.used[host]) for host, _ in (self.busiest, self.laziest))
+        busy, lazy = (_tenths(self.used[host].present) for host, _ in (self.busiest, self.laziest))
         return sum(abs(a - b) for a, b in zip(busy, lazy, strict=True)) / 2
 
     @property
     def spare(self) -> float:
         """The share (0..1) of the time that an even load would save at most."""
-        average = mean([mean(values) for values in self.used.values()])
+        average = mean([line.mean for line in self.used.values()])
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
 
     def without(self, host: str | None) -> HostLoad:
         """The same of the other hosts: one, such as a driver, is not compared with them."""
-        used = {name: values for name, values in self.used.items() if name != host}
+        used = {name: line for name, line in self.used.items() if name != host}
         means = _by_mean(used)
         return replace(self, used=used, busiest=means[-1], laziest=means[0])
 
@@ -65,7 +65,7 @@ class HostLoad:
     def short_of_busiest(self, percent: float) -> set[str]:
         """The hosts whose mean is at least this many percent under that of the busiest host."""
         limit = (1 - percent / 100) * self.busiest[1]
-        return {host for host, values in self.used.items() if mean(values) <= limit}
+        return {host for host, line in self.used.items() if line.mean <= limit}
 
 
 def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
@@ -88,18 +88,18 @@ def host_load(whole: Measurements, metric: Metric) -> HostLoad | Missing | None:
     if seconds < MIN_SECONDS:
         why = f"all hosts worked together for {seconds / 60:.0f} minutes"
         return Missing("hosts_apart", f"{why}, and {MIN_SECONDS // 60} are needed to compare them")
-    used = {host: line.present for host, line in pick_all(lines, shared).items()}
+    used = pick_all(lines, shared)
     means = _by_mean(used)
     idle = {end.host for end in ends if not end.took_part} | set(_without_gpu_work(whole, used))
     no_part = tuple(host for host in used if host in idle)
     return HostLoad(metric, used, seconds, no_part, means[-1], means[0])
 
 
-def _by_mean(used: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
-    return sorted(((host, mean(values)) for host, values in used.items()), key=lambda one: one[1])
+def _by_mean(used: Mapping[str, Series]) -> list[tuple[str, float]]:
+    return sorted(((host, line.mean) for host, line in used.items()), key=lambda one: one[1])
 
 
-def _without_gpu_work(whole: Measurements, used: Mapping[str, Sequence[float]]) -> Iterator[str]:
+def _without_gpu_work(whole: Measurements, used: Collection[str]) -> Iterator[str]:
     """Hosts whose GPUs did nothing, with no more than a core busy: a process that only waits."""
     cpu, vcpu = whole.series.get(Metric.CPU, {}), whole.vcpu or 0
     for host in used if whole.gpus and vcpu else ():

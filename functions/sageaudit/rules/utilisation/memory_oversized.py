@@ -46,8 +46,7 @@ def _other_category(case: api.JobCase) -> str | None:
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Looks at the busiest host: every host must fit."""
-    hosts = case.usage.series[api.Metric.MEMORY].values()
-    memory = api.percentile_of_busiest(hosts, 95)
+    memory = case.usage.busiest(api.Metric.MEMORY, 95)
     if memory >= case.limit(MEMORY_BELOW):
         return api.Clear()
     today = case.today

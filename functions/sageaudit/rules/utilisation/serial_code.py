@@ -122,8 +122,10 @@ def _long_step(case: api.JobCase) -> api.Outcome:
 def _steps(case: api.JobCase) -> list[range]:
     """Stretches of half an hour in which some host worked, and none on more than one core."""
     usage, period_s = case.usage, case.usage.period_s or 0
-    lines = [line.values for line in usage.series[api.Metric.CPU].values()]
-    to_core = case.today.vcpu / 100
+    hosts, to_core = usage.series[api.Metric.CPU].values(), case.today.vcpu / 100
+    if any(line.lowest * to_core > case.limit(CORES_TO) for line in hosts):
+        return []
+    lines = [line.values for line in hosts]
     serial = []
     for at in zip(*lines, strict=True):
         busiest = max(-1.0 if percent is None else percent * to_core for percent in at)

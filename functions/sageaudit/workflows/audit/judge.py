@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -112,12 +112,20 @@ def _told_once(savings: Savings, ruleset: Ruleset, earlier: Sequence[EarlierRun]
     """
     once = {rule.name.name for rule in ruleset.rules if rule.once_a_family}
     findings = tuple(
-        replace(finding, said_of=_said_of(finding.rule.name, earlier))
-        if finding.rule.name in once and not finding.found.bucket.counted
-        else replace(finding, said_of=finding.found.said_of)
+        replace(finding, said_of=said_of)
+        if (said_of := _once_said_of(finding, once, earlier)) is not None
+        else finding
         for finding in savings.findings
     )
     return replace(savings, findings=findings)
+
+
+def _once_said_of(
+    finding: Finding, once: Collection[str], earlier: Sequence[EarlierRun]
+) -> str | None:
+    if finding.rule.name not in once or finding.found.bucket.counted:
+        return finding.found.said_of
+    return _said_of(finding.rule.name, earlier)
 
 
 def _said_of(rule: str, earlier: Sequence[EarlierRun]) -> str | None:

@@ -70,8 +70,6 @@ class Outcome:
     sums: Sums | None = None
     not_judged: tuple[str, ...] = ()
     error: SageauditError | None = None
-    known_before: bool = False
-    """It was KNOWN first, until the audit of an earlier run of its family made it due."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +153,6 @@ class _Progress:
     clock: Callable[[], datetime]
     ahead: deque[Pending[ReadJob]] = field(default_factory=deque)
     left: deque[Listed] = field(init=False)
-    known: list[Listed] = field(default_factory=list)
-    due: set[str] = field(default_factory=set)
-    """ARNs of known jobs that are audited again."""
     refused: Counter[JobKind] = field(default_factory=Counter)
     """Refusals in a row by kind."""
     failed: int = 0
@@ -190,31 +185,16 @@ class _Progress:
             else:
                 reader = Reader(job, *self.lane.of(job, self.clock))
                 self.ahead.append(self.workers.submit(reader))
-            if not self.left and not self.ahead:
-                self._look_at_known_again()
-
-    def _look_at_known_again(self) -> None:
-        """A run that was audited now may be one that a later run must be compared with."""
-        again = [job for job in self.known if self._due(job)]
-        self.known.clear()
-        self.due.update(job.ref.arn for job in again)
-        self.left.extend(again)
-
-    def _due(self, job: Listed) -> bool:
-        head = _head(self.lane, job)
-        return head is not None and head.due_at is not None and head.due_at <= self.clock()
 
     def _without_asking(self, job: Listed) -> Outcome | None:
         if not job.finished:
             return Outcome(self.lane, job, Result.RUNNING)
         head = _head(self.lane, job)
         final = is_final(job, head, self.lane.deps, self.clock())
-        if head is not None and final and not self.lane.again and job.ref.arn not in self.due:
-            self.known.append(job)
+        if head is not None and final and not self.lane.again:
             return Outcome(self.lane, job, Result.KNOWN, head.sums, self._reasons(head))
         if self.ended_by is not None or self.refused[job.ref.kind] >= _GIVE_UP_AFTER:
-            known = job.ref.arn in self.due
-            return Outcome(self.lane, job, Result.NOT_ASKED, known_before=known)
+            return Outcome(self.lane, job, Result.NOT_ASKED)
         return None
 
     def _reasons(self, head: Head) -> tuple[str, ...]:
@@ -227,14 +207,6 @@ class _Progress:
     def audit_next(self) -> Outcome:
         """Audits and records the job at the head, which has been read."""
         read = self.ahead.popleft().result()
-        outcome = self._audited(read)
-        if read.job.ref.arn in self.due:
-            outcome = replace(outcome, known_before=True)
-        if not self.left and not self.ahead:
-            self._look_at_known_again()
-        return outcome
-
-    def _audited(self, read: ReadJob) -> Outcome:
         job = read.job
         if isinstance(read.answer, JobNotFound):
             return Outcome(self.lane, job, Result.GONE)

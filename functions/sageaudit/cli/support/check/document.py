@@ -20,6 +20,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter
 from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
 from sageaudit.domain.request.recognise import Recognised
 from sageaudit.domain.request.request import Request
+from sageaudit.domain.request.terraform import SHORTENED
 from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.domain.request.values import Path, place_of
 from sageaudit.rules import catalogue
@@ -290,15 +291,10 @@ def _parameters(fix: Iterable[Parameter], request: Request) -> list[dict[str, An
 
 def _argument(request: Request, path: str) -> str | None:
     """The parameter as Terraform names it; None in every other form."""
-    if not request.origin.exact:
+    if not request.origin.terraform:
         return None
-    known = place_of(request.body, path)
-    whole = request.trial_of or request
-    there = request.origin.in_file(known)[len(whole.origin.base) :]
-    named = [step for step in there if isinstance(step, str)]
-    asked = [step for step in re.split(r"[.\[\]]+", path) if step]
-    rest = asked[len(known) :]
-    return ".".join([*named, *(_SNAKE.sub("_", step).lower() for step in rest)])
+    steps = filter(None, re.split(r"[.\[\]]+", _whole(request, path)))
+    return _SNAKE.sub("_", ".".join(steps)).lower().replace(SHORTENED, "")
 
 
 def _whole(request: Request, path: str) -> str:

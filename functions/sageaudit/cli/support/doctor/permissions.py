@@ -80,12 +80,11 @@ COMMANDS: Mapping[str, Needs] = {
         },
     ),
     "what-if": Needs((*_DESCRIBES, *_CHILDREN, *_READ)),
-    "reconcile": Needs(cost_explorer.CLI_PERMISSIONS, _TABLE),
     **{
         name: Needs((), _TABLE)
         for name in (
-            *("account", "by", "changes", "check", "export", "history", "replay"),
-            *("savings", "show", "top"),
+            *("account", "by", "changes", "check", "export", "history", "reconcile"),
+            *("replay", "savings", "show", "top"),
         )
     },
     "report": Needs((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),

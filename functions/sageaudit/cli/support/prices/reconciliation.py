@@ -1,4 +1,4 @@
-"""A month of history compared with AWS's bill, on the terminal and as JSON."""
+"""A month of history compared with a cost report, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.domain.audit.finding_document import rounded
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.reconcile import Presence, Reconciliation, Side, UsageRow, percent
@@ -42,25 +41,19 @@ class ReconciledMonth:
     month: str
     account: str
     source: str
-    requests: int
     ongoing: bool
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
     """The document that --output json prints; keys are always present and never removed."""
     result = reconciled.result
-    jobs = result.jobs() if result.by_job else None
     return {
         "schema": 1,
         "month": reconciled.month,
         "account": reconciled.account,
         "source": reconciled.source,
-        "by_job": result.by_job,
-        "requests": reconciled.requests,
-        "requests_usd": reconciled.requests * USD_PER_REQUEST,
-        "estimated": result.spend.estimated,
         "totals": _totals(result),
-        "jobs": {presence.value: count for presence, count in jobs.items()} if jobs else None,
+        "jobs": {presence.value: count for presence, count in result.jobs().items()},
         "areas": [
             {"area": area.name, "usd": rounded(area.usd), "percent": _centi(area.percent)}
             for area in result.areas
@@ -106,7 +99,6 @@ def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
 def _row(row: UsageRow) -> dict[str, Any]:
     return {
         "usage": row.usage,
-        "region": row.region,
         "job": row.job,
         "area": row.area,
         "place": row.presence.value,
@@ -119,8 +111,7 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "history_usd": rounded(row.history.usd),
         "usd_difference": rounded(row.usd_difference),
         "usd_percent": _centi(row.usd_percent),
-        "jobs": len(row.jobs),
-        "jobs_across_months": len(row.crossing),
+        "crosses_months": row.crosses,
         "history_estimated": row.estimated,
     }
 
@@ -141,15 +132,10 @@ def notes(reconciled: ReconciledMonth) -> Iterator[str]:
     if not result.spend.lines:
         usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
         yield f"{reconciled.source} has {usage}"
-    elif result.by_job:
-        yield "jobs are compared by resource id, in lower case as in their ARN"
-    else:
-        yield "usage types are compared by region, kind of job and instance type"
-    if reconciled.ongoing or result.spend.estimated:
+    if reconciled.ongoing:
         yield "AWS's figures for this month are not final and about a day old"
     for excluded in result.spend.excluded:
-        lines = "" if excluded.lines is None else f"{counted(excluded.lines, 'line')}, "
-        amount = f"{lines}{usd(excluded.usd)}"
+        amount = f"{counted(excluded.lines, 'line')}, {usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
     for count, thing in (
         (audited.rollups, "tuning job, whose training jobs are counted themselves"),
@@ -211,14 +197,13 @@ def _summary(result: Reconciliation) -> Iterator[str]:
         f"{usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
         f"{usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
-    if result.by_job:
-        jobs = result.jobs()
-        total = sum(jobs.values())
-        yield "Jobs: " + ", ".join(
-            f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
-            f"{_share(Decimal(count), Decimal(total))}"
-            for presence, count in jobs.items()
-        )
+    jobs = result.jobs()
+    total = sum(jobs.values())
+    yield "Jobs: " + ", ".join(
+        f"{count} {presence.value.replace('_', ' ').replace('aws', 'AWS')}"
+        f"{_share(Decimal(count), Decimal(total))}"
+        for presence, count in jobs.items()
+    )
 
 
 def _share(part: Decimal, whole: Decimal) -> str:
@@ -232,10 +217,9 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
     amounts: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
         amounts = ("AWS", "History", "Diff") * 2
-    where = "Job" if result.by_job else "Region"
-    table = plain_table("Usage", where, *amounts, right=amounts, unbroken=amounts)
+    table = plain_table("Usage", "Job", *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_SHOWN]:
-        place = (row.job or "-").rpartition("/")[2] if result.by_job else row.region or "-"
+        place = (row.job or "-").rpartition("/")[2]
         aws: tuple[str, ...] = (_used(row.aws), usd(row.aws.usd))
         history: tuple[str, ...] = (_used(row.history), _history_usd(row))
         cells = aws if row.aws.lines else history

@@ -22,7 +22,7 @@ from sageaudit.domain.job.listed import Period
 from sageaudit.domain.job.ref import partition_of
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, lines_of
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.spend import AwsLine, AwsSpend
+from sageaudit.domain.reconcile.spend import AwsLine
 from sageaudit.errors import AwsError, BadUsage, Malformed
 from sageaudit.output.terminal.layout import line, plain_table
 from sageaudit.output.text.headline import coverage_headline
@@ -139,7 +139,7 @@ def read(
             audited[row.account] = audited.get(row.account, Decimal(0)) + row.sums.total_usd
     billed_places = {place for place in places if place[0] in bills}
     known = coverage(
-        AwsSpend(tuple(lines)),
+        lines,
         audited_lines(history, billed_places, period),
         days=(period.since, period.until),
         audited_usd=sum((audited[name] for name in audited if name in bills), Decimal(0)),
@@ -153,11 +153,11 @@ def _of_accounts(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
     """The usage of these accounts together, and the dollars of each."""
-    spend = explorer.usage(accounts, period.since, period.until)
+    lines = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
-        return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
+        return lines, {accounts[0]: sum((one.usd for one in lines), Decimal(0))}
     of_account = explorer.by_account(accounts, period.since, period.until)
-    return spend.lines, {account: of_account.get(account, Decimal(0)) for account in accounts}
+    return lines, {account: of_account.get(account, Decimal(0)) for account in accounts}
 
 
 def audited_lines(

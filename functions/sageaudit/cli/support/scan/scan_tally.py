@@ -43,13 +43,12 @@ class ScanTally:
         return self.results.total()
 
     def add(self, outcome: Outcome) -> None:
-        """Counts one job; one that was known and is audited again, as known."""
-        if not outcome.known_before:
-            self.results[outcome.result] += 1
-            if outcome.sums is not None:
-                self.sums += outcome.sums
-            for reason in outcome.not_judged:
-                self.not_judged[self._alike(reason)] += 1
+        """Counts one job."""
+        self.results[outcome.result] += 1
+        if outcome.sums is not None:
+            self.sums += outcome.sums
+        for reason in outcome.not_judged:
+            self.not_judged[self._alike(reason)] += 1
         if outcome.error is not None:
             self.refuse(str(outcome.error), exit_of(outcome.error))
 
