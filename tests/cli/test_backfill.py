@@ -270,7 +270,10 @@ def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
     runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
     path = a_history(tmp_path, *runs)
     with sqlite3.connect(path) as sql:
-        sql.execute("UPDATE audits SET document = '{' WHERE document LIKE '%train-190%'")
+        sql.execute(
+            "UPDATE audits SET document = '{' WHERE run ="
+            " (SELECT run FROM runs WHERE name = 'train-190')"
+        )
     found = deployed("--from-history", path, "--yes")
     assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr
     assert "1 that cannot be read" in found.stderr

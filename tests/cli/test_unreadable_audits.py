@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.adapters.history.packed import pack_text
 from sageaudit.cli.support.history import asking
 from tests.fakes.asked import NOW
 from tests.fakes.command_line import Run
@@ -40,9 +41,9 @@ def damaged(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Path:
     shutil.copy(file, path)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(
-            "UPDATE audits SET document = ? WHERE run_key ="
-            " (SELECT run_key FROM runs ORDER BY ended_at DESC, run_key DESC LIMIT 1)",
-            [OTHER[request.param]],
+            "UPDATE audits SET document = ? WHERE run ="
+            " (SELECT run FROM runs ORDER BY ended_at DESC, run_key DESC LIMIT 1)",
+            [pack_text(OTHER[request.param])],
         )
     return path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.channels.catalogue import checks, writers
 from sageaudit.adapters.channels.slack import SlackChannel
 from sageaudit.adapters.channels.sns import SnsChannel
+from sageaudit.adapters.history.packed import pack_text
 from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -214,7 +216,7 @@ def stream_record(
                 "pk": {"S": pk},
                 "sk": {"S": f"AUDIT#{version:05d}"},
                 "version": {"N": str(version)},
-                "document": {"S": text},
+                "document": {"B": base64.b64encode(pack_text(text)).decode()},
             },
             "SequenceNumber": str(number),
         },

@@ -21,6 +21,7 @@ from sageaudit.adapters.aws.job_lists import SageMakerJobLists
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.sqs import SqsQueue
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.stored_document import stored_text
 from sageaudit.adapters.lambda_runtime.report import Report
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import JobKind
@@ -277,8 +278,7 @@ def notify_one(dice: Random) -> list[str]:
             body = notice_body("sns")
             spoiled = notice_record(f"ALERT#{keys}", "NOTICE#00001#sns", "sns", body)
         if way == 1:
-            image = spoiled["dynamodb"]["NewImage"]
-            image["document"]["S"] = mutated_text(image["document"]["S"], dice)
+            spoiled = stream_record(mutated_text(stored_text(whole, 1), dice), pk=keys)
         else:
             made = mutated(spoiled, dice)
             spoiled = made if isinstance(made, dict) else {}

@@ -24,23 +24,21 @@ from tests.adapters.history.faults import called_actions, everything
 
 
 def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str) -> None:
-    """The version is readable JSON, only the detail expires, only what is due is in that index."""
+    """The stack's keys are text, only the detail expires, only what is due is in that index."""
     history = DynamoHistory(client, table)
     history.record(with_detail(unsettled(due_at="2026-11-20T13:00:00Z")))
     stored = everything(client, table)
     items = {item["sk"]["S"]: item for item in stored if item["pk"]["S"].startswith("JOB#")}
 
     assert set(items) == {"HEAD", "AUDIT#00001", "FINDING#SA-gpu-underused", "DETAIL"}
-    assert items["AUDIT#00001"]["document"]["S"].startswith('{"schema":1,"job":{"name":"train-1"')
+    assert set(items["AUDIT#00001"]) == {"pk", "sk", "document"}
     assert {sk for sk, item in items.items() if "expires_at" in item} == {"DETAIL"}
     assert items["HEAD"]["due_sk"]["S"].startswith("2026-11-20T13:00:00.000000Z#arn:aws:")
-    assert items["HEAD"]["avoidable_usd"]["N"].rstrip("0") == "1.5"
-    assert "total_usd" in items["HEAD"]
     assert items["HEAD"]["pk"]["S"].endswith(":training-job/train-1#1795168800000")
 
     history.record(entry(bill={"total_usd": None}))
     head = client.get_item(TableName=table, Key={"pk": items["HEAD"]["pk"], "sk": {"S": "HEAD"}})
-    assert not {"due_pk", "due_sk", "due_at", "total_usd"} & set(head["Item"])
+    assert not {"due_pk", "due_sk", "due_at"} & set(head["Item"])
 
 
 def test_the_table_is_called_for_what_is_declared(client: Any, table: str) -> None:

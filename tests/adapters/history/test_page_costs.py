@@ -44,7 +44,7 @@ def asked() -> Iterator[tuple[Any, DynamoHistory]]:
 def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of: str) -> None:
     """A day's shards together read about twice the page.
 
-    A head has under 2 KB: 21 of them are 42 KB at most, which is 11 half units.
+    A head has under 1 KB: 21 of them are 21 KB at most, which is 6 half units.
     """
     client, history = asked
     with consumed(client) as cost:
@@ -52,7 +52,7 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
     assert len(page.rows) == PAGE
     assert cost.requests == (8 if of == "day" else 1)
     assert cost.items <= (8 * 6 if of == "day" else PAGE + 1)
-    assert cost.units <= (12 if of == "day" else 5.5)
+    assert cost.units <= (8 if of == "day" else 3)
 
 
 def test_the_sizes_of_items_are_those_of_the_guide() -> None:

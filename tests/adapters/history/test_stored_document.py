@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.history import stored_document
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.adapters.history.stored_document import read_text, stored_text
 from sageaudit.domain.audit.record import Verdict
 from tests.adapters.history.entries import document, entry, finding, phase
 
 
 def stored(**changes: Any) -> dict[str, Any]:
     """The document as it is stored and read."""
-    return dict(read_text(stored_text(document(**changes), 1)))
+    return dict(stored_document.read(stored_document.stored(document(**changes), 1)))
 
 
 def notes(document: dict[str, Any]) -> list[str]:

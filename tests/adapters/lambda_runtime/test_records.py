@@ -85,7 +85,7 @@ def test_a_key_that_is_none_is_named(image: dict[str, Any], key: str) -> None:
 def test_a_document_that_is_no_object_is_refused(text: str) -> None:
     """Or no JSON at all."""
     with pytest.raises(Malformed, match="document "):
-        changed(document={"S": text}).document()
+        Change(stream_record(text)).document()
 
 
 @given(st.dictionaries(st.sampled_from(["eventName", "dynamodb"]), JSON))

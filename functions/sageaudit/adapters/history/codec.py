@@ -2,12 +2,11 @@
 
 An attribute has the name of its field; a field that is None has no attribute; the fields of a
 JobKey are attributes like the others. Times and enum values are strings, tuples are lists. Money is
-a number attribute; numbers in the JSON of RunFacts are strings, as a metric may have any exponent.
+a number; the numbers in RunFacts and Sums are strings, as a metric may have any exponent.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import date, datetime
@@ -15,8 +14,8 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.moments import moment_text, read_moment
+from sageaudit.adapters.history.packed import pack, unpack
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.earlier import Advised, RunFacts
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
@@ -43,7 +42,15 @@ def to_item(row: Stored) -> Item:
 
 def from_item(form: type[Stored], item: Item) -> Stored:
     """The row of an item. Raises KeyError if a required attribute is missing."""
-    return form(**{name: read(item) for name, read in _READERS[form].items()})
+    values: dict[str, Any] = {}
+    for name, read, optional in _READERS[form]:
+        if read is from_item:
+            values[name] = from_item(JobKey, item)
+        elif name in item or not optional:
+            values[name] = item[name] if read is None else read(item[name])
+        else:
+            values[name] = None
+    return form(**values)
 
 
 def _plain(value: object) -> object:
@@ -52,17 +59,12 @@ def _plain(value: object) -> object:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, RunFacts):
-        return _facts_text(value)
+        return {name: _facts_value(part) for name, part in to_item(value).items()}
     if isinstance(value, Sums):
-        return sums_text(value)
+        return _sums_item(value)
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, str) else value
-
-
-def _facts_text(facts: RunFacts) -> str:
-    """Compact JSON with exact numbers; fields that are None are left out."""
-    return to_json({name: _facts_value(value) for name, value in to_item(facts).items()})
 
 
 def _facts_value(value: object) -> object:
@@ -75,10 +77,10 @@ def _facts_value(value: object) -> object:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def sums_text(sums: Sums) -> str:
-    """Compact JSON without the zeros; the amounts are strings, as in the facts."""
+def _sums_item(sums: Sums) -> Item:
+    """Without the zeros."""
     rules = {name: _texts(rule) for name, rule in sums.rules.items()}
-    return to_json(_texts(sums) | ({"rules": rules} if rules else {}))
+    return _texts(sums) | ({"rules": rules} if rules else {})
 
 
 def _texts(sums: Sums | RuleSums) -> Item:
@@ -91,11 +93,9 @@ def numbers_of(sums: Sums | RuleSums) -> Item:
     return {name: value for name, value in values if value}
 
 
-def read_sums(text: str) -> Sums:
-    """The sums of a JSON text."""
-    item = from_json(text)
+def _read_sums(item: Item) -> Sums:
     rules = {
-        name: RuleSums(**read_numbers(RuleSums, of)) for name, of in item.pop("rules", {}).items()
+        name: RuleSums(**read_numbers(RuleSums, of)) for name, of in item.get("rules", {}).items()
     }
     return Sums(**read_numbers(Sums, item), rules=rules)
 
@@ -114,8 +114,8 @@ def read_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
 
 
 def packed_detail(detail: Detail) -> Item:
-    """The attributes of a detail: description and tags as compressed JSON, series as bytes."""
-    job = zlib.compress(to_json({"describe": detail.describe, "tags": detail.tags}).encode())
+    """The attributes of a detail: description and tags packed, series as bytes."""
+    job = pack({"describe": detail.describe, "tags": detail.tags})
     fits = len(job) + len(detail.series) <= _LARGEST_DETAIL_BYTES
     dropped = None if fits else "The series were too large to keep."
     notes = [note for note in (detail.note, dropped) if note]
@@ -124,33 +124,28 @@ def packed_detail(detail: Detail) -> Item:
 
 def read_detail(item: Item) -> Detail:
     """The detail of these attributes."""
-    job = from_json(zlib.decompress(item["job"]).decode())
+    job = unpack(item["job"])
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
-def _read_facts(text: str) -> RunFacts:
-    return from_item(RunFacts, from_json(text))
+def _read_facts(item: Item) -> RunFacts:
+    return from_item(RunFacts, item)
 
 
-def _readers(form: type[Any]) -> dict[str, Callable[[Item], Any]]:
-    """For each field, the function that reads it from an item."""
-    hints = get_type_hints(form)
-    return {field.name: _reader(field.name, hints[field.name]) for field in fields(form)}
+def _readers(form: type[Any]) -> tuple[tuple[str, Callable[..., Any] | None, bool], ...]:
+    """For each field what converts its stored value, and whether it may be absent."""
+    readers = []
+    for name, hint in get_type_hints(form).items():
+        optional = NoneType in get_args(hint)
+        [kind] = [kind for kind in get_args(hint) if kind is not NoneType] if optional else [hint]
+        readers.append((name, _value_reader(kind), optional))
+    return tuple(readers)
 
 
-def _reader(name: str, hint: Any) -> Callable[[Item], Any]:
-    if hint is JobKey:
-        return lambda item: from_item(JobKey, item)
-    known = [kind for kind in get_args(hint) if kind is not NoneType]
-    if NoneType not in get_args(hint):
-        value = _value_reader(hint)
-        return lambda item: value(item[name])
-    value = _value_reader(known[0])
-    return lambda item: value(item[name]) if name in item else None
-
-
-def _value_reader(hint: Any) -> Callable[[Any], Any]:
-    """Returns the function that converts a stored value, a Decimal or string, to its type."""
+def _value_reader(hint: Any) -> Callable[..., Any] | None:
+    """What converts a stored value, such as a Decimal or a string, to its type; None for a text."""
+    if hint is str:
+        return None
     if get_origin(hint) is tuple and Advised in get_args(hint):
         return lambda items: tuple(from_item(Advised, item) for item in items)
     if get_origin(hint) is tuple:
@@ -160,11 +155,12 @@ def _value_reader(hint: Any) -> Callable[[Any], Any]:
     if get_origin(hint) is Mapping:
         read = Decimal if Decimal in get_args(hint) else lambda text: text
         return lambda values: {name: read(value) for name, value in values.items()}
-    reader: Callable[[Any], Any] = {
+    reader: Callable[..., Any] = {
+        JobKey: from_item,
         date: date.fromisoformat,
         datetime: read_moment,
         RunFacts: _read_facts,
-        Sums: read_sums,
+        Sums: _read_sums,
     }.get(hint, hint)
     return reader
 

@@ -55,6 +55,10 @@ def unchanged(step: RecordStep, newest: Head) -> Recorded:
     return Recorded(verdict, newest.version, newest)
 
 
+STAMP_LENGTH = 8
+"""Letters of what `run_stamp` makes."""
+
+
 @dataclass(frozen=True, slots=True)
 class FamilyRow:
     """One run in its family, in order of ends.
@@ -71,11 +75,23 @@ class FamilyRow:
     compared: tuple[str, ...] | None
     since: str
 
+    @property
+    def compared_text(self) -> str | None:
+        """The stamps without anything between: each has STAMP_LENGTH letters."""
+        return None if self.compared is None else "".join(self.compared)
+
     def misses(self, earlier: FamilyRow) -> bool:
         """Whether it was not judged with a run that ended before it, as that run is now."""
         if self.compared is None or earlier.ended_sk < self.since:
             return False
         return earlier.stamp not in self.compared
+
+
+def read_compared(text: str | None) -> tuple[str, ...] | None:
+    """The stamps of a text of all of them."""
+    if text is None:
+        return None
+    return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
 
 
 def family_row(entry: Entry, head: Head) -> FamilyRow | None:

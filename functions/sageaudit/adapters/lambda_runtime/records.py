@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from sageaudit.adapters.history.dynamo.table import (
     SORT_KEY,
     WATCH_PREFIX,
 )
-from sageaudit.adapters.history.stored_document import read_text
+from sageaudit.adapters.history.packed import NOT_PACKED
+from sageaudit.adapters.history.stored_document import read
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
@@ -139,17 +141,20 @@ class Change:
 
     def text(self, name: str) -> str:
         """An attribute of the item; empty where it is no text."""
+        return self._attribute(name, "S")
+
+    def _attribute(self, name: str, form: str) -> str:
         image = self._stream.get("NewImage")
         attribute = image.get(name) if isinstance(image, dict) else None
-        text = attribute.get("S") if isinstance(attribute, dict) else None
+        text = attribute.get(form) if isinstance(attribute, dict) else None
         return text if isinstance(text, str) else ""
 
     def document(self) -> AuditDocument:
         """The document of an audit. Raises Malformed."""
         try:
-            document = read_text(self.text("document"))
-        except (ValueError, RecursionError) as error:
-            raise Malformed("document", "is not JSON") from error
+            document = read(base64.b64decode(self._attribute("document", "B"), validate=True))
+        except NOT_PACKED as error:
+            raise Malformed("document", "cannot be unpacked") from error
         if not isinstance(document, dict):
             raise Malformed("document", "is not an object")
         return document

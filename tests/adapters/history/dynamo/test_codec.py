@@ -9,6 +9,7 @@ import pytest
 
 from sageaudit.adapters.history.codec import from_item, to_item
 from sageaudit.adapters.history.dynamo.items import finding_item, read_finding
+from sageaudit.adapters.history.packed import unpack
 from sageaudit.adapters.history.rows import finding_rows, head_of
 from sageaudit.domain.audit.earlier import RunFacts
 from sageaudit.domain.audit.record import Head
@@ -53,11 +54,15 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
         "family_version": 1,
         "fingerprint": "f" * 64,
         "finding_ids": ["SA-gpu-underused"],
-        "facts": '{"purchase":"spot","phase_s":{},"final_metrics":{"odd":"1E-300"},'
-        '"found":["gpu-idle"]}',
+        "facts": {
+            "purchase": "spot",
+            "phase_s": {},
+            "final_metrics": {"odd": "1E-300"},
+            "found": ["gpu-idle"],
+        },
         "judged": "yes",
         "severity": "medium",
-        "sums": "{}",
+        "sums": {},
         "tags": {"team": "growth", "project": None},
         "duration_s": 6900,
         "waiting_s": 300,
@@ -66,10 +71,9 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
 
 
 def test_a_finding_has_the_attributes_of_the_data_model() -> None:
-    """The rule's id is in its sort key alone."""
-    assert finding_item(ROW) == {
-        "pk": f"JOB#{key().arn}#1795168800000",
-        "sk": "FINDING#SA-gpu-underused",
+    """The rule's id is in its sort key alone, and all that no key has is packed."""
+    item = finding_item(ROW)
+    assert unpack(item.pop("row")) == {
         "arn": key().arn,
         "created_at": "2026-11-20T10:00:00.000000Z",
         "rule": "gpu-underused",
@@ -81,6 +85,10 @@ def test_a_finding_has_the_attributes_of_the_data_model() -> None:
         "ended_at": "2026-11-20T12:00:00.000000Z",
         "saving_usd": Decimal("1.500000"),
         "summary": "The GPU was busy 8 % of 50 minutes.",
+    }
+    assert item == {
+        "pk": f"JOB#{key().arn}#1795168800000",
+        "sk": "FINDING#SA-gpu-underused",
         "rule_pk": "gpu-underused#2026-11",
         "ended_sk": f"2026-11-20T12:00:00.000000Z#{key().arn}#1795168800000",
     }
@@ -88,7 +96,7 @@ def test_a_finding_has_the_attributes_of_the_data_model() -> None:
 
 def test_words_are_written_as_plain_text() -> None:
     """A client of AWS knows no enumeration."""
-    assert {type(finding_item(ROW)[name]) for name in ("severity", "confidence", "bucket")} == {str}
+    assert {type(to_item(ROW)[name]) for name in ("severity", "confidence", "bucket")} == {str}
 
 
 def test_rows_come_back_as_they_were() -> None:

@@ -1,4 +1,4 @@
-"""Converts rows to and from table items. Money is a number; unknown values have no attribute."""
+"""Converts rows to and from table items: keys, what conditions ask for, and all else packed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from sageaudit.adapters.history.codec import (
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.table import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.adapters.history.moments import epoch_s, month_of
-from sageaudit.adapters.history.record_steps import FamilyRow
+from sageaudit.adapters.history.packed import pack, unpack
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
 from sageaudit.adapters.history.sort_keys import due_sk, ended_sk
-from sageaudit.adapters.history.stored_document import read_text, stored_text
+from sageaudit.adapters.history.stored_document import read, stored
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, Head, JobKey
 from sageaudit.errors import UNREADABLE, BadHistory
 
-_OF_AN_AUDIT = ("version", "settled", "ruleset", "policy", "fingerprint")
+_ROW = "row"
+"""The attribute with the packed fields."""
+_IN_CONDITIONS = ("version", "last_modified_at", "due_at")
+"""Fields of a head that are attributes: conditions ask for them, and updates set them."""
 
 
 def head_item(head: Head, revision: int) -> Item:
@@ -33,11 +37,14 @@ def head_item(head: Head, revision: int) -> Item:
     `revision` counts the writes of HEAD by `record`, each on condition of the one that was read:
     what a version adds to the daily sums is added once, also when two deliveries come together.
     """
+    row = to_item(head)
+    plain = {name: row.pop(name) for name in _IN_CONDITIONS if name in row}
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
         "revision": revision,
-        **to_item(head),
+        **plain,
+        _ROW: pack(row),
         **_head_index_keys(head),
     }
 
@@ -60,7 +67,8 @@ def _head_index_keys(head: Head) -> Item:
 def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
-        return from_item(Head, item)
+        plain = {name: item[name] for name in _IN_CONDITIONS if name in item}
+        return from_item(Head, unpack(item[_ROW]) | plain)
 
 
 def read_revision(item: Item) -> int:
@@ -70,19 +78,18 @@ def read_revision(item: Item) -> int:
 
 
 def audit_item(head: Head, document: AuditDocument) -> Item:
-    """AUDIT#<version>: the document, never changed later, and attributes to filter by."""
+    """AUDIT#<version>: the document, never changed later."""
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.audit_sk(head.version),
-        **_known({name: getattr(head, name) for name in _OF_AN_AUDIT}),
-        "document": stored_text(document, head.version),
+        "document": stored(document, head.version),
     }
 
 
 def read_audit(item: Item) -> AuditDocument:
     """The document of an AUDIT# item. Raises BadHistory."""
     with own_item(item):
-        return read_text(item["document"])
+        return read(item["document"])
 
 
 def finding_item(row: FindingRow) -> Item:
@@ -92,7 +99,7 @@ def finding_item(row: FindingRow) -> Item:
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(rule_id),
-        **attributes,
+        _ROW: pack(attributes),
         "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
         "ended_sk": ended_sk(row.ended_at, row.key),
     }
@@ -102,35 +109,30 @@ def read_finding(item: Item) -> FindingRow:
     """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
     with own_item(item):
         rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
-        return from_item(FindingRow, {**item, "rule_id": rule_id})
+        return from_item(FindingRow, unpack(item[_ROW]) | {"rule_id": rule_id})
 
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
     """The RUNS# item of a run; it expires with the detail, without which none is judged again."""
+    said = {"stamp": row.stamp, "compared": row.compared_text, "since": row.since or None}
     return {
         PARTITION_KEY: keys.family_runs_pk(head.account, head.region, head.family),
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
-    } | _known(
-        {
-            **to_item(row.key),
-            "stamp": row.stamp,
-            "compared": None if row.compared is None else list(row.compared),
-            "since": row.since or None,
-        }
-    )
+        _ROW: pack(to_item(row.key) | _known(said)),
+    }
 
 
 def read_family_row(item: Item) -> FamilyRow:
     """The row of a RUNS# item. Raises BadHistory."""
     with own_item(item):
-        compared = item.get("compared")
+        row = unpack(item[_ROW])
         return FamilyRow(
-            key=from_item(JobKey, item),
+            key=from_item(JobKey, row),
             ended_sk=item[SORT_KEY],
-            stamp=item["stamp"],
-            compared=None if compared is None else tuple(compared),
-            since=item.get("since", ""),
+            stamp=row["stamp"],
+            compared=read_compared(row.get("compared")),
+            since=row.get("since", ""),
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar, cast
 
 from sageaudit.adapters.files.exact_json import whole_text
 from sageaudit.adapters.history.codec import packed_detail, read_detail
-from sageaudit.adapters.history.moments import moment_text, read_moment
+from sageaudit.adapters.history.moments import epoch_s, moment_text, read_moment
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
     changes,
@@ -30,7 +30,7 @@ from sageaudit.adapters.history.rows import finding_rows, head_of, row_text
 from sageaudit.adapters.history.sort_keys import before_sk, run_id
 from sageaudit.adapters.history.sqlite import rows, schema
 from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged
-from sageaudit.adapters.history.stored_document import digest_of, read_text, stored_text
+from sageaudit.adapters.history.stored_document import digest_of, read, stored
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -50,6 +50,7 @@ from sageaudit.domain.audit.record import (
 from sageaudit.domain.audit.sums import Scope, SumRow
 from sageaudit.errors import UNREADABLE, BadHistory
 
+_DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
 """Rows of one read of a list, some 1 MB."""
 
@@ -115,8 +116,8 @@ class SqliteHistory:
         head = head_of(entry, version, digest)
         of_run = {"run_key": run_id(entry.key)}
         self._put_head(connection, entry, head, newest)
-        text = stored_text(entry.document, version)
-        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": text})
+        document = stored(entry.document, version)
+        connection.execute(schema.PUT_AUDIT, of_run | {"version": version, "document": document})
         connection.execute(schema.FORGET_FINDINGS, of_run)
         columns = [of_run | rows.to_columns(finding) for finding in finding_rows(entry)]
         connection.executemany(schema.PUT_FINDING, columns)
@@ -130,7 +131,7 @@ class SqliteHistory:
     ) -> None:
         """The head, its place in its family, and what it changes in the daily sums."""
         of_run = {"run_key": run_id(head.key)}
-        connection.execute(schema.PUT_HEAD, of_run | rows.to_columns(head))
+        connection.execute(schema.PUT_HEAD, of_run | rows.head_columns(head))
         row = family_row(entry, head)
         if row is None:
             connection.execute(schema.FORGET_FAMILY_ROW, of_run)
@@ -153,11 +154,11 @@ class SqliteHistory:
         if gone:
             connection.execute(schema.GIVE_SPACE_BACK).fetchall()
 
-    def _now(self) -> str:
-        return moment_text(self._clock())
+    def _now(self) -> int:
+        return epoch_s(self._clock())
 
-    def _expiry(self) -> dict[str, str]:
-        return {"expires_at": moment_text(self._clock() + timedelta(days=DETAIL_DAYS))}
+    def _expiry(self) -> dict[str, int]:
+        return {"expires_at": self._now() + _DETAIL_S}
 
     def recheck_family(
         self,
@@ -215,7 +216,7 @@ class SqliteHistory:
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.row(query, {"run_key": run_id(key), "version": version})
         with self._whole_rows():
-            return None if row is None else read_text(row["document"])
+            return None if row is None else read(row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
         """The stored data to judge the job again; None where it is absent or expired."""
@@ -279,14 +280,9 @@ class SqliteHistory:
             "region": region and whole_text(region),
             "name": None if name is None else row_text(name),
         }
-        of_days, of_rules = (
-            (schema.SUMS, schema.RULE_SUMS)
-            if name is None
-            else (schema.SUMS_OF_NAME, schema.RULE_SUMS_OF_NAME)
-        )
         with self._file.reading() as connection:
-            days = connection.execute(of_days, asked).fetchall()
-            rules = connection.execute(of_rules, asked).fetchall()
+            days = connection.execute(schema.SUMS, asked).fetchall()
+            rules = connection.execute(schema.RULE_SUMS, asked).fetchall()
         return rows.read_sums(days, rules)
 
     def decisions(self) -> Sequence[Decision]:

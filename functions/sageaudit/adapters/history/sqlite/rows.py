@@ -1,22 +1,25 @@
 """Converts rows to and from SQL columns: those of the table's items, with money in micro-dollars.
 
-An amount is an integer of millionths of a dollar, so that SQL adds it exactly; a list or an object
-is JSON; an unknown value is NULL.
+An amount is an integer of millionths of a dollar, so that SQL adds it exactly; an object is JSON;
+an unknown value is NULL. What SQL asks of no head is packed in one column, `rest`.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
 from sageaudit.adapters.files.exact_json import from_json, to_json, whole_text
 from sageaudit.adapters.history.codec import Item, from_item, to_item
-from sageaudit.adapters.history.record_steps import FamilyRow
+from sageaudit.adapters.history.packed import pack, unpack
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
+from sageaudit.adapters.history.sort_keys import part
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
@@ -24,47 +27,80 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", Head, FindingRow, JobKey, Decision)
 _USD, _MICRO_USD, _DIGITS = "_usd", "_micro_usd", 6
-_JSON = frozenset({"finding_ids", "tags"})
+_TAGS, _REST = "tags", "rest"
+_PACKED = frozenset(
+    [
+        *("digest", "ruleset", "policy", "family_version", "fingerprint", "finding_ids", "facts"),
+        *("incomplete", "stamp", "findings_without_row", "sums"),
+    ]
+)
+"""Fields of a head that are in `rest`."""
+OF_FACTS = ("instance_type", "instance_count", "purchase", "reason_class")
+"""What the view `jobs` shows of the facts, which are packed."""
+OF_THE_RUN = frozenset({"arn", "created_at", "name", "family", "owner"})
+"""Fields of a finding that its run's row has."""
 _Place = tuple[Any, ...]
 """Scope, day, account, region and name of a sum: the first columns of its tables."""
 _WIDTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
+_AMOUNTS = frozenset(name for name in _SUM_FIELDS + _RULE_FIELDS if name.endswith(_USD))
 
 
 def column_names(form: type[Any]) -> Iterator[str]:
     """The columns of a form's fields; those of a JobKey in place of the field `key`."""
+    left_out = {Head: _PACKED, FindingRow: OF_THE_RUN}.get(form, frozenset())
     for field in fields(form):
         if field.name == "key":
-            yield from column_names(JobKey)
-        else:
+            yield from (name for name in column_names(JobKey) if name not in left_out)
+        elif field.name not in left_out:
             yield column_name(field.name)
 
 
 def to_columns(row: Stored) -> Columns:
     """The values of all columns of a row, None for those that are not known."""
-    known = {column_name(name): _value(value) for name, value in to_item(row).items()}
-    return dict.fromkeys(column_names(type(row))) | known
+    columns: Columns = dict.fromkeys(column_names(type(row)))
+    known = {column_name(name): value for name, value in to_item(row).items()}
+    return columns | {name: _value(known[name]) for name in columns if name in known}
+
+
+def head_columns(head: Head) -> Columns:
+    """Those of a head; its ARN is NULL where the run's key begins with it."""
+    rest = {name: value for name, value in to_item(head).items() if name in _PACKED}
+    shown = {name: getattr(head.facts, name, None) for name in OF_FACTS}
+    columns = to_columns(head) | shown | {_REST: pack(rest)}
+    return columns | ({"arn": None} if part(head.key.arn) == head.key.arn else {})
 
 
 def from_columns(form: type[Stored], columns: sqlite3.Row) -> Stored:
     """The row of these columns. Raises KeyError or ValueError for columns of something else."""
     item: Item = {}
-    for name in columns.keys():  # noqa: SIM118 - a sqlite3.Row iterates over its values
-        value = columns[name]
-        if value is None:
-            continue
-        if name.endswith(_MICRO_USD):
-            item[name.removesuffix(_MICRO_USD) + _USD] = _from_micro_usd(value)
-        else:
-            item[name] = from_json(value) if name in _JSON else value
+    for (name, read), value in zip(_readers(tuple(columns.keys())), columns, strict=True):
+        if value is not None:
+            item[name] = value if read is None else read(value)
+    item |= item.pop(_REST, {})
+    if "run_key" in item:
+        item.setdefault("arn", item["run_key"].rpartition("#")[0])
     return from_item(form, item)
+
+
+@cache
+def _readers(columns: tuple[str, ...]) -> list[tuple[str, Callable[[Any], Any] | None]]:
+    """For each column the name of its field, and what reads a value that is not as stored."""
+    packed: dict[str, Callable[[Any], Any]] = {_TAGS: from_json, _REST: unpack}
+    return [
+        (name.removesuffix(_MICRO_USD) + _USD, _from_micro_usd)
+        if name.endswith(_MICRO_USD)
+        else (name, packed.get(name))
+        for name in columns
+    ]
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
     """The columns of a family's row that are not in the run's own."""
-    compared = None if row.compared is None else to_json(row.compared)
-    return {"compared": compared, "since": row.since}
+    text = row.compared_text
+    compared = None if text is None else pack(text)
+    return {"stamp": row.stamp, "compared": compared, "since": row.since}
 
 
 def read_family_row(columns: sqlite3.Row) -> FamilyRow:
@@ -74,7 +110,7 @@ def read_family_row(columns: sqlite3.Row) -> FamilyRow:
         key=from_columns(JobKey, columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
         stamp=columns["stamp"],
-        compared=None if compared is None else tuple(from_json(compared)),
+        compared=None if compared is None else read_compared(unpack(compared)),
         since=columns["since"],
     )
 
@@ -124,7 +160,7 @@ def _place(row: SumRow) -> Columns:
 def _fields(names: Sequence[str], values: Sequence[int]) -> dict[str, Any]:
     """The fields that are not 0, as they are by default."""
     return {
-        name: _from_micro_usd(value) if name.endswith(_USD) else value
+        name: _from_micro_usd(value) if name in _AMOUNTS else value
         for name, value in zip(names, values, strict=True)
         if value
     }

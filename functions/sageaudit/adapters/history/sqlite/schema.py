@@ -10,16 +10,18 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, get_args, get_type_hints
 
-from sageaudit.adapters.history.sqlite.rows import column_name, column_names
+from sageaudit.adapters.history.sqlite.rows import OF_FACTS, OF_THE_RUN, column_name, column_names
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.record import FindingRow, Head, RunIndex
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
 """The letters SgAu: says whose file it is, also to the command `file`."""
-VERSION = 4
+VERSION = 5
 """Of the tables below, as PRAGMA user_version; a file of another version is refused."""
 
+_ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
+_RUN = "(SELECT run FROM runs WHERE run_key = :run_key)"
 _SUM_KEY = ("scope", "day", "account", "region", "name")
 _RULE_KEY = (*_SUM_KEY, "rule")
 _SUMS = tuple(name for name in column_names(Sums) if name != "rules")
@@ -44,50 +46,56 @@ def _sums_table(name: str, key: tuple[str, ...], numbers: tuple[str, ...]) -> st
 
 
 TABLES = (
-    f"CREATE TABLE runs (run_key TEXT PRIMARY KEY NOT NULL, {_columns(Head)})",
-    "CREATE INDEX runs_by_day ON runs (ended_at, run_key)",
-    "CREATE INDEX runs_by_family ON runs (account, region, family, ended_at, run_key)",
-    "CREATE INDEX runs_by_owner ON runs (owner, ended_at, run_key) WHERE owner IS NOT NULL",
-    "CREATE INDEX runs_by_account ON runs (account, ended_at, run_key)",
-    "CREATE INDEX runs_by_name ON runs (lower(name), ended_at, run_key)",
-    "CREATE INDEX runs_due ON runs (due_at, run_key) WHERE due_at IS NOT NULL",
+    f"""
+CREATE TABLE runs (
+    run INTEGER PRIMARY KEY,
+    run_key TEXT NOT NULL UNIQUE,
+    {_columns(Head)},
+    {", ".join(OF_FACTS)},
+    rest BLOB NOT NULL
+)""",
+    "CREATE INDEX runs_by_day ON runs (ended_at)",
+    "CREATE INDEX runs_by_family ON runs (family, account, region, ended_at)",
+    "CREATE INDEX runs_by_owner ON runs (owner, ended_at) WHERE owner IS NOT NULL",
+    "CREATE INDEX runs_by_account ON runs (account, ended_at)",
+    "CREATE INDEX runs_by_name ON runs (lower(name))",
+    "CREATE INDEX runs_due ON runs (due_at) WHERE due_at IS NOT NULL",
     """
 CREATE TABLE audits (
-    run_key TEXT NOT NULL,
+    run INTEGER NOT NULL,
     version INTEGER NOT NULL,
-    document TEXT NOT NULL,
-    PRIMARY KEY (run_key, version)
+    document BLOB NOT NULL,
+    PRIMARY KEY (run, version)
 )""",
     f"""
 CREATE TABLE findings (
-    run_key TEXT NOT NULL,
+    run INTEGER NOT NULL,
     {_columns(FindingRow)},
-    PRIMARY KEY (run_key, rule_id)
-)""",
-    "CREATE INDEX findings_by_rule ON findings (rule, ended_at, run_key)",
+    PRIMARY KEY (run, rule_id)
+) WITHOUT ROWID""",
+    "CREATE INDEX findings_by_rule ON findings (rule, ended_at)",
     """
 CREATE TABLE details (
-    run_key TEXT PRIMARY KEY NOT NULL,
+    run INTEGER PRIMARY KEY,
     job BLOB NOT NULL,
     series BLOB NOT NULL,
     note TEXT,
-    expires_at TEXT NOT NULL
+    expires_at INTEGER NOT NULL
 )""",
     "CREATE INDEX details_expire ON details (expires_at)",
     """
 CREATE TABLE family_rows (
-    run_key TEXT PRIMARY KEY NOT NULL,
-    compared TEXT,
+    run INTEGER PRIMARY KEY,
+    stamp TEXT NOT NULL,
+    compared BLOB,
     since TEXT NOT NULL,
-    expires_at TEXT NOT NULL
+    expires_at INTEGER NOT NULL
 )""",
     "CREATE INDEX family_rows_expire ON family_rows (expires_at)",
     f"CREATE TABLE decisions ({_columns(Decision)}, PRIMARY KEY (advice, at))",
     _sums_table("daily_sums", _SUM_KEY, _SUMS),
-    "CREATE INDEX daily_sums_by_name ON daily_sums (scope, name, day)",
     _sums_table("daily_rule_sums", _RULE_KEY, _RULE_SUMS),
-    "CREATE INDEX daily_rule_sums_by_name ON daily_rule_sums (scope, name, day)",
-    """
+    f"""
 CREATE VIEW jobs AS SELECT
     name, kind, status, account, region, family, owner, created_at, ended_at,
     total_micro_usd / 1e6 AS total_usd,
@@ -96,34 +104,40 @@ CREATE VIEW jobs AS SELECT
     storage_micro_usd / 1e6 AS storage_usd,
     warm_pool_micro_usd / 1e6 AS warm_pool_usd,
     spot_saved_micro_usd / 1e6 AS spot_saved_usd,
-    json_extract(facts, '$.instance_type') AS instance_type,
-    json_extract(facts, '$.instance_count') AS instance_count,
-    json_extract(facts, '$.purchase') AS purchase,
-    image, tags, duration_s, waiting_s, instance_s / 3600.0 AS instance_hours,
+    instance_type, instance_count, purchase, image, tags, duration_s, waiting_s,
+    instance_s / 3600.0 AS instance_hours,
     gpu_s / 3600.0 AS gpu_hours, idle_gpu_s / 3600.0 AS idle_gpu_hours,
-    json_extract(facts, '$.reason_class') AS reason,
+    reason_class AS reason,
     top_rule, severity, judged, estimated IS NOT NULL AS estimated, unauditable,
-    version, settled, arn, run_key
+    version, settled, {_ARN} AS arn, run_key
 FROM runs WHERE NOT rollup""",
-    """
+    f"""
 CREATE VIEW job_findings AS SELECT
     f.rule_id, f.rule, f.severity, f.confidence, f.bucket,
     f.saving_micro_usd / 1e6 AS saving_usd,
     f.summary, r.name, r.kind, r.account, r.region, r.family, r.owner, r.ended_at, r.rollup,
-    r.arn, r.run_key
-FROM findings AS f JOIN runs AS r ON r.run_key = f.run_key""",
+    {_ARN} AS arn, r.run_key
+FROM findings AS f JOIN runs AS r ON r.run = f.run""",
 )
 """The statements that make an empty file a history."""
 
 HEAD = "SELECT * FROM runs WHERE run_key = :run_key"
 _RUNS = "SELECT * FROM runs WHERE"
 _NEWEST = (
-    " AND (ended_at, run_key) < (:moment, :after) ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
+    " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
+    " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
+"""No index has the long run_key: SQLite sorts by it the runs that ended at one moment."""
 _OF_FAMILY = "account = :account AND region = :region AND family = :family"
 _DUE = (
-    "due_at <= :until AND (due_at, run_key) > (:moment, :after)"
+    "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
     " ORDER BY due_at, run_key LIMIT :rows"
+)
+_OF_FINDING = ", ".join(f"f.{name} AS {name}" for name in column_names(FindingRow))
+_OF_RUN = ", ".join(f"r.{name} AS {name}" for name in sorted(OF_THE_RUN))
+_FINDINGS = (
+    f"SELECT {_OF_FINDING}, run_key, {_OF_RUN}"
+    " FROM findings AS f CROSS JOIN runs AS r ON r.run = f.run WHERE"
 )
 LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.DAY: (("period",), f"{_RUNS} ended_at >= :period{_NEWEST}"),
@@ -136,7 +150,10 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     RunIndex.NAME: (("name",), f"{_RUNS} lower(name) = lower(:name){_NEWEST}"),
     RunIndex.RULE: (
         ("rule", "period"),
-        f"SELECT * FROM findings WHERE rule = :rule AND ended_at >= :period{_NEWEST}",
+        (
+            f"{_FINDINGS} rule = :rule AND f.ended_at >= :period"
+            f"{_NEWEST.replace('ended_at', 'f.ended_at')}"
+        ),
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
@@ -147,8 +164,8 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
 """
 
 _FAMILY_ROW = (
-    "SELECT r.arn, r.created_at, r.ended_at, r.run_key, r.stamp, f.compared, f.since"
-    " FROM runs AS r CROSS JOIN family_rows AS f ON f.run_key = r.run_key"
+    "SELECT r.arn, r.created_at, r.ended_at, r.run_key, f.stamp, f.compared, f.since"
+    " FROM runs AS r CROSS JOIN family_rows AS f ON f.run = r.run"
     " WHERE r.account = :account AND r.region = :region AND r.family = :family"
     " AND f.expires_at > :now AND "
 )
@@ -162,12 +179,12 @@ MAKE_DUE = (
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
 
-NEWEST_AUDIT = "SELECT document FROM audits WHERE run_key = :run_key ORDER BY version DESC LIMIT 1"
-AUDIT = "SELECT document FROM audits WHERE run_key = :run_key AND version = :version"
-DETAIL = "SELECT job, series, note FROM details WHERE run_key = :run_key AND expires_at > :now"
+NEWEST_AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} ORDER BY version DESC LIMIT 1"
+AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} AND version = :version"
+DETAIL = f"SELECT job, series, note FROM details WHERE run = {_RUN} AND expires_at > :now"
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
-FORGET_FINDINGS = "DELETE FROM findings WHERE run_key = :run_key"
-FORGET_FAMILY_ROW = "DELETE FROM family_rows WHERE run_key = :run_key"
+FORGET_FINDINGS = f"DELETE FROM findings WHERE run = {_RUN}"
+FORGET_FAMILY_ROW = f"DELETE FROM family_rows WHERE run = {_RUN}"
 FORGET_EXPIRED = (
     "DELETE FROM details WHERE expires_at <= :now",
     "DELETE FROM family_rows WHERE expires_at <= :now",
@@ -176,9 +193,19 @@ GIVE_SPACE_BACK = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
-    """Writes a row, in place of the one with its key."""
-    names, values = ", ".join(columns), ", ".join(f":{name}" for name in columns)
-    return f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
+    """Writes a row, in place of the one with its key; the run's is found by its `run_key`."""
+    values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
+    return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
+
+
+def _put_head(*columns: str) -> str:
+    """Writes a run's row; one that is there keeps its number."""
+    changed = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return (
+        f"INSERT INTO runs (run_key, {', '.join(columns)})"
+        f" VALUES (:run_key, {', '.join(f':{name}' for name in columns)})"
+        f" ON CONFLICT (run_key) DO UPDATE SET {changed}"
+    )
 
 
 def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
@@ -192,22 +219,20 @@ def _add(table: str, key: tuple[str, ...], added: tuple[str, ...]) -> str:
     )
 
 
-PUT_HEAD = _put("runs", "run_key", *column_names(Head))
-PUT_AUDIT = "INSERT INTO audits (run_key, version, document) VALUES (:run_key, :version, :document)"
-PUT_FINDING = _put("findings", "run_key", *column_names(FindingRow))
-PUT_DETAIL = _put("details", "run_key", "job", "series", "note", "expires_at")
+PUT_HEAD = _put_head(*column_names(Head), *OF_FACTS, "rest")
+PUT_AUDIT = f"INSERT INTO audits (run, version, document) VALUES ({_RUN}, :version, :document)"
+PUT_FINDING = _put("findings", "run", *column_names(FindingRow))
+PUT_DETAIL = _put("details", "run", "job", "series", "note", "expires_at")
 PUT_DECISION = _put("decisions", *column_names(Decision))
 DECISIONS = "SELECT * FROM decisions ORDER BY advice, at"
-PUT_FAMILY_ROW = _put("family_rows", "run_key", "compared", "since", "expires_at")
+PUT_FAMILY_ROW = _put("family_rows", "run", "stamp", "compared", "since", "expires_at")
 
 ADD_SUMS = _add("daily_sums", _SUM_KEY, _SUMS)
 ADD_RULE_SUMS = _add("daily_rule_sums", _RULE_KEY, _RULE_SUMS)
 _WANTED = (
     " WHERE scope = :scope AND day BETWEEN :since AND :until"
     " AND (:account IS NULL OR account = :account) AND (:region IS NULL OR region = :region)"
+    " AND (:name IS NULL OR name = :name)"
 )
-_NAMED = f"{_WANTED} AND name = :name"
 SUMS = f"SELECT * FROM daily_sums{_WANTED}"
 RULE_SUMS = f"SELECT * FROM daily_rule_sums{_WANTED}"
-SUMS_OF_NAME = f"SELECT * FROM daily_sums INDEXED BY daily_sums_by_name{_NAMED}"
-RULE_SUMS_OF_NAME = f"SELECT * FROM daily_rule_sums INDEXED BY daily_rule_sums_by_name{_NAMED}"

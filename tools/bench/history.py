@@ -1,0 +1,246 @@
+"""Measures what an audit takes in a history, and how long its questions take.
+
+Beside each question stands the plain SELECT that adds up or sorts the same rows of the same file,
+beside a recording SQLite's own insert of the document's JSON. `python -m tools.bench.history
+100000` measures with so many audits.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from pathlib import Path
+
+from sageaudit.adapters.files.exact_json import from_json, to_json
+from sageaudit.adapters.history.codec import Item
+from sageaudit.adapters.history.dynamo import items
+from sageaudit.adapters.history.dynamo.calls import put_action
+from sageaudit.adapters.history.record_steps import family_row
+from sageaudit.adapters.history.rows import finding_rows, head_of
+from sageaudit.adapters.history.sort_keys import run_id
+from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.adapters.history.stored_document import digest_of
+from sageaudit.cli.support.recordings.recorded_audits import audit_recordings
+from sageaudit.domain.audit.record import FAMILY_RUNS, Entry, Head, JobKey, Recorded
+from sageaudit.domain.policy.policy import Policy
+from sageaudit.ports import History
+from sageaudit.queries import answer
+from sageaudit.queries.by import by, since_of
+from sageaudit.queries.columns import columns_of
+from sageaudit.queries.lists import Lists
+from sageaudit.queries.question import Question, Sort
+from sageaudit.queries.window import window
+from tests.fakes.capacity import item_bytes
+from tests.fakes.recorded import files
+from tools.bench.row import Row
+
+AUDITS, SAMPLES = 10_000, 5
+FAMILIES, OWNERS, DAYS = 501, 200, 30
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+_MOMENT = re.compile(r'"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"')
+
+
+class _Kept(SqliteHistory):
+    """Remembers what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[Entry] = []
+
+    def record(self, entry: Entry) -> Recorded:
+        self.entries.append(entry)
+        return super().record(entry)
+
+
+def recorded_as(paths: Sequence[Path], policy: Policy) -> list[Entry]:
+    """The audits of recordings, as `scan` puts them into a history."""
+    with _Kept() as history:
+        for _ in audit_recordings(paths, policy, history):
+            pass
+        return history.entries
+
+
+@cache
+def recorded() -> tuple[Entry, ...]:
+    """The audits of the recorded jobs."""
+    return tuple(recorded_as(files(), Policy()))
+
+
+def audits(count: int) -> Iterator[Entry]:
+    """Audits of as many jobs, in the order of their ends.
+
+    They are those of the recorded jobs, by other names, families and owners.
+    """
+    chance, known = random.Random(1), [one for one in recorded() if not one.document["rollup"]]
+    for number in range(count):
+        ended = NOW - timedelta(days=DAYS) * (1 - number / count)
+        yield _renamed(known[number % len(known)], number, ended, chance)
+
+
+def _renamed(one: Entry, number: int, ended: datetime, chance: random.Random) -> Entry:
+    job = one.document["job"]
+    name, end = f"{job['name'][:20]}-{number:06d}", job["ended_at"]
+    later = ended - (datetime.fromisoformat(end) if end else one.key.created_at)
+
+    def moved(found: re.Match[str]) -> str:
+        return f'"{(datetime.fromisoformat(found[1]) + later).isoformat()}"'
+
+    text = _MOMENT.sub(moved, to_json(one.document).replace(job["name"], name))
+    document = from_json(text)
+    document["job"] |= {
+        "family": f"{job['kind']}/family-{chance.randrange(FAMILIES // 3)}",
+        "owner": f"owner-{chance.randrange(OWNERS)}",
+    }
+    return replace(
+        one,
+        key=JobKey(one.key.arn.replace(job["name"], name), one.key.created_at + later),
+        last_modified_at=one.last_modified_at + later,
+        document=document,
+    )
+
+
+def fill(history: History, entries: Iterable[Entry]) -> None:
+    """Records them, each with the earlier runs of its family that it was judged by."""
+    newest: dict[str, deque[Head]] = defaultdict(lambda: deque(maxlen=FAMILY_RUNS))
+    for entry in entries:
+        of_family = newest[entry.document["job"]["family"] or ""]
+        head = history.record(replace(entry, compared=tuple(of_family))).head
+        if head is not None:
+            of_family.appendleft(head)
+
+
+def items_bytes(entry: Entry) -> int:
+    """What an audit takes in the table, without the copies in its indexes."""
+    head = head_of(entry, 1, digest_of(entry.document))
+    row = family_row(entry, head)
+    found: list[Item] = [
+        items.head_item(head, 1),
+        items.audit_item(head, entry.document),
+        *map(items.finding_item, finding_rows(entry)),
+    ]
+    if row is not None:
+        found.append(items.family_item(head, row, NOW))
+    if entry.detail is not None:
+        found.append(items.detail_item(head.key, entry.detail, NOW))
+    return sum(item_bytes(put_action(item)["Put"]["Item"]) for item in found)
+
+
+_SUMS = "count(*), sum(total_micro_usd), sum(avoidable_micro_usd), sum(lost_micro_usd) FROM runs"
+_SELECTS = {
+    "top": "SELECT * FROM runs ORDER BY avoidable_micro_usd + lost_micro_usd DESC LIMIT 10",
+    "by family": f"SELECT family, {_SUMS} GROUP BY account, region, family",
+    "by owner": f"SELECT owner, {_SUMS} GROUP BY owner",
+    "by month": f"SELECT substr(ended_at, 1, 7), {_SUMS} GROUP BY 1",
+    "history, a page of 50": "SELECT * FROM runs ORDER BY ended_at DESC LIMIT 50",
+}
+"""The questions, and the plain SELECT beside each."""
+_COMMANDS = {"report": 10, "export": 10}
+"""Those that read every audit, and how many seconds they may take."""
+
+
+def _ask(history: History, question: str) -> None:
+    span = window("30d", None, NOW)
+    lists, asked = Lists(history, span), Question(span)
+    word = question.removeprefix("by ")
+    if word != question:
+        columns = columns_of(word)
+        span = window(since_of(columns), None, NOW)
+        by(lists.within(span), replace(asked, window=span), columns, today=NOW.date())
+    elif question == "top":
+        answer.page(lists, replace(asked, sort=Sort.WASTE), 10, above_zero=True)
+    else:
+        answer.page(lists, asked, 50)
+
+
+def _cpu_s(asked: Callable[[], object]) -> float:
+    times = []
+    for _ in range(SAMPLES):
+        begin = time.process_time()
+        asked()
+        times.append(time.process_time() - begin)
+    return statistics.median(times)
+
+
+def _command(command: str, path: Path) -> tuple[float, float]:
+    """CPU seconds and MB of memory of a process that runs it."""
+    days = ["--since", f"{NOW - timedelta(days=DAYS):%Y-%m-%d}", "--until", f"{NOW:%Y-%m-%d}"]
+    output = path.with_name(f"{command}.{'csv' if command == 'export' else 'html'}")
+    run = [sys.executable, "-c", "from sageaudit.cli.main import main; main()", command, *days]
+    process = subprocess.Popen(
+        [*run, "-o", str(output), "--history", str(path)], stderr=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{command} failed with {os.waitstatus_to_exitcode(status)}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+
+
+def _plain_insert(path: Path, entries: Sequence[Entry]) -> float:
+    """CPU seconds of SQLite's own insert of one document's JSON, in a transaction of its own."""
+    texts = [(run_id(one.key), to_json(one.document)) for one in entries]
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql:
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = NORMAL")
+        sql.execute("CREATE TABLE audits (run_key TEXT PRIMARY KEY, document TEXT)")
+        begin = time.process_time()
+        for text in texts:
+            sql.execute("INSERT INTO audits VALUES (?, ?)", text)
+        return (time.process_time() - begin) / len(texts)
+
+
+def rows(count: int = AUDITS) -> Iterator[Row]:
+    """What an audit takes, then the questions to a file of so many."""
+    yield Row(
+        "an audit's items in DynamoDB, median of the recorded",
+        statistics.median(map(items_bytes, recorded())) / 1000,
+        "kB",
+        "JSON of the document",
+        statistics.median(len(to_json(one.document).encode()) for one in recorded()) / 1000,
+        "at most 3 kB",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path, plain = Path(folder, "history.db"), Path(folder, "plain.db")
+        some = [*audits(1_000)]
+        own = _plain_insert(plain, some)
+        peer_kb = plain.stat().st_size / 1e6
+        with SqliteHistory(Path(folder, "some.db")) as history:
+            begin = time.process_time()
+            fill(history, some)
+            took = (time.process_time() - begin) / len(some)
+        yield Row("recording an audit", 1000 * took, "CPU ms", "SQLite's insert", 1000 * own)
+        with SqliteHistory(path) as history:
+            fill(history, audits(count))
+        size = path.stat().st_size / count / 1000
+        yield Row("an audit in SQLite", size, "kB", "a table of documents", peer_kb, "at most 3 kB")
+        yield from _questions(path)
+
+
+def _questions(path: Path) -> Iterator[Row]:
+    with SqliteHistory(path) as history, closing(sqlite3.connect(path)) as sql:
+        for question, select in _SELECTS.items():
+            ours = _cpu_s(partial(_ask, history, question))
+            theirs = _cpu_s(lambda select=select: sql.execute(select).fetchall())  # type: ignore[misc]
+            yield Row(question, ours, "CPU s", "a plain SELECT", theirs, "at most 0.5 s")
+        theirs = _cpu_s(lambda: sql.execute("SELECT * FROM runs").fetchall())
+    for command, most in _COMMANDS.items():
+        ours, memory = _command(command, path)
+        yield Row(command, ours, "CPU s", "a SELECT of all", theirs, f"at most {most} s")
+        yield Row(f"{command}, memory", memory, "MB", goal="at most 200 MB")
+
+
+if __name__ == "__main__":
+    for line in rows(int(sys.argv[1]) if sys.argv[1:] else AUDITS):
+        print(line, flush=True)
