@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import pkgutil
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Any
 
 import click
@@ -60,7 +61,10 @@ class CommandFolder(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         name = _module_name(cmd_name)
+        gc.disable()  # what an import makes stays: to search it for cycles takes time for nothing
         command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
+        gc.freeze()
+        gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,7 +87,7 @@ def _names() -> list[str]:
 def _summary(command: str) -> str:
     """The first line of the command's docstring, read from its source."""
     name = _module_name(command)
-    source = resources.files(commands).joinpath(f"{name}.py").read_text(encoding="utf-8")
+    source = pkgutil.get_data(commands.__name__, f"{name}.py") or b""
     function = next(
         node
         for node in ast.parse(source).body
