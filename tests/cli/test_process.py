@@ -43,7 +43,7 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
 
 def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     """The list of commands, a rule's page, the audit of a recording and the list of a history start
-    without boto3 and DuckDB; `--version` with few modules of this package, and a list without rules.
+    without boto3 and DuckDB; `--version` with few modules of ours, and a list without rules.
     """
     code = (
         "import atexit, sys; from sageaudit.cli.main import commands\n"
