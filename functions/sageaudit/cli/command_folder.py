@@ -33,6 +33,9 @@ GROUPS = {
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short words for what is asked most often."""
 
+_COLLECTED_AFTER = 50_000
+"""New objects between two searches for cycles, of which there are few; Python's default is 700."""
+
 
 class CommandFolder(click.Group):
     """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
@@ -64,6 +67,7 @@ class CommandFolder(click.Group):
         gc.disable()  # what an import makes stays: to search it for cycles takes time for nothing
         command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
         gc.freeze()
+        gc.set_threshold(_COLLECTED_AFTER)
         gc.enable()
         return command
 
