@@ -34,7 +34,7 @@ from sageaudit.adapters.aws.stack_outputs import AUDITS_AT_ONCE, CHANNEL, QUEUE_
 from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo.keys import ADVICE_PK
+from sageaudit.adapters.history.dynamo.keys import ADVICE_PK, SWEEP_PK
 from sageaudit.adapters.history.dynamo.table import (
     DIGEST_PREFIX,
     PRICE_PREFIX,
@@ -228,7 +228,7 @@ class SageAuditStack(cdk.Stack):
             },
         )
         sweep.may(job_lists.PERMISSIONS, "*")
-        sweep.may(sweep_notes.PERMISSIONS, table)
+        sweep.may(sweep_notes.READ_PERMISSIONS, table)
         indexes = ("by-family", "due")
         sweep.may(dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes))
         sweep.may(sqs.SEND_PERMISSIONS, queue.queue_arn)
@@ -237,6 +237,7 @@ class SageAuditStack(cdk.Stack):
         sweep.may(cloudwatch.PERMISSIONS, "*")
         sweep.may(price_list.PERMISSIONS, "*")
         for actions, prefix in (
+            (sweep_notes.KEEP_PERMISSIONS, SWEEP_PK),
             (price_cache.PERMISSIONS, PRICE_PREFIX),
             (decisions.PERMISSIONS, ADVICE_PK),
             (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),

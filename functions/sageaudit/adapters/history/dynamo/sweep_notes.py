@@ -21,8 +21,11 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote, UnderWay
 from sageaudit.errors import UNREADABLE, Malformed
 
-PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem", "dynamodb:PutItem")
+READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """On the table; GetItem is also what reads a HEAD."""
+KEEP_PERMISSIONS = ("dynamodb:PutItem",)
+"""In the partition of the sweep."""
+PERMISSIONS = (*READ_PERMISSIONS, *KEEP_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What DynamoInstallation calls."""
 SENT_DAYS = 30
