@@ -64,11 +64,9 @@ class CommandFolder(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         name = _module_name(cmd_name)
-        gc.disable()  # what an import makes stays: to search it for cycles takes time for nothing
+        gc.disable()
         command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
-        gc.freeze()
-        gc.set_threshold(_COLLECTED_AFTER)
-        gc.enable()
+        collect_seldom()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -80,6 +78,13 @@ class CommandFolder(click.Group):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def collect_seldom() -> None:
+    """What imports made stays, and is never searched for cycles; what follows is, but seldom."""
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
+    gc.enable()
 
 
 def _names() -> list[str]:
