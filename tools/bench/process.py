@@ -21,6 +21,8 @@ def _cpu_s(call: Callable[[], object]) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def run(command: Sequence[str]) -> None:
-    """Runs a command and drops what it prints. Raises CalledProcessError where it fails."""
-    subprocess.run(command, check=True, capture_output=True)
+def run(command: Sequence[str], code: int = 0) -> None:
+    """Runs a command and drops what it prints. Raises RuntimeError for another exit code."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != code:
+        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
