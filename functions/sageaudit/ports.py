@@ -5,30 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
-from sageaudit.domain.audit.document import AuditDocument
-from sageaudit.domain.audit.record import (
-    Claim,
-    Detail,
-    Entry,
-    Head,
-    JobKey,
-    Recorded,
-    Row,
-    RunQuery,
-)
-from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.domain.job.job import Job
-from sageaudit.domain.job.kinds import JobKind
-from sageaudit.domain.job.listed import Listed, Period
-from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.prices.market import Market
-from sageaudit.domain.running import WatchState
-from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
-from sageaudit.domain.usage.measurements import Measurements
+if TYPE_CHECKING:  # every command and function starts with this module, few with all of these
+    from sageaudit.domain.advice.advice import Decision
+    from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
+    from sageaudit.domain.audit.document import AuditDocument
+    from sageaudit.domain.audit.record import (
+        Claim,
+        Detail,
+        Entry,
+        Head,
+        JobKey,
+        Recorded,
+        Row,
+        RunQuery,
+    )
+    from sageaudit.domain.audit.sums import Scope, SumRow
+    from sageaudit.domain.job.job import Job
+    from sageaudit.domain.job.kinds import JobKind
+    from sageaudit.domain.job.listed import Listed, Period
+    from sageaudit.domain.job.ref import JobRef
+    from sageaudit.domain.prices.market import Market
+    from sageaudit.domain.running import WatchState
+    from sageaudit.domain.sweep import ListOfJobs, ListState, SentNote
+    from sageaudit.domain.usage.measurements import Measurements
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

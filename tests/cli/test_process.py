@@ -41,19 +41,24 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
     assert len(failed.stderr.splitlines()) == 1
 
 
-def test_only_the_command_that_runs_is_imported() -> None:
-    """The list of commands, a rule's page and the audit of a recording start without boto3."""
+def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
+    """The list of commands, a rule's page, the audit of a recording and the list of a history start
+    without boto3 and DuckDB; `--version` with few modules of ours, and a list without rules.
+    """
     code = (
-        "import sys; from sageaudit.cli.main import commands\n"
-        "commands.main(sys.argv[1:], standalone_mode=False)\n"
-        "print(*sys.modules, file=sys.stderr)"
+        "import atexit, sys; from sageaudit.cli.main import commands\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "commands.main(sys.argv[1:], standalone_mode=False)"
     )
-    started: tuple[tuple[tuple[str, ...], set[str]], ...] = (
-        ((), set()),
-        (("rules", "gpu-idle"), {"rules"}),
-        (("audit", "--recording", str(FAILED)), {"audit"}),
+    history = str(tmp_path / "history.db")
+    started: tuple[tuple[tuple[str, ...], set[str], int], ...] = (
+        (("--version",), set(), 14),
+        ((), set(), 14),
+        (("rules", "gpu-idle"), {"rules"}, 195),
+        (("audit", "--recording", str(FAILED), "--history", history), {"audit"}, 265),
+        (("history", "--history", history), {"history"}, 146),
     )
-    for words, loaded in started:
+    for words, loaded, most in started:
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
             capture_output=True, text=True, timeout=300, check=False,
@@ -61,7 +66,10 @@ def test_only_the_command_that_runs_is_imported() -> None:
         modules = set(done.stderr.split())
         prefix = "sageaudit.cli.commands."
         assert {name.removeprefix(prefix) for name in modules if name.startswith(prefix)} == loaded
-        assert not {"boto3", "botocore"} & modules
+        assert not {"boto3", "botocore", "duckdb"} & modules
+        ours = {name for name in modules if name.partition(".")[0] == "sageaudit"}
+        assert len(ours) <= most, words
+        assert loaded != {"history"} or not any("sageaudit.rules" in name for name in ours)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full")

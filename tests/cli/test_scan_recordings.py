@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +12,12 @@ from typing import Any
 
 import pytest
 
+from sageaudit.adapters.files import recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
+from sageaudit.cli.support.recordings import recorded_jobs
 from sageaudit.domain.audit.sums import Scope, total
+from sageaudit.domain.job import describe
+from sageaudit.workflows.audit import read, record
 from tests.fakes.command_line import Run
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +61,32 @@ def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
     assert ranking["total"]["jobs"] == sums.jobs
     assert ranking["families"][0]["fix"]["fix"]
     assert scanned(run, DEMO, history)["ranking"] == ranking
+
+
+def test_a_scan_reads_each_file_once(
+    run: Run, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job is parsed twice, to list and to audit it, and redacted once more for the history."""
+    counted: Counter[str] = Counter()
+    recorded_jobs._parsed.cache_clear()
+    for module, name in (
+        (recording, "read"),
+        (recorded_jobs, "parse"),
+        (read, "parse"),
+        (describe, "keep"),
+        (record, "keep"),
+    ):
+        called = getattr(module, name)
+
+        def count(*args: Any, called: Any = called, name: str = name, **words: Any) -> Any:
+            counted[name] += 1
+            return called(*args, **words)
+
+        monkeypatch.setattr(module, name, count)
+    jobs = scanned(run, DEMO, history)["scan"]["jobs"]["audited"]
+    assert counted["read"] == len([*DEMO.rglob("*.json")])
+    assert counted["parse"] <= 2 * jobs
+    assert counted["keep"] <= 3 * jobs
 
 
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:

@@ -9,14 +9,14 @@ processes.
 from __future__ import annotations
 
 import os
-import resource
-import statistics
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from infra import byte_code
 from infra.bundling import LAMBDA, LAMBDA_PYTHON, POLICY, checked_policy, stage
+from tools.bench.process import in_turn
 from tools.bench.row import Row
 
 RUNS = 9
@@ -79,14 +79,6 @@ def run(python: str, program: str, asset: Path, *names: str) -> str:
     ).stdout
 
 
-def cpu_s(python: str, program: str, asset: Path, *names: str) -> float:
-    """The CPU seconds of such a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run(python, program, asset, *names)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-
-
 def clients(python: str, asset: Path, name: str) -> list[str]:
     """The services of the clients that a function makes as it starts, in order."""
     return run(python, _CLIENTS, asset, name).split()
@@ -103,11 +95,8 @@ def rows() -> Iterator[Row]:
     for handler in sorted(asset.glob("*/handler.py")):
         name = handler.parent.name
         made = clients(found.path, asset, name)
-        ready, floor = list[float](), list[float]()
-        for _ in range(RUNS):
-            ready.append(cpu_s(found.path, READY, asset, name))
-            floor.append(cpu_s(found.path, FLOOR, asset, *made))
-        one, other = statistics.median(ready), statistics.median(floor)
+        ready = partial(run, found.path, READY, asset, name)
+        one, other = in_turn(RUNS, ready, partial(run, found.path, FLOOR, asset, *made))
         yield Row(
             f"{name} ready", one, "CPU s", "boto3 with its clients", other, "at most 1.1 times"
         )

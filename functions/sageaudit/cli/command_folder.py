@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import pkgutil
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Any
 
 import click
@@ -31,6 +32,9 @@ GROUPS = {
 """Every command under the heading of the help that it stands under."""
 SHORT = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
 """Short words for what is asked most often."""
+
+_COLLECTED_AFTER = 50_000
+"""New objects between two searches for cycles, of which there are few; Python's default is 700."""
 
 
 class CommandFolder(click.Group):
@@ -60,7 +64,9 @@ class CommandFolder(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         name = _module_name(cmd_name)
+        gc.disable()
         command: click.Command = getattr(import_module(f"{commands.__name__}.{name}"), name)
+        collect_seldom()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -74,6 +80,13 @@ class CommandFolder(click.Group):
                     formatter.write_dl(rows)
 
 
+def collect_seldom() -> None:
+    """What imports made stays, and is never searched for cycles; what follows is, but seldom."""
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
+    gc.enable()
+
+
 def _names() -> list[str]:
     return sorted(
         module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__)
@@ -83,7 +96,7 @@ def _names() -> list[str]:
 def _summary(command: str) -> str:
     """The first line of the command's docstring, read from its source."""
     name = _module_name(command)
-    source = resources.files(commands).joinpath(f"{name}.py").read_text(encoding="utf-8")
+    source = pkgutil.get_data(commands.__name__, f"{name}.py") or b""
     function = next(
         node
         for node in ast.parse(source).body

@@ -16,7 +16,7 @@ from sageaudit.errors import HistoryFileError, SageauditError
 from sageaudit.output.text.untrusted import terminal
 
 T = TypeVar("T")
-_NOT_ASCII = re.compile(r"[\x7f-\U0010ffff]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 """Unicode's categories of characters that a terminal obeys, or that turn a line around."""
 

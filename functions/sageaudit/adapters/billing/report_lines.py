@@ -60,6 +60,7 @@ _SETUP = f"""
 CREATE MACRO is_usage(kind) AS kind IN {USAGE_TYPES};
 CREATE MACRO is_covered(kind) AS kind = 'SavingsPlanCoveredUsage';
 CREATE MACRO amount(t) AS try_cast(t AS DECIMAL(38, 18));
+CREATE MACRO short(sum) AS rtrim(rtrim(CAST(sum AS VARCHAR), '0'), '.');
 CREATE MACRO is_time(t) AS regexp_matches(t, '^[0-9]{{4}}-');
 CREATE MACRO first_day(t) AS CASE WHEN is_time(t) THEN try_cast(left(t, 10) AS DATE) END;
 CREATE MACRO of_arn(t, part) AS

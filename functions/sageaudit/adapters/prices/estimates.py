@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -38,6 +38,10 @@ class EstimatedPrices:
     name: str = "estimate of"
     version: None = None
     """An audit is billed at estimates only where the sources before have no rate."""
+    _quotes: dict[tuple[str, Component, str], Quote] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Made once each, as those of the packaged prices."""
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
         """These prices: the table is already in memory."""
@@ -57,6 +61,12 @@ class EstimatedPrices:
 
     def quote(self, region: str, component: Component, what: str) -> Quote:
         """An estimate; none where EC2's rate or a tested factor is missing, as for all volumes."""
+        asked = region, component, what
+        if asked not in self._quotes:
+            self._quotes[asked] = self._estimated(*asked)
+        return self._quotes[asked]
+
+    def _estimated(self, region: str, component: Component, what: str) -> Quote:
         ec2_usd = self.table["ec2_usd_per_hour"].get(region, {}).get(what)
         row = self.factor(what, component)
         if ec2_usd is None or row is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -37,6 +37,10 @@ class PackagedPrices:
     usage_table: Mapping[str, Any]
     name: str = "packaged"
     """The source's name, as notes print it."""
+    _quotes: dict[tuple[str, Component, str], Quote] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Made once each: jobs of many days ask for the same ones."""
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
         """These prices: the tables are already in memory and cover every region."""
@@ -60,8 +64,13 @@ class PackagedPrices:
 
     def quote(self, region: str, component: Component, what: str) -> Quote:
         """Every known price: those of the table's history, then the current one."""
-        if what == STORAGE:
-            return self._storage(region, component)
+        asked = region, component, what
+        if asked not in self._quotes:
+            of = self._hourly if what != STORAGE else self._storage
+            self._quotes[asked] = of(*asked)
+        return self._quotes[asked]
+
+    def _hourly(self, region: str, component: Component, what: str) -> Quote:
         past = (
             KnownRate.seen(Decimal(row["usd"]), row["seen"], row["source"], row.get("note"))
             for row in self.hourly_table["history"]
@@ -99,7 +108,7 @@ class PackagedPrices:
             if row["region"] == region and named and component_agrees and "settled" not in row:
                 yield row
 
-    def _storage(self, region: str, component: Component) -> Quote:
+    def _storage(self, region: str, component: Component, _: str) -> Quote:
         """Training's price; for Processing its own where observed, else Training's / 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:

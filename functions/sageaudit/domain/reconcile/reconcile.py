@@ -8,9 +8,11 @@ totals add up known amounts only.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
+from itertools import chain
 
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.reconcile.audited_lines import AuditedLine, AuditedMonth
@@ -110,15 +112,16 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """All rows, the largest first, and sums over them."""
+    """All rows, the largest first, and sums over them. `placed`: the rows by their presence."""
 
     rows: tuple[UsageRow, ...]
+    placed: Mapping[Presence, Sequence[UsageRow]]
     spend: AwsSpend
     audited: AuditedMonth
 
-    def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
+    def with_presence(self, presence: Presence) -> Sequence[UsageRow]:
         """The rows with this presence."""
-        return tuple(row for row in self.rows if row.presence is presence)
+        return self.placed[presence]
 
     def aws_usd(self, *presences: Presence) -> Decimal:
         """AWS's dollars in rows with one of these presences; in all rows without an argument."""
@@ -129,7 +132,7 @@ class Reconciliation:
         return sum((row.history.known_usd for row in self._rows(presences)), _ZERO)
 
     def _rows(self, presences: tuple[Presence, ...]) -> Iterator[UsageRow]:
-        return (row for row in self.rows if not presences or row.presence in presences)
+        return chain.from_iterable(self.placed[one] for one in presences or Presence)
 
     @property
     def unpriced_lines(self) -> int:
@@ -182,7 +185,10 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
         [*rows.values(), *unmatched.values()],
         key=lambda row: (-_largest_usd(row), row.job or "", row.usage, row.region or ""),
     )
-    return Reconciliation(tuple(ranked), spend, audited)
+    placed: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
+    for row in ranked:
+        placed[row.presence].append(row)
+    return Reconciliation(tuple(ranked), placed, spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
@@ -192,15 +198,20 @@ def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
 
 def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
     rows: dict[_Key, UsageRow] = {}
+    of = cache(_job)
     for line in lines:
         usage = parsed(line.usage_type)
-        job = line.resource.lower() if line.resource else None
-        if job is not None and JobRef.from_arn(job) is None:
-            job = None
+        job = of(line.resource) if line.resource else None
         key = (job, None if job else line.region, usage.key)
         row = rows.setdefault(key, UsageRow(line.usage_type, line.region, job, usage.area))
         row.aws.add(line)
     return rows
+
+
+def _job(resource: str) -> str | None:
+    """The ARN of a job as jobs are compared; None for another resource."""
+    arn = resource.lower()
+    return None if JobRef.from_arn(arn) is None else arn
 
 
 def _largest_usd(row: UsageRow) -> Decimal:

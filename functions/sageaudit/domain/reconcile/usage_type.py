@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sageaudit.domain.job.kinds import BILLED_KINDS
 from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE
@@ -68,6 +69,7 @@ class Usage:
         return next((area for start, area in _AREAS if role.startswith(start)), OTHER)
 
 
+@lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
 def parsed(usage_type: str) -> Usage:
     """Splits a usage type; a text without a colon becomes a role with an empty `what`."""
     prefix = _PREFIX.match(usage_type)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from sageaudit.domain.audit.document import AuditDocument, gaps
 from sageaudit.domain.audit.finding_document import stands
 from sageaudit.domain.audit.judgement import NOT_FINISHED, Judged
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.output.text.amounts import of_document, of_sums
 from sageaudit.output.text.finding import saving
 from sageaudit.output.text.money import Figure, share, usd
 from sageaudit.output.text.words import counted
+
+if TYPE_CHECKING:  # only what compares with a bill has one
+    from sageaudit.domain.reconcile.coverage import Coverage
 
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")

@@ -21,11 +21,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads what AWS says of one job, on any thread."""
+    """Reads what AWS says of one job, on any thread.
+
+    `metrics_ahead`: not of a recording, whose metrics are there when its audit asks for them.
+    """
 
     job: Listed
     deps: AuditDependencies
     now: datetime
+    metrics_ahead: bool = True
 
     def __call__(self) -> ReadJob:
         """Asks for description, tags and metrics, in this order."""
@@ -35,7 +39,7 @@ class Reader:
         if isinstance(read.answer, Exception):
             return read
         read.tag_answer = _kept(lambda: deps.jobs.tags(ref))
-        job = _parsed(read.answer, ref, read.now)
+        job = _parsed(read.answer, ref, read.now) if self.metrics_ahead else None
         if job is not None and not job.kind.row.rollup:
             read.usage = _kept(lambda: deps.metrics.read(job, read.now))
         return read

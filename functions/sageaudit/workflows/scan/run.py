@@ -183,7 +183,8 @@ class _Progress:
             if (outcome := self._without_asking(job)) is not None:
                 yield outcome
             else:
-                reader = Reader(job, *self.lane.of(job, self.clock))
+                of_aws = self.lane.recorded is None
+                reader = Reader(job, *self.lane.of(job, self.clock), metrics_ahead=of_aws)
                 self.ahead.append(self.workers.submit(reader))
 
     def _without_asking(self, job: Listed) -> Outcome | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,9 @@ from sageaudit.queries.lists import Lists, ReadCounts
 from sageaudit.queries.names import unmatched
 from sageaudit.queries.question import AMOUNTS, Question, Sort
 from sageaudit.queries.window import FORMS, Window
-from sageaudit.rules import catalogue
+
+if TYPE_CHECKING:
+    from sageaudit.rules.card import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,15 @@ def now() -> datetime:
 def rule_named(text: str) -> str:
     """The name of a rule by its name or id; a name that no rule has is taken as it is."""
     asked = text.lower().replace("_", "-")
-    names = (rule.name for rule in catalogue.load())
-    return next((name.name for name in names if asked in {name.name, name.id.lower()}), asked)
+    rules = {rule.name.id.lower(): rule.name.name for rule in _rules()}
+    return rules.get(asked, asked)
+
+
+def _rules() -> tuple[Rule, ...]:
+    """All rules, whose modules few questions to a history need."""
+    from sageaudit.rules import catalogue  # noqa: PLC0415
+
+    return catalogue.load()
 
 
 def tail(read: ReadCounts, *, more: bool = False) -> Tail:
@@ -155,7 +164,7 @@ def days_of(window: Window) -> str:
 
 def say_nothing_found(lists: Lists, question: Question) -> None:
     """Says that no row fits, and which filter is the reason."""
-    known = [rule.name.name for rule in catalogue.load()]
+    known = [] if question.rule is None else [rule.name.name for rule in _rules()]
     if question.rule is not None and question.rule not in known:
         perhaps = did_you_mean(question.rule, known) or ":"
         hint = f"there is no rule {question.rule}{perhaps} `sageaudit rules` lists them all"
