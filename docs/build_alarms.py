@@ -29,13 +29,13 @@ DEAD_LETTERS = (
 _UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
-def listed() -> list[Watch]:
-    """The alarms of a stack with a channel of each service; all go by their names here."""
+def listed(channels: Iterable[str] = SERVICES) -> list[Watch]:
+    """The alarms of a stack with these channels, one of each service; all go by their names."""
     return list(
         watches(
             functions={name: name for name in FUNCTIONS},
             work_queues={name: name for name in QUEUE_LATE_S},
-            notices_queues={service: service for service in SERVICES},
+            notices_queues={name: name for name in channels},
             dead_letters={name: name for name in DEAD_LETTERS},
         )
     )

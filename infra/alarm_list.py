@@ -85,7 +85,12 @@ def watches(
         yield _dead_letters(name, queue)
     yield from _of_audits()
     yield from _of_decisions(functions["notify"])
-    yield from _of_deliveries(list(notices_queues))
+    yield _failing(
+        "DeliverFailing",
+        "for hours a channel took no notices, or they could not be read, moved, or marked",
+        # A notice that is given up is a dead letter, which has its alarm.
+        Source("DeliveryFailed", {"service": "deliver"}),
+    )
     yield from _of_sweep(functions["sweep"])
     yield Watch(
         "DigestReport",
@@ -113,13 +118,13 @@ def _of_functions(functions: Mapping[str, str]) -> Iterator[Watch]:
             above=2,
         )
     yield Watch(
-        "FunctionsThrottled",
+        "AuditThrottled",
         "function-throttled",
-        tuple(Source("Throttles", {"FunctionName": one}, LAMBDA) for one in functions.values()),
-        "Lambda has refused to start functions for most of two hours",
+        (Source("Throttles", {"FunctionName": functions["audit"]}, LAMBDA),),
+        "Lambda has refused to start audits for most of two hours",
         "a burst is throttled while it is worked off, in an account with ten executions at once "
-        "for an hour; longer means that others use up the account's concurrency",
-        expression=TOGETHER,
+        "for an hour; longer means that others use up the account's concurrency, of which audits "
+        "need the most",
         period_s=15 * MINUTE_S,
         periods=8,
         datapoints=6,
@@ -135,8 +140,8 @@ def _of_functions(functions: Mapping[str, str]) -> Iterator[Watch]:
 
 
 def _tens(names: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(names), _MOST_SOURCES - 1):
-        yield names[start : start + _MOST_SOURCES - 1]
+    for start in range(0, len(names), _MOST_SOURCES):
+        yield names[start : start + _MOST_SOURCES]
 
 
 def _late(name: str, queues: list[str], seconds: int) -> Watch:
@@ -166,16 +171,15 @@ def _dead_letters(name: str, queue: str) -> Watch:
     )
 
 
-def _failing(name: str, means: str, *sources: Source) -> Watch:
+def _failing(name: str, means: str, source: Source) -> Watch:
     """Failures in most hours: the age of a queue leaves out what was received three times."""
     return Watch(
         name,
         "failing",
-        sources,
+        (source,),
         means,
         "what fails is tried again at least once an hour, for 3.5 days: failures in four of six "
         "hours do not pass by themselves, and three days are left to repair the cause",
-        expression=TOGETHER if len(sources) > 1 else None,
         period_s=HOUR_S,
         periods=6,
         datapoints=4,
@@ -236,17 +240,6 @@ def _of_decisions(notify: str) -> Iterator[Watch]:
         period_s=3 * HOUR_S,
         periods=2,
     )
-
-
-def _of_deliveries(channels: list[str]) -> Iterator[Watch]:
-    """A notice that is given up is a dead letter, which has its alarm."""
-    for number, names in enumerate(_tens(channels)):
-        yield _failing(
-            f"DeliverFailing{number + 1 if number else ''}",
-            "for hours a channel took no notices, or they could not be read, moved, or marked",
-            Source("DeliveryFailed", {"service": "deliver"}),
-            *(Source("DeliveryFailed", {"service": "deliver", "channel": one}) for one in names),
-        )
 
 
 def _of_sweep(function: str) -> Iterator[Watch]:

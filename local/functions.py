@@ -71,7 +71,7 @@ class LocalFunction:
             "AWS_REGION": REGION,
             "AWS_LAMBDA_FUNCTION_NAME": configuration["FunctionName"],
         }
-        self._memory_mib = int(configuration["MemorySize"])
+        self.memory_mib = int(configuration["MemorySize"])
         self._timeout = timedelta(seconds=int(configuration["Timeout"]))
         self._clock: Callable[[], datetime] = wiring["clock"]
         self.invoked = 0
@@ -104,7 +104,7 @@ class LocalFunction:
     def _context(self) -> Context:
         return Context(
             self.name,
-            self._memory_mib,
+            self.memory_mib,
             f"00000000-0000-4000-8000-{self.invoked:012}",
             self._clock() + self._timeout,
             self._clock,

@@ -107,7 +107,7 @@ class Deliverer:
                 why = "it has to wait for its channel, or for another try"
                 if refusal is not None:
                     why = str(refusal)
-                    report.count("DeliveryFailed", channel=channel)
+                    report.count("DeliveryFailed")
                     report.warning("not posted", error=type(refusal).__name__, reason=why)
                 raise ComesBack(why, wait_s)
 

@@ -128,7 +128,6 @@ class Notifier:
             gone = f"the policy that is deployed has no channel {channel}"
             raise RejectedEvent("no_channel", gone)
         self.queues[channel].send(body)
-        self.report.count("NoticesQueued", channel=channel)
         self.report.info("queued", channel=channel)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from docs.build_running_cost import ITEMS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli.support.history import advices, histories
 from sageaudit.domain.audit.earlier import RunFacts
@@ -22,6 +21,7 @@ from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, job, type_finding
 from tests.fakes.memory_ledger import MemoryDecisions
+from tools.bench.deployed import month_items
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 Asked = Callable[..., Result]
@@ -95,13 +95,13 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     table: History, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the table of docs/before-you-deploy.md: 13 days of it, and three jobs."""
-    none, one = (sum(item.month(jobs) for item in ITEMS) for jobs in (0, 1))
-    assert round(none, 2) == advices.OWN_MONTH_USD
-    assert round(one - none, 5) == advices.OWN_JOB_USD
-    watched = next(item for item in ITEMS if "that run" in item.name)
-    audited = one - none - watched.month(1) + watched.month(0)
-    assert round(audited, 5) == advices.OWN_AUDIT_USD
-    stored = [item.month(1) - item.month(0) for item in ITEMS if "DynamoDB" in item.name]
+    used = {item.name: (item.month(1), item.month(2) - item.month(1)) for item in month_items()}
+    job = sum(of_job for _, of_job in used.values())
+    assert round(sum(month for month, _ in used.values()) - job, 2) == advices.OWN_MONTH_USD
+    assert round(job, 5) == advices.OWN_JOB_USD
+    [watched] = [of_job for name, (_, of_job) in used.items() if "that run" in name]
+    assert round(job - watched, 5) == advices.OWN_AUDIT_USD
+    stored = [of_job for name, (_, of_job) in used.items() if "DynamoDB" in name]
     assert round(sum(stored), 5) == advices.OWN_WRITE_USD
     opened = object(), table, MemoryDecisions()
     monkeypatch.setattr(histories, "_open_table", lambda *_: opened)
@@ -110,7 +110,7 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     result = run("savings", "--output", "json", "--table", "history")
     cost = 13 * advices.OWN_MONTH_USD / 30 + 3 * advices.OWN_JOB_USD
     assert json.loads(result.stdout)["own_cost_usd"] == pytest.approx(float(cost), abs=0.01)
-    assert "sageaudit itself cost about $4.20 at list prices" in result.stderr
+    assert "sageaudit itself cost about $2.80 at list prices" in result.stderr
 
 
 def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:

@@ -405,7 +405,7 @@ def test_events_lost() -> None:
 
 
 NOT_PROVOKED_HERE = {
-    *("FunctionsThrottled", "StreamLate"),  # nothing runs beside, or for long, on the local AWS
+    *("AuditThrottled", "StreamLate"),  # nothing runs beside, or for long, on the local AWS
     "StreamNotRead",  # moto's stream is read by the local AWS itself
     # The same alarms of another function or queue, followed above for one of them.
     *("NotifyErrors", "DeliverErrors", "DecisionsLate", "NoticesLate"),

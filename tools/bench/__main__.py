@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-PARTS = ("core", "start", "command_line", "bills")
+PARTS = ("core", "start", "deployed", "command_line", "bills")
 
 
 def main(names: list[str]) -> int:

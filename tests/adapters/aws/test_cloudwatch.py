@@ -24,6 +24,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.errors import Throttled, Unavailable
+from sageaudit.rules import catalogue
 from tests.fakes.jobs import ACCOUNT, REGION, START, TYPES, job, phases, ran
 
 Point = Callable[[str, str, int], float | None]
@@ -379,6 +380,18 @@ def test_an_old_job_is_read_on_the_grid_of_its_period() -> None:
     assert client.calls[0]["StartTime"].tzinfo is UTC
 
 
+@pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.row.metrics])
+def test_each_metric_that_is_asked_for_is_needed_by_a_rule_of_the_kind(kind: JobKind) -> None:
+    """CloudWatch is paid by the metric."""
+    client, name = HandMade(hosts=("train/i-1",)), kind.row.whole_run or ""
+    ran_so = phases((name.replace("Running", "Training"), 180))
+    read(client, ran(180, "ml.g4dn.xlarge", kind=kind, phases=ran_so))
+    needed = {need.value for rule in catalogue.load() if kind in rule.kinds for need in rule.needs}
+    asked = {query["Metric"]["MetricName"] for query in queries(client)}
+    assert len(asked) >= 4
+    assert asked <= needed
+
+
 def algorithm_queries(client: HandMade) -> list[dict[str, Any]]:
     """The queries for what the job's own code prints."""
     return [q for q in queries(client) if q["Metric"]["Dimensions"][0]["Name"] != "Host"]
@@ -406,12 +419,18 @@ def test_algorithm_metrics_are_asked_in_the_same_call() -> None:
 
 
 def test_few_algorithm_metrics_become_curves() -> None:
-    """A job can define 40; one that was never printed is no curve. Processing jobs have none."""
+    """A job can define 40; one that was never printed is no curve. Processing jobs have none.
+
+    Of a job that did not complete no rule reads them.
+    """
     client = HandMade(point=lambda host, *_: None if host == "train" else 40.0)
     measured = read(client, ran(180, metric_names=tuple(f"m{n}" for n in range(60))))
     assert len(algorithm_queries(client)) == 40
     assert measured.curves == {}
     assert measured.share(Metric.CPU) == 1.0
+    client = HandMade()
+    read(client, ran(180, metric_names=("loss",), status="Stopped"))
+    assert algorithm_queries(client) == []
     client, run = HandMade(), phases(("Processing", 180))
     read(client, ran(180, kind=JobKind.PROCESSING, phases=run, metric_names=("x",)))
     assert algorithm_queries(client) == []

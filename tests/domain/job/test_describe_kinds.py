@@ -341,6 +341,12 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRAINING, metrics(None, "", "a" * 256, "a" * 255), "metric_names", ("a" * 255,)),
         (TRAINING, metrics(*(f"m{n}" for n in range(60))), "metric_names",
          tuple(f"m{n}" for n in range(40))),
+        # those that have a last value: the others were never published; of a trial its objective
+        (TRAINING, metrics("loss", "auc", "f1") | finals(("auc", 1), ("f1", 2)), "metric_names",
+         ("auc", "f1")),
+        *((TRAINING, metrics("loss", "auc") | finals(("loss", 1), ("auc", 2)) | {
+            "HyperParameters": {"_tuning_objective_metric": tuned}}, "metric_names", found)
+          for tuned, found in (("auc", ("auc",)), ("f1", ("loss", "auc")))),
         # as AWS prints them; the last of a name counts, and what is no finite number is left out
         (TRAINING, finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))), "final_metrics",
          {"auc": Decimal("0.91"), "loss": Decimal("2.5")}),

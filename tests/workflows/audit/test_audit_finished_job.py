@@ -173,15 +173,20 @@ def test_denied_metrics_are_named_and_not_waited_for() -> None:
     assert any("GetMetricData" in line for line in document["audit"]["coverage"]["missing"])
 
 
-def test_denied_tags_are_named_and_the_events_stand_in() -> None:
-    """Owner and family still come out where the event carries them."""
+@pytest.mark.parametrize(
+    ("tags", "owner", "asked"), [({"owner": "ana"}, "ana", False), ({"x": "y"}, None, False),
+                                 ({}, None, True), (None, None, True)]
+)  # fmt: skip
+def test_tags_of_the_event_are_not_asked_for(
+    tags: Mapping[str, str] | None, owner: str | None, *, asked: bool
+) -> None:
+    """An event without any is no proof that there are none. Where they are denied, it is said."""
     refused = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
-    result = audit(
-        dependencies(answered(tag_answer=refused)), event=ended(NAME, Tags={"owner": "ana"})
-    )
+    result = audit(dependencies(answered(tag_answer=refused)), event=ended(NAME, Tags=tags))
     assert isinstance(result, Audited)
-    assert result.document["job"]["owner"] == "ana"
-    assert any("sagemaker:ListTags" in s for s in result.document["audit"]["coverage"]["missing"])
+    assert result.document["job"]["owner"] == owner
+    missing = " ".join(result.document["audit"]["coverage"]["missing"])
+    assert ("sagemaker:ListTags" in missing) is asked
 
 
 @pytest.mark.parametrize("refusal", [Throttled("slow down"), Unavailable("no answer")])

@@ -50,13 +50,13 @@ def notified(stream: Stream) -> set[int]:
 def test_an_audit_is_decided_about_and_its_notices_are_queued(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Counted by channel; each line names the job."""
+    """Each line names the job. What is sent is counted, and costs a metric, in `deliver` alone."""
     stream.written(SIXTY)
     stream.read()
     assert [len(queue.sent) for queue in stream.story.queues.values()] == [0, 0]
     stream.read()
     printed = capsys.readouterr().out
-    assert counted(printed) == {("NoticesQueued", "sns"): 1, ("NoticesQueued", "slack"): 1}
+    assert not counted(printed)
     lines = [json.loads(line) for line in printed.splitlines() if "_aws" not in line]
     assert [line["message"] for line in lines] == ["notified", "queued", "queued"]
     assert {(line["job"], line["version"]) for line in lines} == {(ARN, 1)}

@@ -144,7 +144,7 @@ class CloudWatchMetrics:
         absent |= {*(() if published.disk else (Metric.DISK,))}
         metrics = [metric for metric in self._wanted if metric not in absent]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
-        if published.algorithm_dimension is not None:
+        if published.algorithm_dimension is not None and job.status == "Completed":
             names = job.metric_names[:_MOST_ALGORITHM_METRICS]
             series += [(published.algorithm_dimension, job.name, name) for name in names]
         return series

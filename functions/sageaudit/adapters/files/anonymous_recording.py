@@ -32,7 +32,6 @@ _CODES = frozenset({"metric_missing", DENIED})
 """Why a job's metrics are absent, as the reader of CloudWatch says it."""
 _OPEN = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
-    r"(?:; the event's tags are used)?"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
     r"|the job's own code (?:did not run|has not run yet)"
     r"|series of the extreme hosts alone(?:; no curves)?"

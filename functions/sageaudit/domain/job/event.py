@@ -34,7 +34,7 @@ _SAME_RUN_WITHIN = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class JobEnded:
-    """A job that ended, from its event; `tags` are used when ListTags cannot be read.
+    """A job that ended, from its event; `tags` are those of SageMaker's event.
 
     `replayed`: a person sent the event, so it proves nothing that Describe does not confirm, and
     its tags are not read.

@@ -22,11 +22,19 @@ _LONGEST_NAME = 255
 
 
 def metric_names(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The first 40 algorithm metrics that SageMaker publishes, in their order."""
+    """The first 40 algorithm metrics that SageMaker publishes, in their order.
+
+    Of a job that ended, those with a last value: XGBoost defines 36 and publishes 2. Of a trial,
+    the objective of its tuning job alone: no rule looks at another one beside it.
+    """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
     fit = [name for name in names if name is not None and len(name) <= _LONGEST_NAME]
-    return tuple(dict.fromkeys(fit))[:MOST_METRICS]
+    last = {fields.text(item, "MetricName") for item in fields.items(answer, "FinalMetricDataList")}
+    own = objective(answer)
+    last = {own.metric} if own is not None and own.metric in last else last
+    published = (name for name in fit if not last or name in last)
+    return tuple(dict.fromkeys(published))[:MOST_METRICS]
 
 
 def final_metrics(answer: Mapping[str, Any]) -> dict[str, Decimal]:

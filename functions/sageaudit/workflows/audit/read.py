@@ -110,16 +110,20 @@ def _unreadable(ended: JobEnded, error: Malformed) -> NotDescribed:
 
 
 def read_tags(attempt: Attempt) -> Tags:
-    """The job's tags; those of an earlier audit, else the event's, where they cannot be read."""
+    """The job's tags: for its first audit those of SageMaker's event, if it has any.
+
+    Else SageMaker is asked; those of an earlier audit, else the event's, where it does not answer.
+    """
     ended, known, read = attempt.ended, attempt.known, attempt.deps.policy.tags_read
+    if ended.tags and known is None and not attempt.again:
+        return Tags(kept_tags(ended.tags, read))
     try:
         return Tags(kept_tags(attempt.deps.jobs.tags(ended.ref), read))
     except AccessDenied as denied:
         why, late = f"{denied.action} is not permitted", False
     except (Throttled, Unavailable) as error:
         why, late = str(error).rstrip("."), True
-    instead = "; the event's tags are used" if ended.tags else ""
-    notes = (f"tags: {why}{instead}",)
+    notes = (f"tags: {why}",)
     stored = attempt.deps.history.detail(known.key) if known is not None else None
     tags = ended.tags if stored is None else stored.tags
     return Tags(kept_tags(tags, read), notes, late)

@@ -57,7 +57,6 @@ def audit_finished_job(
     nothing about the job changed; so is one that is due. Raises RejectedEvent when Describe answers
     with another job; AccessDenied, Throttled or Unavailable when it does not answer.
     """
-    ended = replace(ended, tags=kept_tags(ended.tags, deps.policy.tags_read))
     described = describe(ended, deps.jobs)
     attempt = Attempt.of(described.ended, deps, now, caller, waited, again=again)
     if isinstance(described, NotDescribed):
@@ -101,7 +100,8 @@ def _not_described(missing: NotDescribed, attempt: Attempt) -> Outcome:
     if not missing.proven:
         return Dropped(missing.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    return record(unaudited(missing.ended, missing.reason, policy, ruleset), attempt)
+    ended = replace(missing.ended, tags=kept_tags(missing.ended.tags, policy.tags_read))
+    return record(unaudited(ended, missing.reason, policy, ruleset), attempt)
 
 
 def _repeated(known: Head, attempt: Attempt) -> Repeated:

@@ -1,0 +1,188 @@
+"""What one audit asks of a deployed stack: `python -m tools.bench deployed`.
+
+On the local AWS a one-host GPU job ends: event, audit, message on one channel; then a sweep. All
+functions have just started, so prices and secrets are read too. Requests are counted as AWS bills
+them, request units by DynamoDB's size formula, and priced by the list of docs/build_running_cost.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from typing import Any
+from unittest import mock
+
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from moto.dynamodb.models import dynamodb_backends
+
+from docs.build_running_cost import SWEEPS, USD, Item, items
+from local import ACCOUNT, REGION
+from local.functions import LocalFunction
+from local.requests import Send
+from sageaudit.adapters.history.dynamo.table import INDEXES
+from sageaudit.domain.policy.routes import Routes
+from tests.fakes.capacity import item_bytes, read_units
+from tests.integration.whole_flow import recorded, scene
+from tools.bench.row import Row
+
+JOB, CHANNEL = "composed-g4dn-12xlarge", "slack"
+JOBS_A_MONTH = 5_000
+"""By which the sweeps of a month are shared."""
+SWEEP_EVERY = timedelta(minutes=15)
+UNIT_BYTES, EVENT_BYTES, PLATFORM_BYTES = 1024, 26, 1_000
+"""Of a write unit; what Logs adds to a line; Lambda's own lines of an invocation, our estimate."""
+FULL_CORE_MIB = 1_769
+"""The memory with which Lambda gives a whole core."""
+NEAR, NEAR_S, FAR_S = frozenset({"dynamodb", "sqs", "secrets-manager"}), 0.01, 0.1
+"""What a request waits for these services, and for others: assumed, as nothing is measured here."""
+_SERVICE = {"secrets-manager": "Secrets Manager requests", "sqs": "SQS requests"}
+
+
+@dataclass
+class Meter:
+    """Counts what the functions ask for: `calls` by function and operation, `used` as billed."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    used: dict[str, float] = field(default_factory=dict)
+    running: list[LocalFunction] = field(default_factory=list)
+
+    def add(self, name: str, number: float = 1) -> None:
+        """To what is billed."""
+        self.used[name] = self.used.get(name, 0) + number
+
+    def between(self, operation: str, request: AWSPreparedRequest, send: Send) -> AWSResponse:
+        """One request of a handler."""
+        answer, function = send(), self.running[-1]
+        service, _, name = operation.partition(".")
+        self.calls[function.name, operation] += 1
+        wait_s = NEAR_S if service in NEAR else FAR_S
+        self.add("GB-seconds", wait_s * function.memory_mib / 1024)
+        if service in _SERVICE:
+            self.add(_SERVICE[service])
+        elif operation == "cloudwatch.GetMetricData":
+            self.add("metrics requested", len(json.loads(request.body)["MetricDataQueries"]))
+        elif service == "dynamodb":
+            self._units(name, _parsed(request.body), _parsed(answer.content))
+        return answer
+
+    def _units(self, operation: str, asked: Any, answer: Any) -> None:
+        """A transaction takes two units for each of its own; an index one, and is none of it."""
+        if operation in {"GetItem", "Query"}:
+            items = answer.get("Items", [answer["Item"]] if "Item" in answer else [])
+            units = read_units(items, consistent=bool(asked.get("ConsistentRead")))
+            self.add("read units", units)
+        for action in asked.get("TransactItems", []):
+            self._write(*action.values(), times=2)
+        if operation in {"PutItem", "UpdateItem"}:
+            self._write(asked, times=1)
+
+    def _write(self, what: Mapping[str, Any], *, times: int) -> None:
+        """By the item's size as it is stored afterwards. What is put is in its indexes anew."""
+        item = what.get("Item") or _stored(what["TableName"], what["Key"])
+        indexes = sum(index.partition_key in what.get("Item", ()) for index in INDEXES)
+        units = max(math.ceil(item_bytes(item) / UNIT_BYTES), 1)
+        self.add("write units", units * (times + indexes))
+
+    def taken(self) -> Meter:
+        """What was counted so far; what follows is counted from 0."""
+        was = Meter(self.calls, self.used)
+        self.calls, self.used = Counter(), {}
+        return was
+
+    def counted(self, function: LocalFunction) -> Callable[[Any], Any]:
+        """The function's `invoke`; the poller of a queue receives the message and deletes it."""
+        invoke = function.invoke
+
+        def invoked(event: Any) -> Any:
+            self.running.append(function)
+            began, logged = time.process_time(), len(function.log.getvalue())
+            try:
+                return invoke(event)
+            finally:
+                cpu_s = time.process_time() - began
+                self.running.pop()
+                self.calls[function.name, "invocations"] += 1
+                self.add("GB-seconds", cpu_s * FULL_CORE_MIB / 1024)
+                lines = function.log.getvalue()[logged:]
+                logged_bytes = len(lines) + EVENT_BYTES * lines.count("\n") + PLATFORM_BYTES
+                self.add("log kB", logged_bytes / 1000)
+                if "messageId" in event.get("Records", [{}])[0]:
+                    self.add("SQS requests", 2)
+
+        return invoked
+
+
+def _parsed(body: Any) -> Any:
+    """DynamoDB's JSON, with binary values as bytes."""
+
+    def read(value: dict[str, Any]) -> Any:
+        binary = value.keys() == {"B"} and isinstance(value["B"], str)
+        return {"B": base64.b64decode(value["B"])} if binary else value
+
+    return json.loads(body, object_hook=read)
+
+
+def _stored(table: str, key: Mapping[str, Any]) -> dict[str, Any]:
+    found = dynamodb_backends[ACCOUNT][REGION].get_item(table, dict(key))
+    return dict(found.to_json()["Attributes"]) if found else {}
+
+
+@cache
+def counts() -> tuple[Meter, Meter, Meter]:
+    """Of one audit with its message, of the sweep after it, and of a sweep that finds nothing."""
+    job, meter = recorded(JOB), Meter()
+    with (
+        scene(job.ended_at - 2 * SWEEP_EVERY, routes=Routes(default=(CHANNEL,))) as one,
+        ExitStack() as patches,
+    ):
+        aws = one.aws
+        aws.requests.between = meter.between
+        for function in aws.functions.values():
+            patches.enter_context(mock.patch.object(function, "invoke", meter.counted(function)))
+        aws.sweep()
+        meter.taken()
+        aws.clock.forward_to(job.ended_at - SWEEP_EVERY)
+        aws.sweep()
+        nothing = meter.taken()
+        aws.ends(job)
+        aws.advance()
+        meter.add("SQS requests")  # EventBridge's own
+        audit = meter.taken()
+        aws.clock.forward_to(job.ended_at + 3 * SWEEP_EVERY)
+        aws.sweep()
+        return audit, meter.taken(), nothing
+
+
+def month_items() -> tuple[Item, ...]:
+    """What a deployment uses in a month, by these counts."""
+    audit, _, nothing = counts()
+    return items(audit.used, nothing.used)
+
+
+def rows() -> Iterator[Row]:
+    """The requests of an audit by function and operation, then what they cost."""
+    audit, after, nothing = counts()
+    for (function, operation), number in sorted(audit.calls.items()):
+        yield Row(f"{function}: {operation}", number, "an audit")
+    total = 0.0
+    for name in sorted(audit.used):
+        own, of_sweep = audit.used[name], nothing.used.get(name, 0)
+        shared = after.used.get(name, 0) - of_sweep + of_sweep * SWEEPS / JOBS_A_MONTH
+        yield Row(name, own, "an audit", "a sweep that finds nothing", of_sweep or None)
+        if name in USD:
+            usd = 1000 * float(USD[name]) * (own + shared)
+            total += usd
+            yield Row(f"  {name}, its share of the sweeps included", usd, "USD per 1,000")
+    yield Row("an audit", total, "USD per 1,000", goal="at most 0.10")
+    for item in month_items():
+        yield Row(f"idle: {item.name}", float(item.month(0)), "USD a month")
+    idle = sum(float(item.month(0)) for item in month_items())
+    yield Row("idle", idle, "USD a month", goal="at most 5")
