@@ -8,7 +8,7 @@ totals add up known amounts only.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -125,12 +125,12 @@ class Reconciliation:
 
     by_job: bool
     rows: tuple[UsageRow, ...]
-    placed: Mapping[Presence, Sequence[UsageRow]]
+    placed: Mapping[Presence, tuple[UsageRow, ...]]
     areas: tuple[Area, ...]
     spend: AwsSpend
     audited: AuditedMonth
 
-    def with_presence(self, presence: Presence) -> Sequence[UsageRow]:
+    def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
         """The rows with this presence."""
         return self.placed[presence]
 
@@ -202,7 +202,8 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth, *, by_job: bool) -> Reconc
     placed: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
     for row in ranked:
         placed[row.presence].append(row)
-    return Reconciliation(by_job, tuple(ranked), placed, _areas(spend.lines), spend, audited)
+    by_presence = {presence: tuple(of_one) for presence, of_one in placed.items()}
+    return Reconciliation(by_job, tuple(ranked), by_presence, _areas(spend.lines), spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
