@@ -30,7 +30,7 @@ SCENARIOS = (
             *ramp(Shown(340, 81, 240, 58, 42), 34, 99.2), last=END, status="Failed", artifact=False,
             failure=OOM),
         share=(0, 0.05), lost=(0.95, 1), together=(0.97, 1),
-        must=("failed-spend"),
+        must=("failed-spend",),
         must_not=(*ALWAYS, "gpu-underused", "limit-hit", "gpu-too-big", "cheaper-type"),
         says="A leak that ends in failure: tensors are kept across steps; no checkpoint either.",
     ),

@@ -8,7 +8,7 @@ totals add up known amounts only.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -115,11 +115,11 @@ class Reconciliation:
     """All rows, the largest first, and sums over them. `placed`: the rows by their presence."""
 
     rows: tuple[UsageRow, ...]
-    placed: Mapping[Presence, Sequence[UsageRow]]
+    placed: Mapping[Presence, tuple[UsageRow, ...]]
     spend: AwsSpend
     audited: AuditedMonth
 
-    def with_presence(self, presence: Presence) -> Sequence[UsageRow]:
+    def with_presence(self, presence: Presence) -> tuple[UsageRow, ...]:
         """The rows with this presence."""
         return self.placed[presence]
 
@@ -188,7 +188,8 @@ def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
     placed: dict[Presence, list[UsageRow]] = {presence: [] for presence in Presence}
     for row in ranked:
         placed[row.presence].append(row)
-    return Reconciliation(tuple(ranked), placed, spend, audited)
+    by_presence = {presence: tuple(of_one) for presence, of_one in placed.items()}
+    return Reconciliation(tuple(ranked), by_presence, spend, audited)
 
 
 def percent(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
