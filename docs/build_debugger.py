@@ -81,6 +81,7 @@ _NOT_SEEN = {
     "IOBottleneck": "CloudWatch has no I/O wait; gpu-starved shows its effect, not its cause",
     "StepOutlier": "only the framework knows steps: CloudWatch has none",
     "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: we compare hosts",
+    "GPUMemoryIncrease": "a rise costs nothing; memory that is full ends the job: failed-spend",
     "changes within a minute": "a mean over 60 s hides the 500 ms samples behind threshold_p5",
     "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics and never find an issue",
 }
@@ -133,9 +134,9 @@ _BECAUSE = {
             "044-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize"),
             "046-g4dn-xlarge-x2": ("LowGPUUtilization", "BatchSize"),
             "048-g4dn-xlarge": ("LowGPUUtilization", "BatchSize"),
-            "049-g4dn-xlarge-x2": ("LowGPUUtilization"),
+            "049-g4dn-xlarge-x2": ("LowGPUUtilization",),
             "066-p3-2xlarge": ("LowGPUUtilization", "BatchSize"),
-            "068-g4dn-xlarge": ("LowGPUUtilization"),
+            "068-g4dn-xlarge": ("LowGPUUtilization",),
         }.items()
         for rule in rules
     },

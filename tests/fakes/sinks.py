@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import redirect_stdout, suppress
+from contextlib import closing, redirect_stdout, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +21,7 @@ from sageaudit.adapters.channels.catalogue import SERVICES, writers
 from sageaudit.adapters.files import anonymous_recording, recording_file
 from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.history.dynamo.items import audit_item, detail_item, finding_item, head_item
+from sageaudit.adapters.history.packed import unpack
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.lambda_runtime.records import SqsMessage
 from sageaudit.adapters.lambda_runtime.report import Report
@@ -92,18 +95,37 @@ def sinks(
         if document is not None and head is not None:
             items = [head_item(head, 1), audit_item(head, document)]
             items += map(finding_item, history.runs(RunQuery.of_rule("failed-spend", "2026-05")))
-            found["items"] = json.dumps(items, default=str, ensure_ascii=False)
+            found["items"] = _text_of(items)
             found |= _views(document)
         if detail is not None:
             kept = [detail.describe, detail.tags]
             found["detail"] = json.dumps(kept, default=str, ensure_ascii=False)
             assert detail_item(key, detail, _NOW)["job"]
             found["judged again"] = repr(parse(detail.describe, detail.tags))
-        found["file"] = (Path(folder) / "history.db").read_bytes().decode("utf-8", "replace")
-        found["file"] += "".join(
-            path.read_bytes().decode("utf-8", "replace") for path in Path(folder).glob("*-wal")
+        found["file"] = "".join(
+            path.read_bytes().decode("utf-8", "replace") for path in Path(folder).glob("history.db*")
         )
+        found["file"] += _text_of(_rows(Path(folder) / "history.db"))
     return found | _recordings(answer, tags)
+
+
+def _rows(file: Path) -> list[tuple[Any, ...]]:
+    """All values of all tables."""
+    with closing(sqlite3.connect(file)) as opened:
+        tables = opened.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return [row for (name,) in tables for row in opened.execute(f"SELECT * FROM {name}")]
+
+
+def _text_of(stored: object) -> str:
+    """What a store was given, with what is packed in it; series are points by host and name."""
+
+    def opened(value: object) -> object:
+        if not isinstance(value, bytes):
+            return str(value)
+        is_zlib = value.startswith(b"x")
+        return zlib.decompress(value).decode("latin-1") if is_zlib else unpack(value)
+
+    return json.dumps(stored, default=opened, ensure_ascii=False)
 
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:

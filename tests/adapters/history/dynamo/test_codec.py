@@ -71,24 +71,24 @@ def test_a_head_has_the_attributes_of_the_data_model() -> None:
 
 
 def test_a_finding_has_the_attributes_of_the_data_model() -> None:
-    """The rule's id is in its sort key alone, and all that no key has is packed."""
+    """The rule's id is in its sort key alone; what is neither a key nor plain is packed."""
     item = finding_item(ROW)
     assert unpack(item.pop("row")) == {
         "arn": key().arn,
         "created_at": "2026-11-20T10:00:00.000000Z",
         "rule": "gpu-underused",
-        "severity": "medium",
         "confidence": "derived",
         "bucket": "avoidable",
         "name": "train-1",
         "family": "training/resnet",
         "ended_at": "2026-11-20T12:00:00.000000Z",
-        "saving_usd": Decimal("1.500000"),
         "summary": "The GPU was busy 8 % of 50 minutes.",
     }
     assert item == {
         "pk": f"JOB#{key().arn}#1795168800000",
         "sk": "FINDING#SA-gpu-underused",
+        "severity": "medium",
+        "saving_usd": Decimal("1.500000"),
         "rule_pk": "gpu-underused#2026-11",
         "ended_sk": f"2026-11-20T12:00:00.000000Z#{key().arn}#1795168800000",
     }

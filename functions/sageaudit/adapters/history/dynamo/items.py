@@ -1,4 +1,4 @@
-"""Converts rows to and from table items: keys, what conditions ask for, and all else packed."""
+"""Converts rows to and from table items: keys, what is asked for by name, and all else packed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,12 @@ from sageaudit.errors import UNREADABLE, BadHistory
 
 _ROW = "row"
 """The attribute with the packed fields."""
-_IN_CONDITIONS = ("version", "last_modified_at", "due_at")
-"""Fields of a head that are attributes: conditions ask for them, and updates set them."""
+_PLAIN_OF_HEAD = (
+    *("version", "last_modified_at", "due_at"),
+    *("kind", "status", "rollup", "severity", "top_rule", "total_usd", "avoidable_usd", "lost_usd"),
+)
+"""Fields that are attributes: for the conditions of writes, and for people who ask the table."""
+_PLAIN_OF_FINDING = ("severity", "saving_usd")
 
 
 def head_item(head: Head, revision: int) -> Item:
@@ -37,14 +41,11 @@ def head_item(head: Head, revision: int) -> Item:
     `revision` counts the writes of HEAD by `record`, each on condition of the one that was read:
     what a version adds to the daily sums is added once, also when two deliveries come together.
     """
-    row = to_item(head)
-    plain = {name: row.pop(name) for name in _IN_CONDITIONS if name in row}
     return {
         PARTITION_KEY: keys.job_pk(head.key),
         SORT_KEY: keys.HEAD_SK,
         "revision": revision,
-        **plain,
-        _ROW: pack(row),
+        **_packed(to_item(head), _PLAIN_OF_HEAD),
         **_head_index_keys(head),
     }
 
@@ -67,8 +68,7 @@ def _head_index_keys(head: Head) -> Item:
 def read_head(item: Item) -> Head:
     """The head of a HEAD item. Raises BadHistory for an item of another tool."""
     with own_item(item):
-        plain = {name: item[name] for name in _IN_CONDITIONS if name in item}
-        return from_item(Head, unpack(item[_ROW]) | plain)
+        return from_item(Head, _unpacked(item, _PLAIN_OF_HEAD))
 
 
 def read_revision(item: Item) -> int:
@@ -99,7 +99,7 @@ def finding_item(row: FindingRow) -> Item:
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(rule_id),
-        _ROW: pack(attributes),
+        **_packed(attributes, _PLAIN_OF_FINDING),
         "rule_pk": keys.rule_pk(row.rule, month_of(row.ended_at)),
         "ended_sk": ended_sk(row.ended_at, row.key),
     }
@@ -109,7 +109,7 @@ def read_finding(item: Item) -> FindingRow:
     """The row of a FINDING# item: its sort key names the rule's id. Raises BadHistory, too."""
     with own_item(item):
         rule_id = item[SORT_KEY].removeprefix(keys.FINDING_PREFIX)
-        return from_item(FindingRow, unpack(item[_ROW]) | {"rule_id": rule_id})
+        return from_item(FindingRow, _unpacked(item, _PLAIN_OF_FINDING) | {"rule_id": rule_id})
 
 
 def family_item(head: Head, row: FamilyRow, expires_at: datetime) -> Item:
@@ -147,6 +147,16 @@ def read_stored_detail(item: Item) -> Detail:
     """The data of a DETAIL item. Raises BadHistory."""
     with own_item(item):
         return read_detail(item)
+
+
+def _packed(row: Item, plain: tuple[str, ...]) -> Item:
+    """The plain fields as they are, and the others in one attribute."""
+    attributes = {name: row.pop(name) for name in plain if name in row}
+    return attributes | {_ROW: pack(row)}
+
+
+def _unpacked(item: Item, plain: tuple[str, ...]) -> Item:
+    return unpack(item[_ROW]) | {name: item[name] for name in plain if name in item}
 
 
 def _known(item: Item) -> Item:
