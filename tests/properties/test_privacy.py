@@ -124,8 +124,8 @@ _TOKENS = st.one_of(
     # 40 hexadecimal digits may be a commit, as the tag of an image.
     st.from_regex(r"https?://[a-z]{4,9}:[A-Za-z0-9]{8,20}@[a-z]{5}\.com/", fullmatch=True),
 )
-_FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r"[\w .:/+=@%#,()-]+", text))
-"""Texts with a sign that names do not have, such as a quote, an emoji or a line's end."""
+_FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r'[\w .:/+=@%#,()"{}[\]-]+', text))
+"""Texts with a sign that neither names nor JSON have, such as an emoji or a line's end."""
 _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "arn:aws:x:{}"])
 
 

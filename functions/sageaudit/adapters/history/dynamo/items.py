@@ -156,7 +156,8 @@ def _packed(row: Item, plain: tuple[str, ...]) -> Item:
 
 
 def _unpacked(item: Item, plain: tuple[str, ...]) -> Item:
-    return unpack(item[_ROW]) | {name: item[name] for name in plain if name in item}
+    row: Item = unpack(item[_ROW])
+    return row | {name: item[name] for name in plain if name in item}
 
 
 def _known(item: Item) -> Item:
