@@ -35,11 +35,7 @@ from sageaudit.adapters.channels.catalogue import SERVICES, Channels
 from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import ADVICE_PK, SWEEP_PK
-from sageaudit.adapters.history.dynamo.table import (
-    DIGEST_PREFIX,
-    PRICE_PREFIX,
-    WATCH_PREFIX,
-)
+from sageaudit.adapters.history.dynamo.table import DIGEST_PREFIX, PRICE_PREFIX, WATCH_PREFIX
 from sageaudit.adapters.prices import price_cache, price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.digest import DigestTimes
@@ -83,11 +79,7 @@ class SageAuditStack(cdk.Stack):
         self._channels = channels
         self.history = HistoryTable(self, "History", adopted=settings.table)
         self.trigger = Trigger(
-            self,
-            "Trigger",
-            delay=self._delay(),
-            consumer_timeout=AUDIT_TIMEOUT,
-            members=members,
+            self, "Trigger", delay=self._delay(), consumer_timeout=AUDIT_TIMEOUT, members=members
         )
         self.notices = Notices(
             self,

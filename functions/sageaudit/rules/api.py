@@ -59,12 +59,7 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import (
-    Series,
-    mean,
-    pairs,
-    percentile,
-)
+from sageaudit.domain.usage.series import Series, mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,

@@ -58,9 +58,7 @@ def show_finding(finding: FindingParts, console: Console) -> None:
 def _show_fix(fix: FixDocument, console: Console) -> None:
     """Prints a line to paste without line breaks: only the terminal may wrap it."""
     line = Text.assemble(
-        "      ",
-        (terminal(assignment(fix)), "green"),
-        (f"  # {terminal(before(fix))}", "dim"),
+        "      ", (terminal(assignment(fix)), "green"), (f"  # {terminal(before(fix))}", "dim")
     )
     console.print(line, soft_wrap=True)
 

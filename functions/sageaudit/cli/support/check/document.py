@@ -12,10 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from sageaudit.domain.audit.finding_document import (
-    other_outcomes,
-    rounded,
-)
+from sageaudit.domain.audit.finding_document import other_outcomes, rounded
 from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter, Severity
 from sageaudit.domain.request.forecast import Basis, Cost, FamilyForecast
 from sageaudit.domain.request.recognise import Recognised

@@ -12,13 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import iso
-from sageaudit.domain.audit.ranking import (
-    FamilyFix,
-    RankedFamily,
-    RankedName,
-    RankedNames,
-    Ranking,
-)
+from sageaudit.domain.audit.ranking import FamilyFix, RankedFamily, RankedName, RankedNames, Ranking
 from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.output.terminal.layout import FittedColumn, fitted, heading, line, plain_table
 from sageaudit.output.text.amounts import TITLES, of_rule, of_sums
