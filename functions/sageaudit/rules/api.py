@@ -44,12 +44,12 @@ from sageaudit.domain.bill.finding import (
     Bucket,
     Clear,
     Confidence,
-    Evidence,
     Found,
     FoundDetails,
     NotApplicable,
     Outcome,
     Parameter,
+    Scalar,
     Severity,
     Unknown,
 )
@@ -120,7 +120,7 @@ class Range(TypedDict):
     best: Change
 
 
-Numbers = Mapping[str, Evidence]
+Numbers = Mapping[str, Scalar]
 
 
 lost = partial(Found, Confidence.MEASURED, Bucket.LOST)

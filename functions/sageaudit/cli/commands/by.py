@@ -16,7 +16,6 @@ from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
 from sageaudit.output.text.money import usd
-from sageaudit.output.text.sparkline import marks
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import columns_of
@@ -27,6 +26,9 @@ from sageaudit.queries.question import AMOUNTS, COUNTS, Sort
 from sageaudit.queries.total import OF_RUNS, Total, together
 
 _LIMIT = 26
+_BLOCKS, _GAP = "▁▂▃▄▅▆▇█", "·"
+_PLAIN_BLOCKS, _PLAIN_GAP = "_.:-=+*#", "?"
+"""For outputs that take ASCII only."""
 _YOUNG_DAYS = 2
 """Our choice: what began today or yesterday is not yet the news."""
 _TITLE = "Avoidable+lost"
@@ -142,8 +144,18 @@ def _show_news(rows: Sequence[Total], length: Length, shown: Shown, today: date)
     values = [row.waste_usd for row in rows[-max(console.width - _BESIDE, 1) :]]
     known = [value for value in values if value is not None]
     if any(known):
-        drawn = marks(values, ascii_only=console.options.ascii_only)
+        drawn = _marks(values, max(known), ascii_only=console.options.ascii_only)
         console.print(Text(f"{_TITLE}  {drawn}  0 to {usd(max(known))}"))
+
+
+def _marks(values: Sequence[Decimal | None], top: Decimal, *, ascii_only: bool) -> str:
+    """One mark for each amount, from 0 to `top`."""
+    blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
+    last = len(blocks) - 1
+    return "".join(
+        gap if value is None else blocks[min(int(value / top * len(blocks)), last)]
+        for value in values
+    )
 
 
 def _newest(rows: Sequence[Total], today: date) -> Total:
