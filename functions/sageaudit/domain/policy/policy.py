@@ -20,7 +20,6 @@ from sageaudit.domain.job.kept import TAGS
 from sageaudit.domain.job.parts import Direction
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy import digest, discounts, members, watch
-from sageaudit.domain.policy.conditions import Conditions, conditions
 from sageaudit.domain.policy.digest import DigestTimes
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.members import Members
@@ -31,7 +30,14 @@ from sageaudit.domain.policy.routes import (
     parse_channels,
     parse_routes,
 )
-from sageaudit.domain.policy.table_reader import HIGHEST, TableReader, is_number, named
+from sageaudit.domain.policy.table_reader import (
+    HIGHEST,
+    Conditions,
+    TableReader,
+    conditions,
+    is_number,
+    named,
+)
 from sageaudit.domain.policy.watch import Watching
 from sageaudit.domain.prices.own_rates import OwnRates
 from sageaudit.domain.privacy.token_shapes import is_name

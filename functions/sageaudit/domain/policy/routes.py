@@ -11,8 +11,7 @@ from typing import Any, Literal, get_args
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.nearest import did_you_mean
-from sageaudit.domain.policy.conditions import Conditions, conditions
-from sageaudit.domain.policy.table_reader import TableReader, named
+from sageaudit.domain.policy.table_reader import Conditions, TableReader, conditions, named
 from sageaudit.errors import BadPolicy
 
 Service = Literal["slack", "teams", "sns"]
