@@ -143,7 +143,7 @@ def check(
     outcomes = judge_request(asked, _case(asked), ruleset.rules)
     findings = _findings(asked, outcomes, exempt, ruleset)
     advice = ignored(request, history.audits) if history else ()
-    said = {item.rule: item for item in advice}
+    said = {item.finding["rule"]: item for item in advice}
     judged = {finding.rule.name for finding in findings} | local.rules_off | exempt.keys()
     return Checked(
         request=request,
@@ -152,7 +152,7 @@ def check(
         problems=tuple(problems),
         outcomes=tuple(outcomes),
         findings=tuple(_as_before(one, said.get(one.rule.name)) for one in findings),
-        ignored=tuple(item for item in advice if item.rule not in judged),
+        ignored=tuple(item for item in advice if item.finding["rule"] not in judged),
         basis=basis,
         cost=cost,
         forecast=forecast,
