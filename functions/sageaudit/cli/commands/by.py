@@ -15,6 +15,7 @@ from sageaudit.cli.support.history import asking, lists
 from sageaudit.cli.support.history.asking import HistoryOptions, Shown
 from sageaudit.cli.support.history.filters import Filters, filters
 from sageaudit.output.terminal.layout import console_for
+from sageaudit.output.text.headline import judged_jobs
 from sageaudit.output.text.money import usd
 from sageaudit.output.text.words import counted
 from sageaudit.queries import by as sums
@@ -114,9 +115,7 @@ def _all_together(rows: Sequence[Total], *, cut: bool) -> Iterator[str]:
             f"all {len(rows):,} rows: {counted(found.jobs, 'job')}, {figures.spend} spent,"
             f" {figures.waste} avoidable or lost"
         )
-    whole = found.jobs - found.unauditable - found.not_judged - found.partly_judged
-    part = f", {found.partly_judged:,} more in part" if found.partly_judged else ""
-    jobs = f"{whole:,} of {counted(found.jobs, 'job')}{part}"
+    jobs = judged_jobs(found.jobs, found.partly_judged, found.unauditable + found.not_judged)
     yield f"{usd(found.judged_usd)} of {figures.spend} judged: {jobs}"
 
 

@@ -312,8 +312,7 @@ def _objectives(reader: TableReader) -> dict[str, Direction]:
 
 
 def _commitment(reader: TableReader) -> Decimal | None:
-    rate = reader.amount("usd_per_hour") if "usd_per_hour" in reader.table else None
-    reader.used.add("usd_per_hour")
+    rate = reader.amount_if_any("usd_per_hour")
     reader.done()
     return rate
 

@@ -73,6 +73,11 @@ class TableReader:
             raise self.refusal(key, why)
         return Decimal(str(value))
 
+    def amount_if_any(self, key: str) -> Decimal | None:
+        """The same; None where the key is absent."""
+        self.used.add(key)
+        return self.amount(key) if key in self.table else None
+
     def rest(self) -> list[str]:
         """The keys that were not read."""
         return [key for key in self.table if key not in self.used]
