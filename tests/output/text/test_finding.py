@@ -79,7 +79,8 @@ def test_the_parts_of_a_finding() -> None:
     assert [title for title, _ in lost.ways] == ["Fix:"]
     code = parts_of(finding(fix=[], first_step="Exit when done"))
     assert code.ways == (("First step: Exit when done.", ()),)
-    facts = parts_of(finding(evidence={"vcpu": 4, "limit_s": None})).facts
+    old = {"series": [], "vcpu": 4, "limit_s": None}
+    facts = parts_of(finding(evidence=old)).facts
     assert facts == (("vCPU", "4"), ("Limit", "unknown"))
 
 

@@ -71,7 +71,11 @@ def parts_of(finding: FindingDocument) -> FindingParts:
         saves=saves,
         ways=tuple(_ways(finding, saves)),
         caveat=finding["caution"],
-        facts=tuple((label(key), value(key, fact)) for key, fact in finding["evidence"].items()),
+        facts=tuple(
+            (label(key), value(key, fact))
+            for key, fact in finding["evidence"].items()
+            if key != "series"  # of audits up to 0.1.0
+        ),
     )
 
 
