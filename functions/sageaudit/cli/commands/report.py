@@ -44,7 +44,7 @@ from sageaudit.queries.window import DAY_FORMS, Window, window_of_days
 from sageaudit.workflows.report import contents as report_contents
 
 _STDOUT = "-"
-_OF_A_HISTORY = ("history", "table", "table_region")
+_OF_A_HISTORY = ("job", "since", "until", "account", "coverage", "history", "table", "table_region")
 _KIB = 1024
 _EPILOG = """\b
 Examples:
@@ -95,8 +95,8 @@ def report(
     written from a history, or from the --recording of one job; AWS is asked nothing else, but for
     --coverage.
     """
-    if path and (named := _named_too(context)):
-        raise BadUsage(f"--recording is all that the report is about: leave out {named}")
+    if path and any(_given(context, name) for name in _OF_A_HISTORY):
+        raise BadUsage("--recording is all that the report is about: leave out JOB and the history")
     if _given(context, "policy") and not path:
         raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
     if coverage and job:
@@ -132,17 +132,6 @@ def _covered(
         raise BadUsage(f"--coverage reads the bill of your own account: give --account {own}")
     say(billed.cost_line(asked))
     return billed.read(asked, history, places, regions, Period(report.since, report.until))
-
-
-def _named_too(context: click.Context) -> str:
-    """The options of a history that were given, as one reads them."""
-    given = (
-        name
-        for name in ("job", "since", "until", "account", "coverage", *_OF_A_HISTORY)
-        if _given(context, name)
-    )
-    words = ("JOB" if name == "job" else f"--{name.replace('_', '-')}" for name in given)
-    return ", ".join(words)
 
 
 def _given(context: click.Context, name: str) -> bool:

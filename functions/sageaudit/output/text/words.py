@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -31,7 +31,6 @@ BASIS: dict[Basis, str | None] = {
     "prepaid": "prepaid by a training plan: not charged by the hour",
     "none": None,
 }
-_LISTED = 5
 _HOURLY = "usd_per_hour"
 _UNITS = {
     "s": "{} s",
@@ -107,13 +106,6 @@ def value(key: str, fact: object) -> str:
         if key.endswith(_HOURLY):
             return rate(Decimal(str(fact)))
         return _measured(_unit(key), Decimal(str(fact)))
-    if isinstance(fact, Mapping):
-        return _listed(
-            f"{label(part)} {value(part if _unit(part) else key, inner)}"
-            for part, inner in fact.items()
-        )
-    if isinstance(fact, list | tuple):
-        return _listed(value(key, inner) for inner in fact)
     text = str(fact)
     unit = _unit(key) if text[:1].isdigit() else None
     return _UNITS[unit].format(text) if unit else text
@@ -146,11 +138,6 @@ def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return grouped
 
 
-def more(shown: list[str], total: int) -> list[str]:
-    """The shown items, followed by "+n more" when `total` is larger."""
-    return [*shown, f"+{total - len(shown)} more"] if total > len(shown) else shown
-
-
 def _unit(key: str) -> str | None:
     """The unit that a key ends in, or None."""
     last = key.rsplit("_", 1)[-1]
@@ -165,8 +152,3 @@ def _measured(unit: str | None, fact: Decimal) -> str:
     if unit in _SECONDS:
         return duration(fact * _SECONDS[unit])
     return _UNITS[unit].format(number(fact)) if unit else number(fact)
-
-
-def _listed(facts: Iterable[str]) -> str:
-    all_facts = list(facts)
-    return ", ".join(more(all_facts[:_LISTED], len(all_facts))) or "none"
