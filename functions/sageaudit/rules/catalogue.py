@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
+from importlib import resources
 
 from sageaudit import rules
 from sageaudit.rules.card import Rule, Ruleset
-from sageaudit.rules.version import installed_version
+from sageaudit.rules.version import version_of
 
 
 @cache
@@ -24,7 +25,7 @@ def load() -> tuple[Rule, ...]:
 @cache
 def version() -> str:
     """Names the ruleset: the package's version and a digest of the code that decides."""
-    return installed_version()
+    return version_of(resources.files("sageaudit"))
 
 
 def ruleset() -> Ruleset:

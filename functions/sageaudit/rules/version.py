@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import chain
 
@@ -37,11 +36,6 @@ def version_of(package: Traversable) -> str:
     if built.is_file():
         return str(json.loads(built.read_text(encoding="utf-8"))["version"])
     return f"{__version__}+{digest(package)}"
-
-
-def installed_version() -> str:
-    """The version of the package that is running."""
-    return version_of(resources.files("sageaudit"))
 
 
 def built_text(package: Traversable) -> str:

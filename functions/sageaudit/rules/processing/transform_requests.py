@@ -16,8 +16,3 @@ def cpu_mean(case: api.JobCase) -> float | api.Unknown:
     if missing := gpu_unrecorded(case.usage):
         return api.unknown(missing)
     return case.usage.mean(api.Metric.CPU)
-
-
-def most_requests(payload_mb: int | None) -> int:
-    """How many requests at a time the limit on all payloads allows; chunked ones have no size."""
-    return MOST_MB // max(DEFAULT_MB if payload_mb is None else payload_mb, 1)

@@ -22,8 +22,9 @@ from sageaudit.rules import api
 from sageaudit.rules.processing.transform_requests import (
     CONCURRENT,
     CPU_BELOW,
+    DEFAULT_MB,
+    MOST_MB,
     cpu_mean,
-    most_requests,
 )
 
 VCPU_FROM = api.Threshold("vcpu_from", 2, "vCPUs an instance", "one core serves one request")
@@ -49,7 +50,8 @@ def check(case: api.JobCase) -> api.Outcome:
     average = cpu_mean(case)
     if isinstance(average, api.Unknown):
         return average
-    several = min(vcpu, most_requests(batch.max_payload_mb))
+    payload_mb = DEFAULT_MB if batch.max_payload_mb is None else batch.max_payload_mb
+    several = min(vcpu, MOST_MB // max(payload_mb, 1))  # chunked ones have no size
     if average >= case.limit(CPU_BELOW) or vcpu < case.limit(VCPU_FROM) or several <= 1:
         return api.Clear()
     return api.possible(
