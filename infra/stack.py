@@ -36,6 +36,8 @@ from sageaudit.adapters.history.dynamo import alert_ledger, decisions, send_ledg
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import ADVICE_PK, SWEEP_PK
 from sageaudit.adapters.history.dynamo.table import (
+    CHANNEL_PREFIX,
+    DELIVERY_PREFIX,
     DIGEST_PREFIX,
     PRICE_PREFIX,
     WATCH_PREFIX,
@@ -317,7 +319,8 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn)
+        own = _under(DELIVERY_PREFIX, CHANNEL_PREFIX)
+        deliver.may(send_ledger.PERMISSIONS, self.history.table.table_arn, only=own)
         deliver.may(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for permissions, on in self._of_channels():
             deliver.may(permissions, *on)
@@ -366,6 +369,7 @@ class SageAuditStack(cdk.Stack):
         )
 
 
-def _under(prefix: str) -> dict[str, Any]:
+def _under(*prefixes: str) -> dict[str, Any]:
     """The condition that only items are touched whose partition keys begin so."""
-    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{prefix}*"]}}
+    keys = [f"{prefix}*" for prefix in prefixes]
+    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}
