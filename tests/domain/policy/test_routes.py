@@ -135,7 +135,7 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("[channels.ml]\nservice = 'slack'\nmax_per_hour = true", "is not"),
         ("[channels.ML]\nservice = 'slack'", "channels.ML is no name of a channel"),
         ("[channels.a-1]\nservice = 'slack'", "channels.a-1 is no name of a channel"),
-        (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 16 at most"),
+        (f"[channels.{'a' * 21}]\nservice = 'slack'", "digits and -, 20 at most"),
         (
             f"{CHANNELS}[channels.b]\nservice = 'slack'\nsecret = 'vision/teams'",
             "channels.b.secret is that of channels.vision-team too",
