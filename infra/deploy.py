@@ -53,12 +53,7 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
         [str(NODE), str(NPX), "--yes", CDK_CLI, *arguments],
         check=True,
         cwd=ROOT,
-        env={
-            **os.environ,
-            **environment,
-            "PATH": path,
-            "npm_config_update_notifier": "false",
-        },
+        env={**os.environ, **environment, "PATH": path, "npm_config_update_notifier": "false"},
     )
 
 

@@ -85,11 +85,7 @@ class SageAuditStack(cdk.Stack):
         self._channels = channels
         self.history = HistoryTable(self, "History", adopted=settings.table)
         self.trigger = Trigger(
-            self,
-            "Trigger",
-            delay=self._delay(),
-            consumer_timeout=AUDIT_TIMEOUT,
-            members=members,
+            self, "Trigger", delay=self._delay(), consumer_timeout=AUDIT_TIMEOUT, members=members
         )
         self.notices = Notices(
             self,

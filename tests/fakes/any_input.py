@@ -109,7 +109,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
         hints=draw(HINTS),
         image_pull_in_download=draw(st.none() | FLAG),
         uploads=draw(st.sampled_from([(), (Upload("out", "EndOfJob"),)])),
-        batch=draw(st.none() | BATCHES),
+        batch=draw(BATCHES),
         fingerprint=draw(st.sampled_from([None, "a", "b"])),
         data_pinned=draw(st.none() | FLAG),
     )
