@@ -161,7 +161,7 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         ("default_to = ['ml']", "default_to names 'ml': there is no such channel"),
         (
             "".join(f"[channels.a{'b' * n}]\nservice = 'slack'\n" for n in range(20)),
-            "channels has 21 with sns: 20 at most",
+            "channels has 21 with sns: 16 at most",
         ),
         (
             CHANNELS + "[[route]]\nto = ['ml']\nowner = 'a'\n" * 90,

@@ -21,7 +21,7 @@ IDLE_RULE = "idle-capacity"
 """What an advice about idle capacity has in place of a rule."""
 CHANNEL_SECRETS = "sageaudit/channel/"
 """A secret without a name of its own is called so, and then like its channel."""
-MOST_CHANNELS = 20
+MOST_CHANNELS = 16
 MOST_NAMED = 90
 """Channels of all routes and the default: one transaction of DynamoDB has the digests for each."""
 _MAX_PER_HOUR = 20
