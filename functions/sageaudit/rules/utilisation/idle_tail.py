@@ -36,9 +36,7 @@ from sageaudit.rules.utilisation.standing_still import (
     ON_CPU,
     WAITS,
     IdleEnds,
-    gpu_hours,
     idle_ends,
-    on_cpu_alone,
     run_evidence,
 )
 
@@ -138,10 +136,12 @@ def _cpu_before(tail: IdleEnds) -> str:
 
 def _shown(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
     """Hours without dollars: the CPU worked."""
-    whole, hours = case.whole, gpu_hours(case.whole, tail.without_gpu_s)
+    whole = case.whole
+    hours = tail.without_gpu_s * len(whole.series[api.Metric.GPU]) * (whole.gpus or 0) / 3600
     return api.fact(
         f"No GPU worked in the last {api.duration(Decimal(tail.without_gpu_s))} of "
-        f"{on_cpu_alone(case, hours, tail.cores_after_gpu)}",
+        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({hours:.1f} GPU-hours), "
+        f"while {tail.cores_after_gpu:.1f} of {whole.vcpu} cores worked.",
         {
             "without_gpu_at_end_s": tail.without_gpu_s,
             "gpu_hours_not_counted": round(hours, 1),

@@ -24,20 +24,6 @@ ON_CPU = (
 )
 
 
-def gpu_hours(whole: api.Measurements, seconds: float) -> float:
-    """What the GPUs of all hosts are paid for in so many seconds."""
-    return seconds * len(whole.series[api.Metric.GPU]) * (whole.gpus or 0) / 3600
-
-
-def on_cpu_alone(case: api.JobCase, hours: float, cores: float) -> str:
-    """How a sentence about time without the GPU ends: of which run, and what worked meanwhile."""
-    whole = case.whole
-    return (
-        f"{api.duration_min(whole.minutes)} on {case.job.instances} ({hours:.1f} GPU-hours), "
-        f"while {cores:.1f} of {whole.vcpu} cores worked."
-    )
-
-
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
     """Of which run all these numbers are."""
     return {"vcpu": whole.vcpu, "minutes": round(whole.minutes), "period_s": whole.period_s}
