@@ -53,13 +53,13 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, ParentKind, Purchase, duration, duration_min
+from sageaudit.domain.job.job import Job, Purchase, duration, duration_min
 from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
 from sageaudit.domain.request.values import NotKnown
 from sageaudit.domain.usage.measurements import Measurements, Metric, Missing
-from sageaudit.domain.usage.series import Series, mean, pairs, percentile
+from sageaudit.domain.usage.series import mean, pairs, percentile
 from sageaudit.rules.card import (
     HEADROOM,
     NO_GAIN,
@@ -80,8 +80,6 @@ from sageaudit.rules.reasons import (
     accelerated,
     free,
     has_local_storage,
-    has_parent,
-    has_volume,
     mixed_types,
     never_started,
     not_completed,

@@ -64,12 +64,6 @@ def not_completed(case: JobCase) -> str | None:
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
-def has_parent(case: JobCase) -> str | None:
-    """For advice that only whoever starts the job can follow: a service starts it."""
-    parent = case.job.parent
-    return None if parent is None else f"its {parent.kind.value} starts it"
-
-
 def search_trial(case: JobCase) -> str | None:
     """For rules that compare the runs of a family."""
     parent = case.job.parent
@@ -93,11 +87,6 @@ def on_ebs(case: JobCase) -> bool | None:
         return None
     answers = {None if found is None else found.ebs_billed for found in case.types}
     return answers.pop() if len(answers) == 1 else None
-
-
-def has_volume(case: JobCase) -> str | None:
-    """For rules about local storage."""
-    return "its instances get a volume" if on_ebs(case) else None
 
 
 def has_local_storage(case: JobCase) -> str | None:

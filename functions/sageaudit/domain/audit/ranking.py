@@ -16,7 +16,6 @@ from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, grouped
 
 SHOWN = 10
 """Names of each scope in a ranking."""
-_ZERO = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

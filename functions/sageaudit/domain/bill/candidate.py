@@ -12,7 +12,6 @@ from typing import NamedTuple
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import InstanceType, Rate
 
-_ONE = Decimal(1)
 LONGER = Decimal("1.005")
 """A multiple of the run time below this reads as "1.00 times as long"."""
 _FAR = 2
