@@ -23,7 +23,7 @@ one sentence with its numbers, `evidence` the numbers themselves; the other argu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TypedDict, Unpack
@@ -53,7 +53,7 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
-from sageaudit.domain.job.job import Job, Purchase, duration, duration_min
+from sageaudit.domain.job.job import Job, Purchase, duration, duration_min, whole_sum
 from sageaudit.domain.job.kinds import COUNT_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.request.forecast import Basis
@@ -150,12 +150,6 @@ def derived(summary: str, evidence: Numbers, **details: Unpack[FoundDetails]) ->
     if details.get("change") is None:
         return advice(summary, evidence, **details)
     return Found(Confidence.DERIVED, Bucket.AVOIDABLE, summary, evidence, **details)
-
-
-def total(values: Iterable[Decimal | None]) -> Decimal | None:
-    """The sum; None when one of them is not known."""
-    known = list(values)
-    return None if None in known else sum(filter(None, known), Decimal(0))
 
 
 def cut_up_to(phase: str, seconds: Decimal) -> Range:

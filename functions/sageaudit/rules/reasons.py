@@ -11,7 +11,7 @@ from sageaudit.domain.bill.finding import Unknown
 from sageaudit.domain.job.job import ParentKind, Purchase
 from sageaudit.domain.usage import measurements
 from sageaudit.domain.usage.measurements import Missing
-from sageaudit.rules.card import JobCase
+from sageaudit.rules.card import JobCase, RequestCase
 
 TIMES_MISSING = Unknown("times_missing", "how long the run took is not known")
 HISTORY_UNREAD = Unknown("history_unread", "the earlier runs of its family were not read")
@@ -25,7 +25,7 @@ def unknown(missing: Missing) -> Unknown:
     return Unknown(missing.code, missing.reason)
 
 
-def serverless(case: JobCase) -> str | None:
+def serverless(case: JobCase | RequestCase) -> str | None:
     """Serverless training has no instance to choose, to fill or to leave idle."""
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 

@@ -44,15 +44,11 @@ _Refusals = Iterator[tuple[str, api.Parameter]]
 """Why AWS refuses a request, each with what removes the reason."""
 
 
-def _serverless(case: api.RequestCase) -> str | None:
-    return "it is serverless" if case.request.value("ServerlessJobConfig") else None
-
-
 @api.rule(
     id="SA608",
     scope=api.RequestCase,
     kinds=set(api.JobKind),
-    not_applicable=(_serverless,),
+    not_applicable=(api.serverless,),
     before_run=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:

@@ -87,7 +87,7 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
     """The dollars of the phases of these names together; None when they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
-    return api.total(parts) if parts else None
+    return api.whole_sum(parts) if parts else None
 
 
 def large_share(

@@ -30,7 +30,7 @@ class RunTimes:
 
 def times_of(job: Job) -> RunTimes | None:
     """A job's times; None when a time is not known, or nothing was billed."""
-    waited_s = api.total(map(job.phase_s, _WAITING))
+    waited_s = api.whole_sum(map(job.phase_s, _WAITING))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
     return RunTimes(job.created_at, job.ended_at, waited_s)

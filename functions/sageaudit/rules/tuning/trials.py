@@ -19,7 +19,7 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
     """What trials cost together; None when the cost of one is not known."""
-    return api.total(trial.total_usd for trial in trials)
+    return api.whole_sum(trial.total_usd for trial in trials)
 
 
 def cost_text(usd: Decimal | None) -> str:
