@@ -419,7 +419,7 @@ def test_a_tuning_jobs_plan_is_read() -> None:
         {
             **ANSWERS[TUNING]["HyperParameterTuningJobConfig"],
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
-        },
+        }
     )
     assert (found.launched, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
     assert (found.max_jobs, found.max_parallel) == (30, 3)

@@ -166,8 +166,7 @@ test_cases = cases(
 
 
 @pytest.mark.parametrize(
-    "values",
-    [[None] * 200, [1.0], [0.0] * 120, [-5.0] * 120, [1e300] * 120, [float("nan")] * 120],
+    "values", [[None] * 200, [1.0], [0.0] * 120, [-5.0] * 120, [1e300] * 120, [float("nan")] * 120]
 )
 def test_odd_values_do_not_raise(values: list[float | None]) -> None:
     """Gaps, a single point, zeros, negatives and numbers past all measure."""
