@@ -53,6 +53,8 @@ class Meter:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: dict[str, float] = field(default_factory=dict)
     running: list[LocalFunction] = field(default_factory=list)
+    elsewhere_s: float = 0.0
+    """CPU time of the local AWS in the invocation that runs, which is none of the function's."""
 
     def add(self, name: str, number: float = 1) -> None:
         """To what is billed."""
@@ -60,7 +62,9 @@ class Meter:
 
     def between(self, operation: str, request: AWSPreparedRequest, send: Send) -> AWSResponse:
         """One request of a handler."""
-        answer, function = send(), self.running[-1]
+        began, function = time.process_time(), self.running[-1]
+        answer = send()
+        self.elsewhere_s += time.process_time() - began
         service, _, name = operation.partition(".")
         self.calls[function.name, operation] += 1
         wait_s = NEAR_S if service in NEAR else FAR_S
@@ -107,7 +111,8 @@ class Meter:
             try:
                 return invoke(event)
             finally:
-                cpu_s = time.process_time() - began
+                cpu_s = time.process_time() - began - self.elsewhere_s
+                self.elsewhere_s = 0.0
                 self.running.pop()
                 self.calls[function.name, "invocations"] += 1
                 self.add("GB-seconds", cpu_s * FULL_CORE_MIB / 1024)
