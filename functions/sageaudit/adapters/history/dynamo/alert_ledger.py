@@ -164,9 +164,9 @@ def _of_run(
 ) -> Iterator[Item]:
     """The run's last alert with its notices, where the run has no newer version."""
     of_run = {PARTITION_KEY: keys.alert_pk(run), SORT_KEY: _LAST_SK, **_alert_item(alert)}
-    not_newer = "attribute_not_exists(version) OR version <= :decided"
     yield put_action(of_run, *_unchanged("version", before.version if before else 0))
-    yield check_action(run, keys.HEAD_SK, not_newer, {":decided": alert.version})
+    # each version is an item that stays: one that is not there costs less to check than HEAD
+    yield check_action(run, keys.audit_sk(alert.version + 1), _ABSENT, {})
     # in the partition of the run's alert: the stream has the notices of one run in order
     named = {(alert.version, channel): body for channel, body in bodies.items()}
     yield from _notices(keys.alert_pk(run), named, now)
