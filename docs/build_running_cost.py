@@ -30,8 +30,8 @@ USD: Mapping[str, Decimal] = {
     "GB-months": Decimal("0.45"),
     "log kB": Decimal("0.0000005"),
 }
-"""DynamoDB's units, on demand: airbyte.com, data-engineering-resources/dynamodb-pricing, 2025-07-21,
-which has the prices since AWS lowered them in November 2024."""
+"""DynamoDB's units: airbyte.com, data-engineering-resources/dynamodb-pricing, 2025-07-21, which has
+the prices on demand since AWS lowered them in November 2024."""
 JOBS = (0, 100, 5_000, 200_000)
 HOSTS = 4
 SWEEPS = 4 * 24 * 30
