@@ -16,6 +16,8 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 
 VERSION = 1
 """Of the dictionary that new values are written with."""
+_MOST_BYTES = 64 * 2**20
+"""Of one value, unpacked: a file of somebody else must not fill the memory."""
 NOT_PACKED = (ValueError, zlib.error, RecursionError)
 """What `unpack` raises for bytes that `pack` did not write."""
 
@@ -39,7 +41,7 @@ def unpack(packed: bytes) -> Any:
 def unpack_text(packed: bytes) -> str:
     """What `pack_text` had. Raises one of NOT_PACKED."""
     unpacker = _unpacker(packed[0] if packed else 0).copy()
-    data: bytes = unpacker.decompress(packed[5:])
+    data: bytes = unpacker.decompress(packed[5:], _MOST_BYTES)
     if not unpacker.eof or _checksum(data) != packed[1:5]:
         raise ValueError("the packed value is damaged")
     return data.decode()
